@@ -1,0 +1,62 @@
+# Every target sets up .venv by itself; on a fresh machine `make demo` and `make test` are all that is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint typecheck bench docs lab clean
+
+$(VENV)/.base: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade "pip>=25.1"
+	$(PIP) --editable ".[fast]"
+	touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	$(PIP) --group test
+	$(BIN)/python -c "import sklearn_extra.cluster" 2>/dev/null || { \
+	  $(PIP) cython setuptools wheel && \
+	  $(PIP) --no-cache-dir --no-build-isolation --no-binary scikit-learn-extra scikit-learn-extra==0.3.0; }
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.base
+	$(PIP) --group lint
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.base
+	$(PIP) --group docs
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(PIP) --group bench
+	touch $@
+
+$(VENV)/.lab: $(VENV)/.base
+	$(PIP) --editable ".[jupyter,fast]" "jupyterlab>=4"
+	touch $@
+
+demo: $(VENV)/.base
+	$(BIN)/compsil-kit demo --plot demo/curve.png
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+typecheck: $(VENV)/.lint
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html
+
+lab: $(VENV)/.lab
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+clean:
+	rm -rf $(VENV) docs/_build docs/generated demo

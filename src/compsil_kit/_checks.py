@@ -1,0 +1,61 @@
+"""Checks of plain parameters. Every message names the parameter, the rule and what was given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+
+def describe(value: object) -> str:
+    """Return a short text for a parameter's value; containers are named, never listed."""
+    if value is None or isinstance(value, bool | int | float | str):
+        text = repr(value)
+        return text if len(text) <= 60 else text[:57] + "..."
+    return f"a value of type {type(value).__name__}"
+
+
+def is_integer(value: object) -> bool:
+    """Tell whether a value is an integer; booleans and numeric strings are not."""
+    # NumPy registers its integer scalars as Integral, and its bool as neither Integral nor Real.
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_integer(name: str, value: Any, *, minimum: int) -> int:
+    """Return the value as an int of at least ``minimum``, or say what is wrong with it."""
+    if not is_integer(value):
+        raise TypeError(f"{name} must be an integer of at least {minimum}; got {describe(value)}.")
+    if value < minimum:
+        raise ValueError(f"{name} must be an integer of at least {minimum}; got {int(value)}.")
+    return int(value)
+
+
+def check_real(name: str, value: Any, *, low: float, high: float, open_ends: bool = False) -> float:
+    """Return the value as a finite float within the bounds, or say what is wrong with it."""
+    brackets = "()" if open_ends else "[]"
+    rule = f"{name} must be a number in {brackets[0]}{low:g}, {high:g}{brackets[1]}"
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{rule}; got {describe(value)}.")
+    number = float(value)
+    inside = low < number < high if open_ends else low <= number <= high
+    if not math.isfinite(number) or not inside:
+        raise ValueError(f"{rule}; got {number!r}.")
+    return number
+
+
+def check_choice(name: str, value: Any, allowed: Collection[str]) -> str:
+    """Return the value if it is one of the allowed words, or list them."""
+    words = ", ".join(repr(word) for word in allowed)
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be one of {words}; got {describe(value)}.")
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {words}; got {describe(value)}.")
+    return value
+
+
+def check_bool(name: str, value: Any) -> bool:
+    """Return the value if it is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False; got {describe(value)}.")
+    return value

@@ -1,0 +1,116 @@
+"""Sums of distances from every point to every cell (a_i and b_i of method step 2), in plain NumPy.
+
+Points stand sorted by cell, so a cell is a run of columns. The distance matrix is walked in tiles and never stored.
+A tile off the diagonal serves twice: its rows for the points on the left, its columns for the points on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Tile = Callable[[slice, slice], Array]
+# add(block, column edges, row edges, sums of the rows, sums of the columns or None)
+Add = Callable[[Array, Array, Array, Array, "Array | None"], None]
+
+# 200 x 500 float64 values are 0.8 MB: a tile stays in the second-level cache through all the passes over it. Powers of
+# two would put the rows of a tile a multiple of 4 KiB apart, where they evict each other: the product takes twice as long.
+TILE_ROWS = 200
+TILE_COLUMNS = 500
+
+
+def chunks(start: int, stop: int, size: int) -> Iterator[slice]:
+    """Yield slices of at most ``size`` that cover start to stop."""
+    for low in range(start, stop, size):
+        yield slice(low, min(low + size, stop))
+
+
+def cells_of(starts: Array, part: slice) -> tuple[slice, Array]:
+    """Return which cells a slice of the sorted points touches, and where each begins within the slice."""
+    first = int(np.searchsorted(starts, part.start, side="right")) - 1
+    last = int(np.searchsorted(starts, part.stop, side="left"))
+    edges = np.append(np.maximum(starts[first:last], part.start), part.stop) - part.start
+    return slice(first, last), edges
+
+
+def accumulate(
+    tile: Tile, add: Add, starts: Array, panel: slice, n_points: int, tick: Callable[[], None]
+) -> Array:
+    """Return the sums of distances from the points of ``panel`` to every cell, cells by points.
+
+    ``starts`` holds the first point of each cell. Symmetry is used inside the panel; memory is cells x panel.
+    """
+    sums = np.zeros((len(starts), panel.stop - panel.start))
+
+    def place(rows: slice, columns: slice, *, both: bool) -> None:
+        block = tile(rows, columns)
+        if rows == columns:
+            np.fill_diagonal(block, 0.0)
+        row_cells, row_edges = cells_of(starts, rows)
+        column_cells, column_edges = cells_of(starts, columns)
+        by_row = sums[column_cells, rows.start - panel.start : rows.stop - panel.start]
+        by_column = sums[row_cells, columns.start - panel.start : columns.stop - panel.start] if both else None
+        add(block, column_edges, row_edges, by_row, by_column)
+
+    for rows in chunks(panel.start, panel.stop, TILE_ROWS):
+        tick()
+        place(rows, rows, both=False)
+        for columns in chunks(rows.stop, panel.stop, TILE_COLUMNS):
+            place(rows, columns, both=True)
+        for outside in (slice(0, panel.start), slice(panel.stop, n_points)):
+            for columns in chunks(outside.start, outside.stop, TILE_COLUMNS):
+                place(rows, columns, both=False)
+    return sums
+
+
+def add_distances(
+    block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array | None
+) -> None:
+    """Add a tile of distances to the sums of its rows and, off the diagonal, of its columns."""
+    by_row += np.add.reduceat(block, column_edges[:-1], axis=1, dtype=np.float64).T
+    if by_column is not None:
+        # Few cells meet in the rows of a tile; reduceat along this axis would walk down the columns, far slower.
+        for out, low, high in zip(by_column, row_edges[:-1], row_edges[1:], strict=True):
+            out += block[low:high].sum(axis=0, dtype=np.float64)
+
+
+def squared_tile(points: Array) -> Tile:
+    """Return a function that gives squared Euclidean distances of a tile by one matrix product.
+
+    ``|x - y|^2 = |x|^2 - 2 x.y + |y|^2`` loses digits when the points are far from the origin compared with their
+    distance, so each tile takes one of its own points as the origin: neighbours (the sort puts them in the
+    same tile) keep full accuracy even beside an outlier a million times farther away.
+    """
+    n_features = points.shape[1]
+
+    def tile(rows: slice, columns: slice) -> Array:
+        origin = points[(rows.start + rows.stop) // 2]
+        left = np.empty((rows.stop - rows.start, n_features + 2), points.dtype)
+        right = np.empty((columns.stop - columns.start, n_features + 2), points.dtype)
+        near = np.subtract(points[rows], origin, out=left[:, :n_features])
+        far = np.subtract(points[columns], origin, out=right[:, :n_features])
+        left[:, n_features] = np.einsum("ij,ij->i", near, near)
+        right[:, n_features + 1] = np.einsum("ij,ij->i", far, far)
+        left[:, n_features + 1] = right[:, n_features] = 1.0
+        near *= -2.0
+        product: Array = left @ right.T
+        return product
+
+    return tile
+
+
+def distance_tile(points: Array) -> Tile:
+    """Return a function that gives Euclidean distances of a tile."""
+    squared = squared_tile(points)
+
+    def tile(rows: slice, columns: slice) -> Array:
+        block = squared(rows, columns)
+        # Rounding can leave a tiny negative where the true value is 0; abs is twice as fast as clipping.
+        np.abs(block, out=block)
+        return np.sqrt(block, out=block)
+
+    return tile

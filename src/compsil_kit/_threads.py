@@ -1,0 +1,39 @@
+"""Native threads: one per worker. BLAS limits hold for the process, OpenMP limits for the calling thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+_lock = Lock()
+_state: dict[str, Any] = {"users": 0, "limiter": None}
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS at one thread while at least one run is under way, and restore it after the last.
+
+    Counting the runs matters: were two overlapping runs each to save and restore, the second would restore the first's limit.
+    """
+    with _lock:
+        if _state["users"] == 0:
+            _state["limiter"] = ThreadpoolController().limit(limits=1, user_api="blas")
+        _state["users"] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _state["users"] -= 1
+            if _state["users"] == 0:
+                _state["limiter"].restore_original_limits()
+
+
+@contextmanager
+def one_openmp_thread(controller: ThreadpoolController) -> Iterator[None]:
+    """Hold OpenMP at one thread in the calling thread."""
+    with controller.limit(limits=1, user_api="openmp"):
+        yield

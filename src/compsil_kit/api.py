@@ -1,0 +1,331 @@
+"""``select_k`` and ``stream``: the whole pipeline behind two functions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compsil_kit._checks import check_choice, check_integer, check_real, is_integer
+from compsil_kit._checks import describe as describe_value
+from compsil_kit.cluster import check_input_kind, resolve_clusterer
+from compsil_kit.engine import Job, Trial, n_workers, run
+from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
+from compsil_kit.metrics import check_metric_fits, resolve_metric
+from compsil_kit.plan import Plan, check_memory, format_seconds, make_plan
+from compsil_kit.progress import Meter, check_progress, make_meter
+from compsil_kit.result import SelectionResult, Trials
+from compsil_kit.selection import RULES
+from compsil_kit.sources import as_matrix, check_enough_distinct
+from compsil_kit.weights import Transform, check_transform
+
+logger = logging.getLogger("compsil_kit")
+
+ON_FAILURE = ("raise", "skip")
+# From this estimate on, the plan is announced before the work starts.
+LONG_SECONDS = 60.0
+DEFAULT_KS = range(2, 11)
+
+Random = int | Sequence[int] | None
+Clustering = str | Any | Callable[[Any, int, int], Any]
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """A checked call: the data, what to do with them, and how to choose."""
+
+    X: Any
+    job: Job
+    transform: Transform
+    rule: str
+    z: float
+    n_jobs: int | None
+
+    def result(self, trials: Sequence[Trial]) -> SelectionResult:
+        """Return the selection from the trials at hand."""
+        plan = self.job.plan
+        scored = [trial for trial in trials if trial.index < plan.n_subsamples]
+        others = [trial for trial in trials if trial.index >= plan.n_subsamples]
+        failures = sorted((f for trial in trials for f in trial.failures), key=lambda f: (f.subsample, f.k))
+        return SelectionResult(
+            plan=plan,
+            trials=Trials.collect(scored, len(plan.ks)),
+            calibration=Trials.collect(others, len(plan.ks)),
+            transform=self.transform,
+            rule=self.rule,
+            z=self.z,
+            failures=tuple(failures),
+        )
+
+    def partial(self, trials: Sequence[Trial]) -> SelectionResult | None:
+        """Return what a run that ended early has to show, or None."""
+        n_subsamples = self.job.plan.n_subsamples
+        return self.result(trials) if any(trial.index < n_subsamples for trial in trials) else None
+
+
+def select_k(
+    X: Any,
+    *,
+    ks: Any = DEFAULT_KS,
+    clusterer: Clustering = "kmeans",
+    n_subsamples: int = 30,
+    sample_size: str | int | float = "auto",
+    metric: str | Callable[..., float] = "euclidean",
+    transform: Transform = "tanh",
+    rule: str = "max",
+    z: float = 1.0,
+    n_calibration: int = 0,
+    on_failure: str = "raise",
+    n_jobs: int | None = None,
+    random_state: Random = 42,
+    progress: bool | Callable[[int, int], None] | None = None,
+) -> SelectionResult:
+    """Select the number of clusters by Composite Silhouette.
+
+    Clusters many subsamples under every candidate count, combines the micro- and macro-averaged silhouette of each with
+    a weight taken from how far the two disagree, averages, and takes the best k.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data: NumPy, SciPy sparse, pandas, Polars or PyArrow, numeric or boolean and finite. With
+        ``metric="precomputed"``, a square matrix of distances.
+    ks : iterable of int, default=range(2, 11)
+        Candidate counts, each at least 2.
+    clusterer : str, estimator or callable, default="kmeans"
+        ``"kmeans"`` (one k-means++ start), ``"minibatch-kmeans"``, ``"bisecting-kmeans"``, ``"gmm"``,
+        ``"agglomerative"``, ``"spectral"``, ``"birch"``, ``"kmedoids"``, ``"clara"``; a scikit-learn estimator with
+        ``n_clusters`` or ``n_components``; or a function ``f(X, k, seed) -> labels``.
+    n_subsamples : int, default=30
+        Subsamples to score. The same ones serve every k.
+    sample_size : "auto", int or float, default="auto"
+        Rows in a subsample: chosen from the number of rows, given, or as a fraction.
+    metric : str or callable, default="euclidean"
+        Distance of the silhouettes: a scikit-learn metric, a function of two points, or ``"precomputed"``.
+    transform : {"tanh", "linear", "sigmoid", "step"} or callable, default="tanh"
+        From normalised discrepancy to the weight of micro.
+    rule : {"max", "lcb"}, default="max"
+        Maximise the score, or its lower confidence bound ``score - z * sem``.
+    z : float, default=1.0
+        Width of the lower confidence bound, in standard errors.
+    n_calibration : int, default=0
+        Further subsamples that only estimate the largest discrepancy of each k; with them the Hoeffding guarantee holds
+        strictly. 0 estimates it on the scored subsamples, as the paper does.
+    on_failure : {"raise", "skip"}, default="raise"
+        What to do when a clusterer fails on a subsample or gives other than k clusters: stop, or count it and go on. A k
+        that lost more than a fifth of its subsamples is not selected.
+    n_jobs : int, optional
+        Workers, as in joblib: None is one, -1 all cores. Threads, unless a ``joblib.parallel_config`` says otherwise. The
+        result does not depend on it.
+    random_state : int, None or sequence of int, default=42
+        An integer from which each subsample's seed is derived, None for fresh ones, or one seed per subsample
+        (``range(42, 72)`` repeats the authors' runs).
+    progress : bool or callable, optional
+        Progress bar; None shows one when a terminal or notebook is watching. A function is called with (done, total).
+
+    Returns
+    -------
+    SelectionResult
+        The choice, the curve, and every trial.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A parameter or the data cannot be used; the message says which, why, and what to do.
+    ClusteringError
+        A clusterer failed and ``on_failure="raise"``; ``.result`` holds the finished part.
+    SelectionError
+        Every k lost too many subsamples; ``.result`` holds the causes.
+    Interrupted
+        A ``KeyboardInterrupt`` whose ``.result`` holds the finished part.
+
+    References
+    ----------
+    Semoglou, Likas, Pavlopoulos: Composite Silhouette, ECML PKDD 2026.
+
+    Examples
+    --------
+    >>> from compsil_kit import select_k
+    >>> from compsil_kit.datasets import imbalanced_blobs
+    >>> X, _ = imbalanced_blobs()
+    >>> result = select_k(X, ks=range(2, 8), n_subsamples=10)
+    >>> result.best_k
+    5
+    """
+    setup = _prepare(
+        X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
+        transform=transform, rule=rule, z=z, n_calibration=n_calibration, on_failure=on_failure, n_jobs=n_jobs,
+        random_state=random_state,
+    )  # fmt: skip
+    meter = make_meter(check_progress(progress), len(setup.job.plan.seeds))
+    trials: list[Trial] = []
+    try:
+        _announce(setup, meter)
+        for trial in run(setup.X, setup.job, setup.n_jobs):
+            trials.append(trial)
+            meter.advance()
+    except KeyboardInterrupt as stop:
+        raise _interrupted(setup, trials) from stop
+    except ClusteringError as error:
+        error.result = setup.partial(trials)
+        raise
+    finally:
+        meter.close()
+    return _finished(setup.result(trials))
+
+
+def stream(
+    X: Any,
+    *,
+    ks: Any = DEFAULT_KS,
+    clusterer: Clustering = "kmeans",
+    n_subsamples: int = 30,
+    sample_size: str | int | float = "auto",
+    metric: str | Callable[..., float] = "euclidean",
+    transform: Transform = "tanh",
+    rule: str = "max",
+    z: float = 1.0,
+    n_calibration: int = 0,
+    on_failure: str = "raise",
+    n_jobs: int | None = None,
+    random_state: Random = 42,
+) -> Iterator[SelectionResult]:
+    """Yield a growing result after every scored subsample; the last one equals that of :func:`select_k`.
+
+    Leaving the loop stops the work. Parameters are those of :func:`select_k`; they are checked at the call, before the
+    first result is asked for.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data.
+    ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, n_calibration, on_failure, n_jobs, random_state
+        As in :func:`select_k`.
+
+    Yields
+    ------
+    SelectionResult
+        The selection from the subsamples finished so far, ``partial`` until the last.
+
+    Examples
+    --------
+    >>> from compsil_kit import stream
+    >>> from compsil_kit.datasets import imbalanced_blobs
+    >>> X, _ = imbalanced_blobs()
+    >>> [result.n_subsamples for result in stream(X, ks=[4, 5], n_subsamples=3)]
+    [1, 2, 3]
+    """
+    setup = _prepare(
+        X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
+        transform=transform, rule=rule, z=z, n_calibration=n_calibration, on_failure=on_failure, n_jobs=n_jobs,
+        random_state=random_state,
+    )  # fmt: skip
+    return _grow(setup)
+
+
+def _grow(setup: _Setup) -> Iterator[SelectionResult]:
+    trials: list[Trial] = []
+    for trial in run(setup.X, setup.job, setup.n_jobs):
+        trials.append(trial)
+        if trial.index < setup.job.plan.n_subsamples:
+            yield setup.result(trials)
+
+
+def plan(
+    X: Any,
+    *,
+    ks: Any = DEFAULT_KS,
+    clusterer: Clustering = "kmeans",
+    n_subsamples: int = 30,
+    sample_size: str | int | float = "auto",
+    metric: str | Callable[..., float] = "euclidean",
+    n_calibration: int = 0,
+    random_state: Random = 42,
+) -> Plan:
+    """Say what :func:`select_k` would compute, without computing it.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data.
+    ks, clusterer, n_subsamples, sample_size, metric, n_calibration, random_state
+        As in :func:`select_k`.
+
+    Returns
+    -------
+    Plan
+        Print it to read it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from compsil_kit import plan
+    >>> plan(np.random.default_rng(0).normal(size=(10_000, 10))).sample_size
+    6000
+    """
+    setup = _prepare(
+        X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric, transform="tanh",
+        rule="max", z=1.0, n_calibration=n_calibration, on_failure="raise", n_jobs=None, random_state=random_state,
+    )  # fmt: skip
+    return setup.job.plan
+
+
+def _prepare(
+    X: Any, *, ks: Any, clusterer: Any, n_subsamples: Any, sample_size: Any, metric: Any, transform: Any, rule: Any, z: Any,
+    n_calibration: Any, on_failure: Any, n_jobs: Any, random_state: Any,
+) -> _Setup:  # fmt: skip
+    """Check everything that can be checked before computing."""
+    transform = check_transform(transform)
+    rule = check_choice("rule", rule, RULES)
+    z = check_real("z", z, low=0.0, high=1e6)
+    on_failure = check_choice("on_failure", on_failure, ON_FAILURE)
+    _check_n_jobs(n_jobs)
+    measure = resolve_metric(metric)
+    method = resolve_clusterer(clusterer, measure)
+    if rule == "lcb" and is_integer(n_subsamples):
+        check_integer("n_subsamples with rule='lcb'", n_subsamples, minimum=2)
+    matrix = as_matrix(X)
+    decided = make_plan(
+        matrix.shape, str(matrix.dtype), ks=ks, n_subsamples=n_subsamples, n_calibration=n_calibration,
+        sample_size=sample_size, random_state=random_state, clusterer=method, metric=measure,
+    )  # fmt: skip
+    check_input_kind(method, matrix)
+    check_metric_fits(measure, matrix)
+    check_enough_distinct(matrix, decided.ks[-1])
+    check_memory(decided, method, n_workers(n_jobs))
+    job = Job(decided, method, measure, skip_failures=on_failure == "skip")
+    return _Setup(matrix, job, transform, rule, z, n_jobs)
+
+
+def _check_n_jobs(n_jobs: Any) -> None:
+    if n_jobs is None or (is_integer(n_jobs) and n_jobs != 0):
+        return
+    error = ValueError if is_integer(n_jobs) else TypeError
+    raise error(f"n_jobs must be None, a number of workers, or -1 for all cores; got {describe_value(n_jobs)}.")
+
+
+def _announce(setup: _Setup, meter: Meter) -> None:
+    seconds = setup.job.plan.estimate_seconds(n_workers(setup.n_jobs))
+    if seconds >= LONG_SECONDS:
+        text = f"This will take a while, roughly {format_seconds(seconds)}:\n{setup.job.plan}"
+        logger.info(text)
+        meter.announce(text)
+
+
+def _interrupted(setup: _Setup, trials: Sequence[Trial]) -> Interrupted:
+    done, total = len(trials), len(setup.job.plan.seeds)
+    stopped = Interrupted(
+        f"stopped after {done} of {total} subsamples; the finished part is in this exception's .result "
+        "(sys.last_value.result in a notebook)"
+    )
+    stopped.result = setup.partial(trials)
+    return stopped
+
+
+def _finished(result: SelectionResult) -> SelectionResult:
+    if result.best_index is None:
+        error = SelectionError(result.explain())
+        error.result = result
+        raise error
+    return result

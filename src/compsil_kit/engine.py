@@ -1,0 +1,175 @@
+"""Run the subsamples, in threads or on the joblib backend the user has set, and hand over each as it is finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import joblib
+import numpy as np
+import sklearn
+from joblib.parallel import get_active_backend
+from scipy import sparse
+from threadpoolctl import ThreadpoolController
+
+from compsil_kit._threads import one_blas_thread, one_openmp_thread
+from compsil_kit.cluster import Clusterer
+from compsil_kit.errors import ClusteringError
+from compsil_kit.metrics import Metric
+from compsil_kit.plan import Plan
+from compsil_kit.silhouette import averages, point_silhouettes
+from compsil_kit.subsample import subsample_rows
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A clustering that could not be scored: which, and why."""
+
+    k: int
+    subsample: int
+    seed: int
+    cause: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Micro and macro silhouettes of one subsample under every k; NaN where the clustering failed."""
+
+    index: int
+    micro: tuple[float, ...]
+    macro: tuple[float, ...]
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs to know, besides the data and the index of its subsample."""
+
+    plan: Plan
+    clusterer: Clusterer
+    metric: Metric
+    skip_failures: bool
+
+
+class _Stopped(Exception):
+    """Raised inside a worker thread once nobody waits for its result."""
+
+
+def run_subsample(X: Any, index: int, job: Job, tick: Callable[[], None]) -> Trial:
+    """Cluster the rows X of one subsample under every k and score all labelings in one pass."""
+    micro = np.full(len(job.plan.ks), np.nan)
+    macro = np.full(len(job.plan.ks), np.nan)
+    failures: list[Failure] = []
+    labelings = {}
+    for position, k in enumerate(job.plan.ks):
+        tick()
+        outcome = _cluster(X, k, index, job)
+        if isinstance(outcome, Failure):
+            failures.append(outcome)
+        else:
+            labelings[position] = outcome
+    if labelings:
+        values = point_silhouettes(X, list(labelings.values()), job.metric, tick)
+        for (position, codes), row in zip(labelings.items(), values, strict=True):
+            micro[position], means = averages(row, codes)
+            macro[position] = means.mean()
+    return Trial(index, tuple(micro.tolist()), tuple(macro.tolist()), tuple(failures))
+
+
+def _cluster(X: Any, k: int, index: int, job: Job) -> Any:
+    """Return the labels of a clustering, or its failure if those are to be skipped."""
+    seed = job.plan.seeds[index]
+    try:
+        return job.clusterer.labels(X, k, seed)
+    except MemoryError:
+        raise
+    except Exception as error:
+        # A clusterer may raise anything; it is reported with its cause, never dropped.
+        cause = f"{type(error).__name__}: {error}"
+        if job.skip_failures:
+            return Failure(k, index, seed, cause)
+        raise ClusteringError(
+            f"clustering into k={k} failed on subsample {index} (seed {seed}) with clusterer={job.clusterer.name!r}: "
+            f"{cause}. Pass on_failure='skip' to count such subsamples and go on, or smaller ks."
+        ) from error
+
+
+def take_rows(X: Any, rows: Any, metric: Metric) -> Any:
+    """Return the subsample: its rows, and of a distance matrix also its columns.
+
+    It is read-only: all ks share it, and a clusterer that writes into its input must not go unnoticed.
+    """
+    part = X[np.ix_(rows, rows)] if metric.precomputed else X[rows]
+    (part.data if sparse.issparse(part) else part).setflags(write=False)
+    return part
+
+
+def run(X: Any, job: Job, n_jobs: int | None) -> Iterator[Trial]:
+    """Yield the trial of every subsample as it is finished, calibration subsamples first.
+
+    Closing the iterator stops the work: at once on this side, in the workers at their next step.
+    """
+    plan = job.plan
+    order = [*range(plan.n_subsamples, len(plan.seeds)), *range(plan.n_subsamples)]
+    backend, _ = get_active_backend(prefer="threads")
+    if backend.uses_threads or n_workers(n_jobs) == 1:
+        yield from _in_threads(X, order, job, n_workers(n_jobs))
+    else:
+        yield from _on_backend(X, order, job, n_jobs)
+
+
+def n_workers(n_jobs: int | None) -> int:
+    """Return the number of workers that joblib makes of ``n_jobs`` here and now."""
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def _in_threads(X: Any, order: list[int], job: Job, workers: int) -> Iterator[Trial]:
+    """Run in threads of this process, even with one worker: the waiting main thread can then be interrupted at once."""
+    stop = Event()
+    controller = ThreadpoolController()
+    config = {**sklearn.get_config(), "assume_finite": True}
+
+    def tick() -> None:
+        if stop.is_set():
+            raise _Stopped
+
+    def work(index: int) -> Trial:
+        # scikit-learn's settings and the limit on OpenMP belong to a thread; neither reaches workers by itself.
+        with sklearn.config_context(**config), one_openmp_thread(controller):
+            tick()
+            rows = subsample_rows(job.plan.seeds[index], job.plan.n_rows, job.plan.sample_size)
+            return run_subsample(take_rows(X, rows, job.metric), index, job, tick)
+
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="compsil")
+    try:
+        with one_blas_thread():
+            for future in as_completed([pool.submit(work, index) for index in order]):
+                yield future.result()
+    finally:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _no_tick() -> None:
+    """Do nothing: a worker in another process is stopped by its backend."""
+
+
+def _remote(X: Any, index: int, job: Job) -> Trial:
+    with sklearn.config_context(assume_finite=True), one_blas_thread(), one_openmp_thread(ThreadpoolController()):
+        return run_subsample(X, index, job, _no_tick)
+
+
+def _on_backend(X: Any, order: list[int], job: Job, n_jobs: int | None) -> Iterator[Trial]:
+    """Run on the joblib backend that is in force (processes, Dask, Ray, ...); only the rows of a subsample travel."""
+
+    def calls() -> Iterator[Any]:
+        for index in order:
+            rows = subsample_rows(job.plan.seeds[index], job.plan.n_rows, job.plan.sample_size)
+            yield joblib.delayed(_remote)(take_rows(X, rows, job.metric), index, job)
+
+    backend, _ = get_active_backend()
+    streams = getattr(backend, "supports_return_generator", False)
+    yield from joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered" if streams else "list")(calls())

@@ -1,0 +1,36 @@
+"""The exceptions of the engine. Each that ends a run carries what was finished, as ``.result``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compsil_kit.result import SelectionResult
+
+
+class ClusteringError(RuntimeError):
+    """A clusterer failed on a subsample, or gave labels that cannot be scored.
+
+    ``result`` holds the selection from the subsamples that were finished before, or None.
+    """
+
+    result: SelectionResult | None = None
+
+
+class SelectionError(RuntimeError):
+    """No candidate k can be selected, because too many of its subsamples failed.
+
+    ``result`` holds the trials and the causes of the failures.
+    """
+
+    result: SelectionResult | None = None
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was stopped by Ctrl-C or by the kernel's interrupt.
+
+    ``result`` holds the selection from the finished subsamples, marked partial, or None if none was finished. In a
+    notebook, ``sys.last_value.result`` reaches it after the fact.
+    """
+
+    result: SelectionResult | None = None

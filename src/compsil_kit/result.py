@@ -1,0 +1,389 @@
+"""The outcome of a selection: all trials, the curve, the choice and how sure it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit import explanation, selection, serial
+from compsil_kit._checks import check_choice, check_integer, check_real
+from compsil_kit.engine import Failure, Trial
+from compsil_kit.errors import SelectionError
+from compsil_kit.guarantees import Guarantee, achieved
+from compsil_kit.plan import Plan
+from compsil_kit.weights import Transform, check_transform, combine, transform_name, weigh
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Micro and macro silhouettes, ks by subsamples, of the subsamples listed in ``subsamples``; NaN where one failed."""
+
+    subsamples: tuple[int, ...]
+    micro: Array
+    macro: Array
+
+    @classmethod
+    def collect(cls, trials: Iterable[Trial], n_ks: int) -> Trials:
+        """Put trials, finished in any order, into the order of the subsamples."""
+        rows = sorted(trials, key=lambda trial: trial.index)
+        micro = np.array([trial.micro for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
+        macro = np.array([trial.macro for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
+        return cls(tuple(trial.index for trial in rows), micro, macro)
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays along with the fields."""
+        self.micro.setflags(write=False)
+        self.macro.setflags(write=False)
+
+    def first(self, n: int) -> Trials:
+        """Return the first n subsamples alone."""
+        return Trials(self.subsamples[:n], self.micro[:, :n].copy(), self.macro[:, :n].copy())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectionResult:
+    """What a selection found. Everything is derived from the kept trials, so changing the rule costs nothing.
+
+    Attributes
+    ----------
+    best_k : int
+        The selected number of clusters.
+    best_score : float
+        Its composite silhouette.
+    ks : tuple of int
+        The candidate counts.
+    micro, macro, weights, composite : ndarray of shape (n_ks, n_subsamples)
+        Per candidate and subsample: the two silhouettes, the weight of micro, and the composite. NaN where a clustering
+        failed.
+    scores, sem, lcb : ndarray of shape (n_ks,)
+        Mean composite, its standard error (NaN below two subsamples), and the lower confidence bound.
+    probability : ndarray of shape (n_ks,)
+        How often each k wins when the subsamples are drawn again (paired bootstrap).
+    plan : Plan
+        What was to be computed.
+    failures : tuple of Failure
+        Clusterings that failed, with their causes.
+    partial : bool
+        Whether the run was stopped before all subsamples were finished.
+    """
+
+    plan: Plan
+    trials: Trials
+    calibration: Trials
+    transform: Transform = "tanh"
+    rule: str = "max"
+    z: float = 1.0
+    failures: tuple[Failure, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=lambda: current_versions())
+    # Weights as they were saved, of a transformation that was a function and cannot be restored.
+    saved_weights: Array | None = None
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The candidate counts."""
+        return self.plan.ks
+
+    @property
+    def micro(self) -> Array:
+        """Micro-averaged silhouettes, ks by subsamples."""
+        return self.trials.micro
+
+    @property
+    def macro(self) -> Array:
+        """Macro-averaged silhouettes, ks by subsamples."""
+        return self.trials.macro
+
+    @property
+    def n_subsamples(self) -> int:
+        """Number of scored subsamples."""
+        return len(self.trials.subsamples)
+
+    @property
+    def partial(self) -> bool:
+        """Whether some planned subsamples are missing."""
+        return self.n_subsamples + len(self.calibration.subsamples) < len(self.plan.seeds)
+
+    @cached_property
+    def _largest(self) -> Array | None:
+        return selection.independent_largest(self.calibration.micro, self.calibration.macro)
+
+    @cached_property
+    def weights(self) -> Array:
+        """Weights of micro, ks by subsamples."""
+        if self.saved_weights is not None:
+            return self.saved_weights
+        return _frozen(weigh(self.micro, self.macro, self.transform, self._largest))
+
+    @cached_property
+    def composite(self) -> Array:
+        """Composite silhouettes, ks by subsamples."""
+        return _frozen(combine(self.micro, self.macro, self.weights))
+
+    @cached_property
+    def _summary(self) -> selection.Summary:
+        return selection.summarise(self.composite, self.z)
+
+    @property
+    def scores(self) -> Array:
+        """Mean composite per k."""
+        return self._summary.mean
+
+    @property
+    def sem(self) -> Array:
+        """Standard error of the score per k."""
+        return self._summary.sem
+
+    @property
+    def lcb(self) -> Array:
+        """Lower confidence bound per k: score - z * sem."""
+        return self._summary.lcb
+
+    @property
+    def n_failed(self) -> NDArray[np.int64]:
+        """Failed subsamples per k."""
+        return self.n_subsamples - self._summary.count
+
+    @cached_property
+    def selectable(self) -> NDArray[np.bool_]:
+        """Whether each k kept enough subsamples to be selected."""
+        return selection.selectable(self.composite)
+
+    @cached_property
+    def best_index(self) -> int | None:
+        """Position of the selected k in ``ks``, or None when no k can be selected."""
+        return selection.choose(selection.criterion(self._summary, self.rule), self.selectable)
+
+    @property
+    def best_k(self) -> int:
+        """The selected number of clusters."""
+        return self.ks[self._chosen()]
+
+    @property
+    def best_score(self) -> float:
+        """Score of the selected k."""
+        return float(self.scores[self._chosen()])
+
+    def _chosen(self) -> int:
+        if self.best_index is None:
+            error = SelectionError(explanation.why_no_choice(self))
+            error.result = self
+            raise error
+        return self.best_index
+
+    @cached_property
+    def choices(self) -> dict[str, int | None]:
+        """The k that the composite, micro alone and macro alone would choose."""
+        means = {
+            "composite": selection.criterion(self._summary, self.rule),
+            "micro": selection.criterion(selection.summarise(self.micro, self.z), self.rule),
+            "macro": selection.criterion(selection.summarise(self.macro, self.z), self.rule),
+        }
+        return selection.choices(means, self.selectable, self.ks)
+
+    @cached_property
+    def probability(self) -> Array:
+        """How often each k wins a paired bootstrap over the subsamples; NaN when it cannot be known."""
+        if self.saved_weights is not None:
+            return np.full(len(self.ks), np.nan)
+        return _frozen(
+            selection.selection_probability(
+                self.micro, self.macro, transform=self.transform, rule=self.rule, z=self.z, largest=self._largest
+            )
+        )
+
+    @property
+    def runner_up(self) -> int | None:
+        """Position in ``ks`` of the second-best k, or None."""
+        if self.best_index is None:
+            return None
+        rest = self.selectable.copy()
+        rest[self.best_index] = False
+        return selection.choose(selection.criterion(self._summary, self.rule), rest)
+
+    @property
+    def lead(self) -> float:
+        """Lead of the best k over the second, in what the rule maximises; NaN when there is no second."""
+        second = self.runner_up
+        values = selection.criterion(self._summary, self.rule)
+        return float("nan") if second is None else float(values[self._chosen()] - values[second])
+
+    def guarantee(self, delta: float = 0.05) -> Guarantee:
+        """Return what the finished run guarantees, with probability 1 - delta (Hoeffding).
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability of being wrong.
+
+        Returns
+        -------
+        Guarantee
+            Radii, the lead, and the subsamples that would prove the choice.
+        """
+        return achieved(
+            self.lead,
+            n_subsamples=max(1, int(self._summary.count[self.selectable].min(initial=self.n_subsamples))),
+            n_ks=len(self.ks),
+            delta=check_real("delta", delta, low=0.0, high=1.0, open_ends=True),
+            independent=self._largest is not None,
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What should be known before the choice is trusted, in plain words."""
+        return explanation.warnings_of(self)
+
+    def explain(self) -> str:
+        """Return a short paragraph: the choice, the runner-up, how sure, what micro and macro alone say, and warnings."""
+        return explanation.explain(self)
+
+    def __repr__(self) -> str:
+        """Show the choice and the curve as a table."""
+        return explanation.table(self)
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """One row per k: score, sem, lcb, micro, macro, weight, n_subsamples, n_failed, probability."""
+        import pandas as pd
+
+        columns = {
+            "score": self.scores,
+            "sem": self.sem,
+            "lcb": self.lcb,
+            "micro": selection.summarise(self.micro, self.z).mean,
+            "macro": selection.summarise(self.macro, self.z).mean,
+            "weight": selection.summarise(self.weights, self.z).mean,
+            "n_subsamples": self._summary.count,
+            "n_failed": self.n_failed,
+            "probability": self.probability,
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.ks, name="k"))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the trials as a tidy table, one row per k and subsample."""
+        import pandas as pd
+
+        index = pd.MultiIndex.from_product([self.ks, self.trials.subsamples], names=["k", "subsample"])
+        columns = ("micro", "macro", "weights", "composite")
+        return pd.DataFrame({name.rstrip("s"): getattr(self, name).ravel() for name in columns}, index=index)
+
+    def reweigh(
+        self,
+        *,
+        transform: Transform | None = None,
+        rule: str | None = None,
+        z: float | None = None,
+        n_subsamples: int | None = None,
+    ) -> SelectionResult:
+        """Return the result under another transformation or rule, or from fewer subsamples, without recomputing.
+
+        Parameters
+        ----------
+        transform : str or callable, optional
+            Another transformation; the present one if None.
+        rule : {"max", "lcb"}, optional
+            Another rule; the present one if None.
+        z : float, optional
+            Another width of the lower confidence bound; the present one if None.
+        n_subsamples : int, optional
+            Use only the first so many subsamples; all if None.
+
+        Returns
+        -------
+        SelectionResult
+            A new result; this one does not change.
+        """
+        changes: dict[str, Any] = {}
+        if transform is not None:
+            changes.update(transform=check_transform(transform), saved_weights=None)
+        elif self.saved_weights is not None and n_subsamples is not None:
+            raise ValueError(
+                f"the transformation {transform_name(self.transform)!r} was a function, which is not saved with a "
+                "result: pass transform= as well."
+            )
+        if rule is not None:
+            changes["rule"] = check_choice("rule", rule, selection.RULES)
+        if z is not None:
+            changes["z"] = check_real("z", z, low=0.0, high=1e6)
+        if n_subsamples is not None:
+            changes.update(self._prefix(check_integer("n_subsamples", n_subsamples, minimum=1)))
+        return replace(self, **changes)
+
+    def _prefix(self, n: int) -> dict[str, Any]:
+        if n > self.n_subsamples:
+            raise ValueError(f"n_subsamples must be at most the {self.n_subsamples} that were scored; got {n}.")
+        kept = set(self.trials.subsamples[:n]) | set(self.calibration.subsamples)
+        seeds = self.plan.seeds[:n] + self.plan.seeds[self.plan.n_subsamples :]
+        # In a partial result the first n that are finished need not be 0 .. n-1; the plan then stays as it was.
+        whole = self.trials.subsamples[:n] == tuple(range(n))
+        if whole:
+            shift = self.plan.n_subsamples - n
+            calibration = replace(self.calibration, subsamples=tuple(b - shift for b in self.calibration.subsamples))
+        return {
+            "trials": self.trials.first(n),
+            "failures": tuple(failure for failure in self.failures if failure.subsample in kept),
+            **({"plan": replace(self.plan, n_subsamples=n, seeds=seeds), "calibration": calibration} if whole else {}),
+        }
+
+    def plot(self, kind: str = "curve", *, ax: Axes | None = None) -> Axes:
+        """Draw the result and return the axes; nothing is shown or saved.
+
+        Parameters
+        ----------
+        kind : {"curve"}, default="curve"
+            What to draw: the composite with its confidence band beside micro and macro.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        Axes
+            The axes drawn on; ``.figure`` is the figure.
+        """
+        from compsil_kit import plotting
+
+        return plotting.plot(self, kind, ax=ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data for strict JSON: no NaN, no NumPy types, versioned."""
+        return serial.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SelectionResult:
+        """Rebuild a result from :meth:`to_dict`; the derived numbers are computed again from its trials.
+
+        Parameters
+        ----------
+        data : mapping
+            What ``to_dict`` returned, or what JSON made of it.
+
+        Returns
+        -------
+        SelectionResult
+            Equal to the saved one.
+        """
+        return serial.from_dict(data)
+
+
+def _frozen(array: Array) -> Array:
+    array.setflags(write=False)
+    return array
+
+
+def current_versions() -> dict[str, str]:
+    """Return the versions that the numbers depend on."""
+    names = ("compsil-kit", "numpy", "scikit-learn", "scipy")
+    return {"python": ".".join(map(str, sys.version_info[:3])), **{name: version(name) for name in names}}

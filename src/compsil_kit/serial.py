@@ -1,0 +1,113 @@
+"""Results as plain data for strict JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit.engine import Failure
+from compsil_kit.plan import Plan
+from compsil_kit.weights import TRANSFORMS, transform_name
+
+if TYPE_CHECKING:
+    from compsil_kit.result import SelectionResult, Trials
+
+FORMAT = "compsil-kit/selection"
+VERSION = 1
+
+
+def to_dict(result: SelectionResult) -> dict[str, Any]:
+    """Return the result as dicts, lists, strings and finite numbers; what is undefined is None."""
+    custom = not isinstance(result.transform, str) or result.saved_weights is not None
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "best_k": None if result.best_index is None else result.best_k,
+        "best_score": None if result.best_index is None else result.best_score,
+        "partial": result.partial,
+        "transform": transform_name(result.transform),
+        "rule": result.rule,
+        "z": result.z,
+        "ks": list(result.ks),
+        "scores": _plain(result.scores),
+        "sem": _plain(result.sem),
+        "lcb": _plain(result.lcb),
+        "probability": _plain(result.probability),
+        "choices": dict(result.choices),
+        "n_failed": [int(n) for n in result.n_failed],
+        "warnings": result.warnings,
+        "trials": _trials_out(result.trials),
+        "calibration": _trials_out(result.calibration),
+        "weights": _plain(result.weights) if custom else None,
+        "failures": [asdict(failure) for failure in result.failures],
+        "plan": {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(result.plan).items()},
+        "versions": dict(result.versions),
+    }
+
+
+def from_dict(data: Mapping[str, Any]) -> SelectionResult:
+    """Rebuild a result; what can be derived from its trials is derived again."""
+    from compsil_kit.result import SelectionResult
+
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise ValueError(f"data must be what SelectionResult.to_dict returned, with format {FORMAT!r}.")
+    if data.get("version") != VERSION:
+        raise ValueError(
+            f"data has version {data.get('version')!r} of {FORMAT}; this release reads version {VERSION}. "
+            "Read it with the release that wrote it."
+        )
+    try:
+        plan = _plan_in(data["plan"])
+        saved = data["weights"]
+        custom = saved is not None or data["transform"] not in TRANSFORMS
+        return SelectionResult(
+            plan=plan,
+            trials=_trials_in(data["trials"], len(plan.ks)),
+            calibration=_trials_in(data["calibration"], len(plan.ks)),
+            transform=data["transform"],
+            rule=data["rule"],
+            z=float(data["z"]),
+            failures=tuple(Failure(**failure) for failure in data["failures"]),
+            versions=dict(data["versions"]),
+            saved_weights=_array(saved, len(plan.ks)) if custom else None,
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"data is not a complete {FORMAT}: {error}") from error
+
+
+def _plan_in(data: Mapping[str, Any]) -> Plan:
+    values = {name.name: data[name.name] for name in fields(Plan)}
+    return Plan(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _trials_out(trials: Trials) -> dict[str, Any]:
+    return {
+        "subsamples": list(trials.subsamples),
+        "micro": _plain(trials.micro),
+        "macro": _plain(trials.macro),
+    }
+
+
+def _trials_in(data: Mapping[str, Any], n_ks: int) -> Trials:
+    from compsil_kit.result import Trials
+
+    micro, macro = _array(data["micro"], n_ks), _array(data["macro"], n_ks)
+    if micro.shape != macro.shape or micro.shape[1] != len(data["subsamples"]):
+        raise ValueError("data is not a consistent selection: micro, macro and subsamples differ in size.")
+    return Trials(tuple(data["subsamples"]), micro, macro)
+
+
+def _array(values: Any, n_ks: int) -> NDArray[np.float64]:
+    # None becomes NaN in a float array.
+    return np.array(values, dtype=np.float64).reshape(n_ks, -1)
+
+
+def _plain(values: NDArray[np.float64]) -> Any:
+    """Return an array as nested lists of floats, None where it is not finite."""
+    if values.ndim > 1:
+        return [_plain(row) for row in values]
+    return [float(value) if np.isfinite(value) else None for value in values]
