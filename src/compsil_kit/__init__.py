@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from compsil_kit.api import plan, select_k, stream
+from compsil_kit.api import plan_selection, select_k, stream
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
 from compsil_kit.estimator import CompositeSilhouette
 from compsil_kit.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
@@ -24,7 +24,7 @@ __all__ = [
     "SelectionResult",
     "Silhouettes",
     "hoeffding_radius",
-    "plan",
+    "plan_selection",
     "select_k",
     "silhouettes",
     "stream",

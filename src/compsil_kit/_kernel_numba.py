@@ -31,9 +31,7 @@ _compile = numba.njit(
 )
 
 
-def accumulate_direct(
-    columns_of: Array, starts: Array, cell: Array, panel: slice, tick: Callable[[], None]
-) -> Array:
+def accumulate_direct(columns_of: Array, starts: Array, cell: Array, panel: slice, tick: Callable[[], None]) -> Array:
     """Return the sums of distances from the points of ``panel`` to every cell; coordinates stand in rows."""
     n_points = columns_of.shape[1]
     sums = np.zeros((len(starts), panel.stop - panel.start))
@@ -48,8 +46,8 @@ def accumulate_direct(
     return sums
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _walk(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):  # type: ignore[no-untyped-def]
+@_compile
+def _walk(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):
     """Add the distances between the panel's points and columns start to stop; inside the panel, each pair once."""
     buffer = np.empty((4, WIDTH + PADDING), x.dtype)
     by_column = np.zeros(WIDTH, np.float64)
@@ -77,15 +75,15 @@ def _walk(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):  #
             _flush(sums[own, start - panel_start : stop - panel_start], by_column[: stop - start])
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _flush(target, by_column):  # type: ignore[no-untyped-def]
+@_compile
+def _flush(target, by_column):
     for j in range(by_column.shape[0]):
         target[j] += by_column[j]
         by_column[j] = 0.0
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _four_among_themselves(x, sums, own, i, panel_start):  # type: ignore[no-untyped-def]
+@_compile
+def _four_among_themselves(x, sums, own, i, panel_start):
     for p in range(i, i + 4):
         for q in range(p + 1, i + 4):
             squared = x.dtype.type(0)
@@ -97,8 +95,8 @@ def _four_among_themselves(x, sums, own, i, panel_start):  # type: ignore[no-unt
             sums[own, q - panel_start] += distance
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _four_rows(x, ends, cell, sums, i, low, start, stop, buffer, by_column, panel_start):  # type: ignore[no-untyped-def]
+@_compile
+def _four_rows(x, ends, cell, sums, i, low, start, stop, buffer, by_column, panel_start):
     width = stop - low
     b0, b1, b2, b3 = buffer[0, :width], buffer[1, :width], buffer[2, :width], buffer[3, :width]
     buffer[:, :width] = 0
@@ -114,7 +112,10 @@ def _four_rows(x, ends, cell, sums, i, low, start, stop, buffer, by_column, pane
         other = cell[begin]
         end = min(stop, ends[other])
         s0, s1, s2, s3 = _four_sums(
-            b0[begin - low : end - low], b1[begin - low : end - low], b2[begin - low : end - low], b3[begin - low : end - low]
+            b0[begin - low : end - low],
+            b1[begin - low : end - low],
+            b2[begin - low : end - low],
+            b3[begin - low : end - low],
         )
         row = i - panel_start
         sums[other, row] += s0
@@ -124,8 +125,8 @@ def _four_rows(x, ends, cell, sums, i, low, start, stop, buffer, by_column, pane
         begin = end
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _add_two_coordinates(b0, b1, b2, b3, own, own_next, column, column_next):  # type: ignore[no-untyped-def]
+@_compile
+def _add_two_coordinates(b0, b1, b2, b3, own, own_next, column, column_next):
     p0, p1, p2, p3 = own[0], own[1], own[2], own[3]
     q0, q1, q2, q3 = own_next[0], own_next[1], own_next[2], own_next[3]
     for j in range(b0.shape[0]):
@@ -136,8 +137,8 @@ def _add_two_coordinates(b0, b1, b2, b3, own, own_next, column, column_next):  #
         b3[j] += (p3 - u) * (p3 - u) + (q3 - v) * (q3 - v)
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _add_one_coordinate(b0, b1, b2, b3, own, column):  # type: ignore[no-untyped-def]
+@_compile
+def _add_one_coordinate(b0, b1, b2, b3, own, column):
     p0, p1, p2, p3 = own[0], own[1], own[2], own[3]
     for j in range(b0.shape[0]):
         u = column[j]
@@ -147,16 +148,16 @@ def _add_one_coordinate(b0, b1, b2, b3, own, column):  # type: ignore[no-untyped
         b3[j] += (p3 - u) * (p3 - u)
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _four_roots(b0, b1, b2, b3, by_column):  # type: ignore[no-untyped-def]
+@_compile
+def _four_roots(b0, b1, b2, b3, by_column):
     for j in range(b0.shape[0]):
         r0, r1, r2, r3 = np.sqrt(b0[j]), np.sqrt(b1[j]), np.sqrt(b2[j]), np.sqrt(b3[j])
         b0[j], b1[j], b2[j], b3[j] = r0, r1, r2, r3
         by_column[j] += (r0 + r1) + (r2 + r3)
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _four_sums(b0, b1, b2, b3):  # type: ignore[no-untyped-def]
+@_compile
+def _four_sums(b0, b1, b2, b3):
     s0 = s1 = s2 = s3 = 0.0
     for j in range(b0.shape[0]):
         s0 += b0[j]
@@ -166,8 +167,8 @@ def _four_sums(b0, b1, b2, b3):  # type: ignore[no-untyped-def]
     return s0, s1, s2, s3
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _one_row(x, ends, cell, sums, i, low, start, stop, buffer, by_column, panel_start):  # type: ignore[no-untyped-def]
+@_compile
+def _one_row(x, ends, cell, sums, i, low, start, stop, buffer, by_column, panel_start):
     row = buffer[0, : stop - low]
     row[:] = 0
     for t in range(x.shape[0]):
@@ -181,42 +182,42 @@ def _one_row(x, ends, cell, sums, i, low, start, stop, buffer, by_column, panel_
         begin = end
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _add_squares(row, own, column):  # type: ignore[no-untyped-def]
+@_compile
+def _add_squares(row, own, column):
     for j in range(row.shape[0]):
         row[j] += (own - column[j]) * (own - column[j])
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _root_and_add(row, by_column):  # type: ignore[no-untyped-def]
+@_compile
+def _root_and_add(row, by_column):
     for j in range(row.shape[0]):
         root = np.sqrt(row[j])
         row[j] = root
         by_column[j] += root
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _sum(row):  # type: ignore[no-untyped-def]
+@_compile
+def _sum(row):
     total = 0.0
     for j in range(row.shape[0]):
         total += row[j]
     return total
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _root_clipped(row):  # type: ignore[no-untyped-def]
+@_compile
+def _root_clipped(row):
     for j in range(row.shape[0]):
         row[j] = np.sqrt(max(row[j], row.dtype.type(0)))
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _add_to(row, by_column):  # type: ignore[no-untyped-def]
+@_compile
+def _add_to(row, by_column):
     for j in range(row.shape[0]):
         by_column[j] += row[j]
 
 
-@_compile  # type: ignore[untyped-decorator]
-def _add_squared(block, column_edges, row_edges, by_row, by_column, both):  # type: ignore[no-untyped-def]
+@_compile
+def _add_squared(block, column_edges, row_edges, by_row, by_column, both):
     columns = np.zeros(block.shape[1], np.float64)
     for c in range(row_edges.shape[0] - 1):
         for i in range(row_edges[c], row_edges[c + 1]):
@@ -230,9 +231,7 @@ def _add_squared(block, column_edges, row_edges, by_row, by_column, both):  # ty
             _flush(by_column[c], columns)
 
 
-def add_squared(
-    block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array | None
-) -> None:
+def add_squared(block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array | None) -> None:
     """Take the roots of a tile of squared distances and add them to the sums of its rows and columns."""
     both = by_column is not None
     _add_squared(block, column_edges, row_edges, by_row, by_column if both else by_row, both)

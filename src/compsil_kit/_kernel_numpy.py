@@ -17,8 +17,9 @@ Tile = Callable[[slice, slice], Array]
 # add(block, column edges, row edges, sums of the rows, sums of the columns or None)
 Add = Callable[[Array, Array, Array, Array, "Array | None"], None]
 
-# 200 x 500 float64 values are 0.8 MB: a tile stays in the second-level cache through all the passes over it. Powers of
-# two would put the rows of a tile a multiple of 4 KiB apart, where they evict each other: the product takes twice as long.
+# 200 x 500 float64 values are 0.8 MB: a tile stays in the second-level cache through all the passes over it. Powers
+# of two would put the rows of a tile multiples of 4 KiB apart, where they evict each other: the product then takes
+# twice as long.
 TILE_ROWS = 200
 TILE_COLUMNS = 500
 
@@ -37,9 +38,7 @@ def cells_of(starts: Array, part: slice) -> tuple[slice, Array]:
     return slice(first, last), edges
 
 
-def accumulate(
-    tile: Tile, add: Add, starts: Array, panel: slice, n_points: int, tick: Callable[[], None]
-) -> Array:
+def accumulate(tile: Tile, add: Add, starts: Array, panel: slice, n_points: int, tick: Callable[[], None]) -> Array:
     """Return the sums of distances from the points of ``panel`` to every cell, cells by points.
 
     ``starts`` holds the first point of each cell. Symmetry is used inside the panel; memory is cells x panel.
@@ -67,9 +66,7 @@ def accumulate(
     return sums
 
 
-def add_distances(
-    block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array | None
-) -> None:
+def add_distances(block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array | None) -> None:
     """Add a tile of distances to the sums of its rows and, off the diagonal, of its columns."""
     by_row += np.add.reduceat(block, column_edges[:-1], axis=1, dtype=np.float64).T
     if by_column is not None:

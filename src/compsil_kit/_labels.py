@@ -25,8 +25,7 @@ def _as_rows(labels: Any) -> tuple[bool, list[Array]]:
     if given.ndim == 2 and len(given):
         return False, list(given)
     raise ValueError(
-        "labels must be one label per point, or a sequence of such labelings; "
-        f"got an array of shape {given.shape}."
+        f"labels must be one label per point, or a sequence of such labelings; got an array of shape {given.shape}."
     )
 
 

@@ -17,7 +17,8 @@ _state: dict[str, Any] = {"users": 0, "limiter": None}
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS at one thread while at least one run is under way, and restore it after the last.
 
-    Counting the runs matters: were two overlapping runs each to save and restore, the second would restore the first's limit.
+    Counting the runs matters: were two overlapping runs each to save and restore, the second would restore the
+    limit that the first had set.
     """
     with _lock:
         if _state["users"] == 0:

@@ -113,11 +113,11 @@ def select_k(
         Further subsamples that only estimate the largest discrepancy of each k; with them the Hoeffding guarantee holds
         strictly. 0 estimates it on the scored subsamples, as the paper does.
     on_failure : {"raise", "skip"}, default="raise"
-        What to do when a clusterer fails on a subsample or gives other than k clusters: stop, or count it and go on. A k
-        that lost more than a fifth of its subsamples is not selected.
+        What to do when a clusterer fails on a subsample or gives other than k clusters: stop, or count it and go on.
+        A k that lost more than a fifth of its subsamples is not selected.
     n_jobs : int, optional
-        Workers, as in joblib: None is one, -1 all cores. Threads, unless a ``joblib.parallel_config`` says otherwise. The
-        result does not depend on it.
+        Workers, as in joblib: None is one, -1 all cores. Threads, unless a ``joblib.parallel_config`` says otherwise.
+        The result does not depend on it.
     random_state : int, None or sequence of int, default=42
         An integer from which each subsample's seed is derived, None for fresh ones, or one seed per subsample
         (``range(42, 72)`` repeats the authors' runs).
@@ -200,7 +200,8 @@ def stream(
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
         The data.
-    ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, n_calibration, on_failure, n_jobs, random_state
+    ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, n_calibration, on_failure, n_jobs, \
+    random_state
         As in :func:`select_k`.
 
     Yields
@@ -232,7 +233,7 @@ def _grow(setup: _Setup) -> Iterator[SelectionResult]:
             yield setup.result(trials)
 
 
-def plan(
+def plan_selection(
     X: Any,
     *,
     ks: Any = DEFAULT_KS,
@@ -260,20 +261,21 @@ def plan(
     Examples
     --------
     >>> import numpy as np
-    >>> from compsil_kit import plan
-    >>> plan(np.random.default_rng(0).normal(size=(10_000, 10))).sample_size
+    >>> from compsil_kit import plan_selection
+    >>> plan_selection(np.random.default_rng(0).normal(size=(10_000, 10))).sample_size
     6000
     """
     setup = _prepare(
-        X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric, transform="tanh",
-        rule="max", z=1.0, n_calibration=n_calibration, on_failure="raise", n_jobs=None, random_state=random_state,
+        X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
+        transform="tanh", rule="max", z=1.0, n_calibration=n_calibration, on_failure="raise", n_jobs=None,
+        random_state=random_state,
     )  # fmt: skip
     return setup.job.plan
 
 
 def _prepare(
-    X: Any, *, ks: Any, clusterer: Any, n_subsamples: Any, sample_size: Any, metric: Any, transform: Any, rule: Any, z: Any,
-    n_calibration: Any, on_failure: Any, n_jobs: Any, random_state: Any,
+    X: Any, *, ks: Any, clusterer: Any, n_subsamples: Any, sample_size: Any, metric: Any, transform: Any, rule: Any,
+    z: Any, n_calibration: Any, on_failure: Any, n_jobs: Any, random_state: Any,
 ) -> _Setup:  # fmt: skip
     """Check everything that can be checked before computing."""
     transform = check_transform(transform)

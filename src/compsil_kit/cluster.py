@@ -47,8 +47,8 @@ def _agglomerative(metric: Metric) -> Any:
     return sk.AgglomerativeClustering()
 
 
-# One initialisation for k-means, as in the authors' package: a k that does not fit clusters unstably, and a single start
-# lets the score feel it (docs, "Method").
+# One start for k-means, as in the authors' package: a k that does not fit clusters unstably, and a single start lets
+# the score feel it (docs, "Method").
 NAMED: dict[str, Callable[[Metric], Any]] = {
     "kmeans": lambda _: sk.KMeans(n_init=1),
     "minibatch-kmeans": lambda _: sk.MiniBatchKMeans(n_init=1),
@@ -126,8 +126,8 @@ def _by_name(name: str, metric: Metric) -> Clusterer:
         raise ValueError(f"clusterer must be one of {', '.join(NAMED)}; got {describe(name)}.")
     if metric.precomputed and name not in _READ_DISTANCES:
         raise ValueError(
-            f"clusterer={name!r} needs points, but metric='precomputed' gives distances. Pass clusterer='agglomerative' "
-            "or 'kmedoids', an estimator that reads distances, or a function."
+            f"clusterer={name!r} needs points, but metric='precomputed' gives distances. Pass "
+            "clusterer='agglomerative' or 'kmedoids', an estimator that reads distances, or a function."
         )
     estimator = NAMED[name](metric)
     return Clusterer(name, estimator, _count_parameter(estimator))
@@ -138,8 +138,8 @@ def _by_estimator(estimator: Any, metric: Metric) -> Clusterer:
     parameter = _count_parameter(estimator)
     if not parameter or not hasattr(estimator, "fit_predict"):
         raise ValueError(
-            f"clusterer={name} cannot be told how many clusters to make: it needs a parameter n_clusters or n_components, "
-            "and fit_predict. Wrap it in a function f(X, k, seed) -> labels."
+            f"clusterer={name} cannot be told how many clusters to make: it needs a parameter n_clusters or "
+            "n_components, and fit_predict. Wrap it in a function f(X, k, seed) -> labels."
         )
     params = estimator.get_params(deep=False)
     reads = [params[key] for key in ("metric", "affinity") if key in params]
@@ -175,4 +175,6 @@ def check_input_kind(clusterer: Clusterer, X: Any) -> None:
     """Refuse sparse data for clusterers that cannot take it."""
     tags = getattr(clusterer.estimator, "__sklearn_tags__", None)
     if sparse.issparse(X) and tags is not None and not tags().input_tags.sparse:
-        raise TypeError(f"clusterer={clusterer.name!r} does not take sparse data. Pass X.toarray(), or another clusterer.")
+        raise TypeError(
+            f"clusterer={clusterer.name!r} does not take sparse data. Pass X.toarray(), or another clusterer."
+        )

@@ -24,6 +24,9 @@ def imbalanced_blobs() -> tuple[NDArray[np.float64], NDArray[Any]]:
     """
     centers = [(0, 0), (3, 3), (12, 12), (-12, 12), (0, 15)]
     X, y = make_blobs(
-        n_samples=[1000, 1000, 100, 100, 100], centers=centers, cluster_std=[1.8, 1.8, 0.5, 0.5, 0.5], random_state=42
+        n_samples=[1000, 1000, 100, 100, 100],
+        centers=centers,
+        cluster_std=[1.8, 1.8, 0.5, 0.5, 0.5],
+        random_state=42,
     )
     return StandardScaler().fit_transform(X), y

@@ -158,7 +158,11 @@ def _no_tick() -> None:
 
 
 def _remote(X: Any, index: int, job: Job) -> Trial:
-    with sklearn.config_context(assume_finite=True), one_blas_thread(), one_openmp_thread(ThreadpoolController()):
+    with (
+        sklearn.config_context(assume_finite=True),
+        one_blas_thread(),
+        one_openmp_thread(ThreadpoolController()),
+    ):
         return run_subsample(X, index, job, _no_tick)
 
 

@@ -114,6 +114,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         progress: Any = None,
         refit: bool = True,
     ) -> None:
+        """Keep the parameters as they are; ``fit`` checks them."""
         self.ks = ks
         self.clusterer = clusterer
         self.n_subsamples = n_subsamples

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compsil_kit.plan import format_ks
 from compsil_kit.selection import MAX_LOST
@@ -42,16 +43,16 @@ def _headline(result: SelectionResult) -> str:
 
 def _row(result: SelectionResult, position: int, failed: bool) -> str:
     mark = "*" if position == result.best_index else " "
-    with np.errstate(invalid="ignore"):
-        means = [_mean(values[position]) for values in (result.micro, result.macro, result.weights)]
+    means = [_mean(values[position]) for values in (result.micro, result.macro, result.weights)]
+    score, sem, wins = result.scores[position], result.sem[position], result.probability[position]
     text = (
-        f"{mark} {result.ks[position]:>3} {number(result.scores[position]):>8} {number(result.sem[position]):>8} "
-        f"{number(means[0]):>8} {number(means[1]):>8} {number(means[2], 3):>7} {percent(result.probability[position]):>6}"
+        f"{mark} {result.ks[position]:>3} {number(score):>8} {number(sem):>8} "
+        f"{number(means[0]):>8} {number(means[1]):>8} {number(means[2], 3):>7} {percent(wins):>6}"
     )
     return text + (f" {result.n_failed[position]:>7}" if failed else "")
 
 
-def _mean(values: np.ndarray) -> float:  # type: ignore[type-arg]
+def _mean(values: NDArray[np.float64]) -> float:
     valid = values[np.isfinite(values)]
     return float(valid.mean()) if valid.size else float("nan")
 
@@ -96,7 +97,9 @@ def _choice(result: SelectionResult) -> str:
     if np.isfinite(result.sem[at]):
         text += f" (standard error {result.sem[at]:.4f} over {result.n_subsamples} subsamples)"
     if result.rule == "lcb":
-        text = f"k = {result.best_k} has the best lower bound, {result.lcb[at]:.4f}, at a score of {result.best_score:.4f}"
+        text = (
+            f"k = {result.best_k} has the best lower bound, {result.lcb[at]:.4f}, at a score of {result.best_score:.4f}"
+        )
     second = result.runner_up
     if second is None:
         return text + "; it was the only candidate."
@@ -114,7 +117,11 @@ def _certainty(result: SelectionResult) -> str:
     text = f"Drawn again from these subsamples, it wins {percent(share)} of the time: the choice is {word}."
     rivals = [(p, k) for p, k in zip(result.probability, result.ks, strict=True) if p >= 0.05 and k != result.best_k]
     if rivals and share < SURE:
-        text += " The others that win: " + ", ".join(f"k = {k} ({percent(p)})" for p, k in sorted(rivals, reverse=True)) + "."
+        text += (
+            " The others that win: "
+            + ", ".join(f"k = {k} ({percent(p)})" for p, k in sorted(rivals, reverse=True))
+            + "."
+        )
     return text
 
 
@@ -167,9 +174,9 @@ def _disagreement(result: SelectionResult) -> str:
     if len({micro, macro, result.best_k} - {None}) == 1:
         return ""
     if result.best_k in (micro, macro):
-        other = "macro" if result.best_k == micro else "micro"
-        return f"micro and macro disagree; the composite sides with {'micro' if other == 'macro' else 'macro'}. Look at both clusterings."
-    return "micro and macro averages alone choose otherwise than the composite. Look at the clusterings before relying on it."
+        side = "micro" if result.best_k == micro else "macro"
+        return f"micro and macro disagree; the composite sides with {side}. Look at both clusterings."
+    return "neither micro nor macro alone would choose this k. Look at the clusterings before relying on it."
 
 
 def _near_tie(result: SelectionResult) -> str:
@@ -203,16 +210,19 @@ def _whole_data(result: SelectionResult) -> str:
     if not result.plan.whole_data:
         return ""
     return (
-        f"every subsample is the whole data set ({result.plan.n_rows:,} rows): the repetitions differ in the clusterer's "
-        "seed alone, so the uncertainty shown is too small."
+        f"every subsample is the whole data set ({result.plan.n_rows:,} rows): the repetitions differ in the "
+        "clusterer's seed alone, so the uncertainty shown is too small."
     )
 
 
 def why_no_choice(result: SelectionResult) -> str:
     """Say why no k can be selected, and what to do."""
-    if result.rule == "lcb" and bool((result.selectable & (result._summary.count < 2)).any()):
-        return "No k can be selected by rule='lcb' from a single subsample: its standard error is undefined. Pass n_subsamples of at least 2."
+    if result.rule == "lcb" and result.n_subsamples < 2:
+        return (
+            "No k can be selected by rule='lcb' from a single subsample: its standard error is undefined. "
+            "Pass n_subsamples of at least 2."
+        )
     return (
-        f"No k of {format_ks(result.ks)} can be selected: each lost more than {MAX_LOST:.0%} of its subsamples. {_lost(result)} "
-        "Pass smaller ks, larger subsamples (sample_size), or another clusterer."
-    ).replace("  ", " ")
+        f"No k of {format_ks(result.ks)} can be selected: each lost more than {MAX_LOST:.0%} of its subsamples. "
+        f"In all, {_lost(result)} Pass smaller ks, larger subsamples (sample_size), or another clusterer."
+    )

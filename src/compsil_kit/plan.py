@@ -170,8 +170,8 @@ def check_memory(plan: Plan, clusterer: Clusterer, n_workers: int) -> None:
     if free is not None and n_workers * per_worker > free:
         raise MemoryError(
             f"subsamples of {rows:,} rows with clusterer={plan.clusterer!r} need about "
-            f"{n_workers * per_worker / 2**30:.1f} GiB with {n_workers} worker(s), and {free / 2**30:.1f} GiB are free. "
-            "Pass a smaller sample_size, fewer workers (n_jobs), or a clusterer that does not hold all pairs."
+            f"{n_workers * per_worker / 2**30:.1f} GiB with {n_workers} worker(s), and {free / 2**30:.1f} GiB are "
+            "free. Pass a smaller sample_size, fewer workers (n_jobs), or a clusterer that does not hold all pairs."
         )
 
 

@@ -74,10 +74,14 @@ class _Callback:
 class _Bar:
     def __init__(self, total: int) -> None:
         if _in_notebook() and has("ipywidgets"):
-            from tqdm.notebook import tqdm as bar
+            from tqdm.notebook import tqdm_notebook
+
+            make: Any = tqdm_notebook
         else:
-            from tqdm import tqdm as bar
-        self._bar = bar(total=total, desc="compsil", unit="subsample", leave=False)
+            from tqdm import tqdm
+
+            make = tqdm
+        self._bar = make(total=total, desc="compsil", unit="subsample", leave=False)
 
     def advance(self) -> None:
         self._bar.update()

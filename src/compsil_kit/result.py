@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trials:
-    """Micro and macro silhouettes, ks by subsamples, of the subsamples listed in ``subsamples``; NaN where one failed."""
+    """Micro and macro silhouettes, ks by subsamples, of the subsamples in ``subsamples``; NaN where one failed."""
 
     subsamples: tuple[int, ...]
     micro: Array
@@ -200,7 +200,12 @@ class SelectionResult:
             return np.full(len(self.ks), np.nan)
         return _frozen(
             selection.selection_probability(
-                self.micro, self.macro, transform=self.transform, rule=self.rule, z=self.z, largest=self._largest
+                self.micro,
+                self.macro,
+                transform=self.transform,
+                rule=self.rule,
+                z=self.z,
+                largest=self._largest,
             )
         )
 
@@ -247,7 +252,7 @@ class SelectionResult:
         return explanation.warnings_of(self)
 
     def explain(self) -> str:
-        """Return a short paragraph: the choice, the runner-up, how sure, what micro and macro alone say, and warnings."""
+        """Return a paragraph: the choice, the runner-up, how sure, what micro and macro alone say, and warnings."""
         return explanation.explain(self)
 
     def __repr__(self) -> str:

@@ -44,7 +44,8 @@ def summarise(values: Array, z: float) -> Summary:
 def selectable(values: Array) -> NDArray[np.bool_]:
     """Tell which ks kept at least four fifths of their subsamples."""
     n_subsamples = values.shape[-1]
-    return np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_LOST) * n_subsamples - 1e-9
+    kept: NDArray[np.bool_] = np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_LOST) * n_subsamples - 1e-9
+    return kept
 
 
 def criterion(summary: Summary, rule: str) -> Array:

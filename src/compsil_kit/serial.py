@@ -44,7 +44,9 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
         "calibration": _trials_out(result.calibration),
         "weights": _plain(result.weights) if custom else None,
         "failures": [asdict(failure) for failure in result.failures],
-        "plan": {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(result.plan).items()},
+        "plan": {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(result.plan).items()
+        },
         "versions": dict(result.versions),
     }
 
@@ -80,8 +82,8 @@ def from_dict(data: Mapping[str, Any]) -> SelectionResult:
 
 
 def _plan_in(data: Mapping[str, Any]) -> Plan:
-    values = {name.name: data[name.name] for name in fields(Plan)}
-    return Plan(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    values: dict[str, Any] = {field.name: data[field.name] for field in fields(Plan)}
+    return Plan(**{**values, "ks": tuple(values["ks"]), "seeds": tuple(values["seeds"])})
 
 
 def _trials_out(trials: Trials) -> dict[str, Any]:

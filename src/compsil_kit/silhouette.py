@@ -13,7 +13,14 @@ from scipy import sparse
 from compsil_kit import _kernel_numpy as plain
 from compsil_kit._labels import encode_labels
 from compsil_kit._optional import has
-from compsil_kit.metrics import CLOSED_FORMS, Metric, check_metric_fits, closed_form_sums, metric_tile, resolve_metric
+from compsil_kit.metrics import (
+    CLOSED_FORMS,
+    Metric,
+    check_metric_fits,
+    closed_form_sums,
+    metric_tile,
+    resolve_metric,
+)
 from compsil_kit.sources import as_matrix
 
 Array = NDArray[Any]
@@ -111,9 +118,7 @@ def _no_tick() -> None:
     """Do nothing between tiles."""
 
 
-def point_silhouettes(
-    X: Any, labelings: Sequence[Array], metric: Metric, tick: Callable[[], None] = _no_tick
-) -> Array:
+def point_silhouettes(X: Any, labelings: Sequence[Array], metric: Metric, tick: Callable[[], None] = _no_tick) -> Array:
     """Return the silhouette of every point under every labeling (codes 0 .. k-1), labelings by points.
 
     ``tick`` is called every few milliseconds; it may raise to stop the work.

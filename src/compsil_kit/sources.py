@@ -44,7 +44,9 @@ def _to_matrix(X: Any) -> tuple[list[str] | None, Any]:
         names, columns = _table_columns(X, library)
         return names, _stack(columns, len(X) if library != "pyarrow" else X.num_rows)
     if library in ("pandas", "polars", "pyarrow") and hasattr(X, "to_numpy"):
-        raise ValueError(f"X must have two dimensions, rows and columns; got one column of {library}. Pass X.to_frame().")
+        raise ValueError(
+            f"X must have two dimensions, rows and columns; got one column of {library}. Pass X.to_frame()."
+        )
     if sparse.issparse(X):
         return None, _from_sparse(X)
     return None, _from_array(X)
@@ -66,7 +68,9 @@ def _table_columns(X: Any, library: str) -> tuple[list[str], list[Array]]:
     else:
         names, columns = list(X.column_names), list(X.columns)
         types = [str(column.type) for column in columns]
-        numeric = [word.startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")) for word in types]
+        numeric = [
+            word.startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")) for word in types
+        ]
         to_array = _arrow_values
     wrong = [f"{name!r} ({word})" for name, word, ok in zip(names, types, numeric, strict=True) if not ok]
     if wrong:
@@ -140,7 +144,9 @@ def _from_array(X: Any) -> Array:
     if array.dtype.kind == "c":
         raise ValueError("X: Complex data not supported. Pass real numbers.")
     if array.dtype.kind not in _DTYPE_KINDS:
-        raise ValueError(f"X must be numeric or boolean; got an array of type {array.dtype}. Encode it as numbers first.")
+        raise ValueError(
+            f"X must be numeric or boolean; got an array of type {array.dtype}. Encode it as numbers first."
+        )
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 

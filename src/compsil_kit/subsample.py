@@ -42,8 +42,8 @@ def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tupl
     wanted = n_subsamples + n_calibration
     if len(random_state) != wanted:
         raise ValueError(
-            f"random_state as a sequence must hold one seed per subsample: {wanted} are needed, got {len(random_state)}. "
-            f"Pass n_subsamples={len(random_state)}, or a single integer."
+            f"random_state as a sequence must hold one seed per subsample: {wanted} are needed, "
+            f"got {len(random_state)}. Pass n_subsamples={len(random_state)}, or a single integer."
         )
     return tuple(_check_seed(seed) for seed in random_state)
 
@@ -62,5 +62,5 @@ def subsample_rows(seed: int, n_rows: int, size: int) -> NDArray[np.int64]:
     This is the draw of ``sklearn.utils.resample(replace=False)`` and so of the authors' package.
     """
     rows = np.arange(n_rows)
-    np.random.RandomState(seed).shuffle(rows)  # noqa: NPY002  (the legacy draw is the specification)
+    np.random.RandomState(seed).shuffle(rows)
     return rows[:size]

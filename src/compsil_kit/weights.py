@@ -44,7 +44,7 @@ def transform_name(transform: Transform) -> str:
 
 def largest_discrepancy(micro: Array, macro: Array) -> Array:
     """Return the largest absolute discrepancy over the subsamples (method step 5), NaN where none succeeded."""
-    return np.fmax.reduce(np.abs(micro - macro), axis=-1, keepdims=True, initial=np.nan)  # type: ignore[no-any-return]
+    return np.fmax.reduce(np.abs(micro - macro), axis=-1, keepdims=True, initial=np.nan)
 
 
 def weigh(micro: Array, macro: Array, transform: Transform, largest: Array | None = None) -> Array:
