@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from compsil_kit.api import plan_selection, select_k, stream
-from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
-from compsil_kit.estimator import CompositeSilhouette
-from compsil_kit.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
-from compsil_kit.plan import Plan
-from compsil_kit.result import SelectionResult
-from compsil_kit.silhouette import Silhouettes, silhouettes
+if TYPE_CHECKING:
+    from compsil_kit.api import plan_selection, select_k, stream
+    from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
+    from compsil_kit.estimator import CompositeSilhouette
+    from compsil_kit.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
+    from compsil_kit.plan import Plan
+    from compsil_kit.result import SelectionResult
+    from compsil_kit.silhouette import Silhouettes, silhouettes
 
-__version__ = version("compsil-kit")
+__version__ = "0.1.0"
+
+# Names are loaded when they are first used: importing the package costs nothing, which matters where a scheduler parses
+# files that only mention it (scikit-learn brings NumPy, SciPy and, if installed, pandas).
+_HOME = {
+    "ClusteringError": "errors",
+    "CompositeSilhouette": "estimator",
+    "Guarantee": "guarantees",
+    "Interrupted": "errors",
+    "Plan": "plan",
+    "SelectionError": "errors",
+    "SelectionResult": "result",
+    "Silhouettes": "silhouette",
+    "hoeffding_radius": "guarantees",
+    "plan_selection": "api",
+    "select_k": "api",
+    "silhouettes": "silhouette",
+    "stream": "api",
+    "subsamples_for_margin": "guarantees",
+}
 
 __all__ = [
     "ClusteringError",
@@ -30,3 +51,15 @@ __all__ = [
     "stream",
     "subsamples_for_margin",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'compsil_kit' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"compsil_kit.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted([*globals(), *__all__])

@@ -7,11 +7,16 @@ from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 
 def describe(value: object) -> str:
     """Return a short text for a parameter's value; containers are named, never listed."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"an integer of {value.bit_length()} bits"
     if value is None or isinstance(value, bool | int | float | str):
-        text = repr(value)
+        plain = value.item() if isinstance(value, np.generic) else value
+        text = repr(plain)
         return text if len(text) <= 60 else text[:57] + "..."
     return f"a value of type {type(value).__name__}"
 
@@ -27,7 +32,7 @@ def check_integer(name: str, value: Any, *, minimum: int) -> int:
     if not is_integer(value):
         raise TypeError(f"{name} must be an integer of at least {minimum}; got {describe(value)}.")
     if value < minimum:
-        raise ValueError(f"{name} must be an integer of at least {minimum}; got {int(value)}.")
+        raise ValueError(f"{name} must be an integer of at least {minimum}; got {describe(int(value))}.")
     return int(value)
 
 
@@ -37,7 +42,10 @@ def check_real(name: str, value: Any, *, low: float, high: float, open_ends: boo
     rule = f"{name} must be a number in {brackets[0]}{low:g}, {high:g}{brackets[1]}"
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{rule}; got {describe(value)}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValueError(f"{rule}; got {describe(value)}.") from error
     inside = low < number < high if open_ends else low <= number <= high
     if not math.isfinite(number) or not inside:
         raise ValueError(f"{rule}; got {number!r}.")

@@ -18,7 +18,7 @@ from compsil_kit._kernel_numpy import chunks
 Array = NDArray[Any]
 
 # From about this many features on, the matrix product beats the differences.
-MAX_DIRECT_FEATURES = 40
+MAX_DIRECT_FEATURES = 64
 # Columns in one walk: the buffers of four rows and the coordinates of the columns stay in the second-level cache.
 WIDTH = 1024
 # Rows of the buffer are padded: at a distance of a power of two they would evict each other from the cache.
@@ -205,9 +205,9 @@ def _sum(row):
 
 
 @_compile
-def _root_clipped(row):
+def _root(row):
     for j in range(row.shape[0]):
-        row[j] = np.sqrt(max(row[j], row.dtype.type(0)))
+        row[j] = np.sqrt(row[j])
 
 
 @_compile
@@ -222,7 +222,7 @@ def _add_squared(block, column_edges, row_edges, by_row, by_column, both):
     for c in range(row_edges.shape[0] - 1):
         for i in range(row_edges[c], row_edges[c + 1]):
             row = block[i]
-            _root_clipped(row)
+            _root(row)
             if both:
                 _add_to(row, columns)
             for other in range(column_edges.shape[0] - 1):

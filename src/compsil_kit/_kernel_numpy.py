@@ -79,8 +79,8 @@ def squared_tile(points: Array) -> Tile:
     """Return a function that gives squared Euclidean distances of a tile by one matrix product.
 
     ``|x - y|^2 = |x|^2 - 2 x.y + |y|^2`` loses digits when the points are far from the origin compared with their
-    distance, so each tile takes one of its own points as the origin: neighbours (the sort puts them in the
-    same tile) keep full accuracy even beside an outlier a million times farther away.
+    distance. So each tile takes one of its own points as the origin (the sort has put neighbours together), and the
+    few pairs that are still too close to call are computed again from their differences.
     """
     n_features = points.shape[1]
 
@@ -93,11 +93,24 @@ def squared_tile(points: Array) -> Tile:
         left[:, n_features] = np.einsum("ij,ij->i", near, near)
         right[:, n_features + 1] = np.einsum("ij,ij->i", far, far)
         left[:, n_features + 1] = right[:, n_features] = 1.0
+        too_close = left[:, n_features].max() * np.finfo(points.dtype).eps ** 0.4
         near *= -2.0
+        # Rounding can leave a tiny negative where the true value is 0; abs is twice as fast as clipping.
         product: Array = left @ right.T
+        np.abs(product, out=product)
+        _recompute(product, too_close, points[rows], points[columns])
         return product
 
     return tile
+
+
+def _recompute(squared: Array, limit: float, left: Array, right: Array) -> None:
+    """Replace squared distances below ``limit``, except those of exactly 0, by sums of squared differences."""
+    flat = squared.reshape(-1)
+    near = np.flatnonzero(flat < limit)
+    near = near[flat[near] > 0]
+    step = left[near // squared.shape[1]] - right[near % squared.shape[1]]
+    flat[near] = np.einsum("ij,ij->i", step, step)
 
 
 def distance_tile(points: Array) -> Tile:
@@ -106,8 +119,6 @@ def distance_tile(points: Array) -> Tile:
 
     def tile(rows: slice, columns: slice) -> Array:
         block = squared(rows, columns)
-        # Rounding can leave a tiny negative where the true value is 0; abs is twice as fast as clipping.
-        np.abs(block, out=block)
         return np.sqrt(block, out=block)
 
     return tile

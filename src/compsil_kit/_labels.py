@@ -46,8 +46,17 @@ def distinct_labels(row: Array, n_points: int, *, who: str) -> tuple[Array, Arra
     if row.dtype.kind == "c" or (row.dtype.kind == "f" and not np.all(np.isfinite(row))):
         raise ValueError(f"{who} must not hold NaN, infinity or complex values.")
     if row.dtype.kind == "O":
-        if any(value is None or value != value for value in row):
-            raise ValueError(f"{who} must not hold missing values.")
-        row = np.asarray(row.tolist())
+        row = _from_objects(row, who)
     names, codes = np.unique(row, return_inverse=True)
     return names, codes.astype(np.int64, copy=False)
+
+
+def _from_objects(row: Array, who: str) -> Array:
+    """Return labels given as Python objects in a type that NumPy can sort."""
+    # NaN and NaT differ from themselves; pandas.NA answers such questions with NA.
+    if any(value is None or (value != value) is not False for value in row):
+        raise ValueError(f"{who} must not hold missing values.")
+    typed = np.asarray(row.tolist())
+    if typed.ndim != 1 or typed.dtype.kind == "O":
+        raise TypeError(f"{who} must be integers or strings; got values of type {type(row[0]).__name__}.")
+    return typed

@@ -149,7 +149,7 @@ def select_k(
     >>> from compsil_kit import select_k
     >>> from compsil_kit.datasets import imbalanced_blobs
     >>> X, _ = imbalanced_blobs()
-    >>> result = select_k(X, ks=range(2, 8), n_subsamples=10)
+    >>> result = select_k(X, ks=range(2, 8))
     >>> result.best_k
     5
     """

@@ -84,7 +84,9 @@ class Clusterer:
 
     def labels(self, X: Any, k: int, seed: int) -> Array:
         """Cluster X into k clusters and return codes 0 .. k-1; labels that cannot be scored are an error."""
-        given = self.function(X, k, seed) if self.function else self.build(k, seed).fit_predict(X)
+        # Some compiled code takes sparse data only if it could write to it; a copy keeps the shared subsample as it is.
+        own = X.copy() if sparse.issparse(X) else X
+        given = self.function(own, k, seed) if self.function else self.build(k, seed).fit_predict(own)
         return check_clusters(given, X.shape[0], k)
 
     @property
@@ -95,7 +97,13 @@ class Clusterer:
 
 def check_clusters(given: Any, n_points: int, k: int) -> Array:
     """Return the labels as codes if they are k non-empty clusters of all the points, or say what they are."""
-    labels = np.asarray(given)
+    try:
+        labels = np.asarray(given)
+    except ValueError as error:
+        raise ValueError(
+            f"the clusterer must return one label for each of the {n_points} points; it returned a "
+            f"{type(given).__name__} of parts that differ in length"
+        ) from error
     names, codes = distinct_labels(labels, n_points, who="the clusterer's labels")
     if names.dtype.kind in "if" and names[0] < 0:
         share = int((labels < 0).sum())
@@ -141,14 +149,18 @@ def _by_estimator(estimator: Any, metric: Metric) -> Clusterer:
             f"clusterer={name} cannot be told how many clusters to make: it needs a parameter n_clusters or "
             "n_components, and fit_predict. Wrap it in a function f(X, k, seed) -> labels."
         )
-    params = estimator.get_params(deep=False)
-    reads = [params[key] for key in ("metric", "affinity") if key in params]
-    if metric.precomputed and not any(str(word).startswith("precomputed") for word in reads):
+    if metric.precomputed and not _reads_distances(estimator):
         raise ValueError(
-            f"metric='precomputed' gives distances, but clusterer={name} is not set to read them. "
-            f"Set its metric to 'precomputed' where it has one, or wrap it in a function."
+            f"metric='precomputed' gives distances, but clusterer={name} is not set to read them. Set its metric to "
+            "'precomputed' where it has one (affinity='precomputed' reads similarities), or wrap it in a function."
         )
     return Clusterer(name, clone(estimator), parameter)
+
+
+def _reads_distances(estimator: Any) -> bool:
+    params = estimator.get_params(deep=False)
+    # SpectralClustering(affinity="precomputed") takes similarities: distances would turn its clusters inside out.
+    return "precomputed_nearest_neighbors" in str(params.get("affinity")) or str(params.get("metric")) == "precomputed"
 
 
 def _count_parameter(estimator: Any) -> str:
@@ -161,6 +173,7 @@ def fit_final(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, Arr
 
     The name ``kmeans`` uses ten starts here: one start is for judging k, the labels deserve the best of ten.
     """
+    X = _protected(X)
     if clusterer.function is not None:
         return None, check_clusters(clusterer.function(X, k, seed), X.shape[0], k)
     estimator = clusterer.build(k, seed)
@@ -171,10 +184,24 @@ def fit_final(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, Arr
     return estimator, labels
 
 
+def _protected(X: Any) -> Any:
+    """Return X so that a clusterer that writes into its input does not reach the caller's data."""
+    if sparse.issparse(X):
+        return X.copy()
+    view = X.view()
+    view.setflags(write=False)
+    return view
+
+
+def takes_sparse(clusterer: Clusterer) -> bool:
+    """Tell whether the clusterer takes sparse data; of a function it is not known, so it may try."""
+    tags = getattr(clusterer.estimator, "__sklearn_tags__", None)
+    return tags is None or bool(tags().input_tags.sparse)
+
+
 def check_input_kind(clusterer: Clusterer, X: Any) -> None:
     """Refuse sparse data for clusterers that cannot take it."""
-    tags = getattr(clusterer.estimator, "__sklearn_tags__", None)
-    if sparse.issparse(X) and tags is not None and not tags().input_tags.sparse:
+    if sparse.issparse(X) and not takes_sparse(clusterer):
         raise TypeError(
             f"clusterer={clusterer.name!r} does not take sparse data. Pass X.toarray(), or another clusterer."
         )

@@ -115,7 +115,7 @@ def run(X: Any, job: Job, n_jobs: int | None) -> Iterator[Trial]:
     plan = job.plan
     order = [*range(plan.n_subsamples, len(plan.seeds)), *range(plan.n_subsamples)]
     backend, _ = get_active_backend(prefer="threads")
-    if backend.uses_threads or n_workers(n_jobs) == 1:
+    if getattr(backend, "uses_threads", False):
         yield from _in_threads(X, order, job, n_workers(n_jobs))
     else:
         yield from _on_backend(X, order, job, n_jobs)

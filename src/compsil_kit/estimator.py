@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from compsil_kit._checks import check_bool
 from compsil_kit.api import DEFAULT_KS, select_k
-from compsil_kit.cluster import fit_final, resolve_clusterer
+from compsil_kit.cluster import fit_final, resolve_clusterer, takes_sparse
 from compsil_kit.metrics import resolve_metric
 from compsil_kit.sources import as_matrix
 
@@ -21,9 +21,33 @@ if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
 
 
+_DEFAULT_KS = tuple(DEFAULT_KS)
+
+
 def _refitted_can_predict(self: CompositeSilhouette) -> bool:
     """Tell whether the refitted clusterer can label new points; before fit, leave it open."""
     return not hasattr(self, "result_") or hasattr(self.best_estimator_, "predict")
+
+
+def _refits(self: CompositeSilhouette) -> bool:
+    """Tell whether ``fit`` leaves labels behind."""
+    return bool(self.refit)
+
+
+class _Parameter:
+    """A parameter that scikit-learn reads through ``get_params`` but that is no attribute of the estimator.
+
+    scikit-learn takes whatever has an attribute ``transform`` for a transformer: pipelines and checks would call it.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        raise AttributeError(f"{self._name!r} is a parameter, not a method: read get_params()[{self._name!r}].")
+
+    def __set__(self, instance: object, value: Any) -> None:
+        instance.__dict__[self._name] = value
 
 
 class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -34,7 +58,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     ks : iterable of int, default=(2, ..., 10)
-        Candidate counts, each at least 2.
+        Candidate counts, each at least 2. The default stops earlier where X has fewer rows.
     clusterer : str, estimator or callable, default="kmeans"
         What clusters; it is cloned, never changed.
     n_subsamples : int, default=30
@@ -84,7 +108,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     >>> from compsil_kit import CompositeSilhouette
     >>> from compsil_kit.datasets import imbalanced_blobs
     >>> X, _ = imbalanced_blobs()
-    >>> model = CompositeSilhouette(ks=[4, 5, 6], n_subsamples=5).fit(X)
+    >>> model = CompositeSilhouette(ks=[4, 5, 6]).fit(X)
     >>> model.best_k_, len(set(model.predict(X)))
     (5, 5)
     """
@@ -95,10 +119,11 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     best_estimator_: Any
     labels_: NDArray[Any]
     n_features_in_: int
+    transform = _Parameter()
 
     def __init__(
         self,
-        ks: Any = tuple(DEFAULT_KS),
+        ks: Any = _DEFAULT_KS,
         *,
         clusterer: Any = "kmeans",
         n_subsamples: int = 30,
@@ -130,6 +155,24 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.progress = progress
         self.refit = refit
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, as scikit-learn's estimators do.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to add the parameters of a clusterer that is an estimator, as ``clusterer__name``.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        params = {name: vars(self)[name] for name in self._get_param_names()}
+        if deep and hasattr(self.clusterer, "get_params") and not isinstance(self.clusterer, type):
+            params.update((f"clusterer__{name}", value) for name, value in self.clusterer.get_params().items())
+        return params
+
     def fit(self, X: Any, y: Any = None) -> CompositeSilhouette:  # noqa: ARG002  (scikit-learn's signature)
         """Select k, and refit the clusterer with it.
 
@@ -150,14 +193,41 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, skip_check_array=True)
         settings = self.get_params(deep=False)
         settings.pop("refit")
+        settings["ks"] = self._candidates(matrix.shape[0])
         self.result_ = select_k(matrix, **settings)
         self.best_k_ = self.result_.best_k
         self.best_score_ = self.result_.best_score
+        self.__dict__.pop("best_estimator_", None)
+        self.__dict__.pop("labels_", None)
         if refit:
             clusterer = resolve_clusterer(self.clusterer, resolve_metric(self.metric))
             seed = self.result_.plan.seeds[0]
             self.best_estimator_, self.labels_ = fit_final(clusterer, matrix, self.best_k_, seed)
         return self
+
+    def _candidates(self, n_rows: int) -> Any:
+        """Return ks; the default ones end where the rows do, while those that were asked for are left to be checked."""
+        if not isinstance(self.ks, tuple) or self.ks != _DEFAULT_KS:
+            return self.ks
+        return tuple(k for k in _DEFAULT_KS if k == 2 or k < n_rows)
+
+    @available_if(_refits)  # type: ignore[untyped-decorator]
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Select k, refit the clusterer with it, and return the labels of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_rows, n_features)
+            The data.
+        y : ignored
+            For scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
+        return self.fit(X, y).labels_
 
     @available_if(_refitted_can_predict)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
@@ -174,13 +244,20 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Labels.
         """
         check_is_fitted(self, "best_estimator_")
+        matrix = as_matrix(X, min_rows=1)
         validate_data(self, X, skip_check_array=True, reset=False)
-        labels: NDArray[Any] = self.best_estimator_.predict(as_matrix(X))
+        labels: NDArray[Any] = self.best_estimator_.predict(matrix)
         return labels
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this estimator takes."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.metric == "precomputed"
+        try:
+            metric = resolve_metric(self.metric)
+            clusterer = resolve_clusterer(self.clusterer, metric)
+        except (TypeError, ValueError, ImportError):
+            # fit says what is wrong with them.
+            return tags
+        tags.input_tags.sparse = metric.takes_sparse and takes_sparse(clusterer)
+        tags.input_tags.pairwise = metric.precomputed
         return tags

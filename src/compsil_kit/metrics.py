@@ -45,13 +45,21 @@ class Metric:
         """Whether the data are themselves the distances."""
         return self.name == "precomputed"
 
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether the metric compares rows of a sparse matrix."""
+        known = self.name in (*PAIRWISE_DISTANCE_FUNCTIONS, *CLOSED_FORMS)
+        return self.function is not None or (known and not self.precomputed)
+
 
 def resolve_metric(metric: object) -> Metric:
     """Turn what the user gave as ``metric`` into a :class:`Metric`."""
     if isinstance(metric, Metric):
         return metric
     if callable(metric):
-        return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
+        name = getattr(metric, "__name__", type(metric).__name__)
+        # scipy.spatial.distance.jaccard is a function like any other, not the metric that goes by this name.
+        return Metric(f"{name} (function)" if name in {*NAMES, *_SAME} else name, metric)
     if not isinstance(metric, str):
         raise TypeError(f"metric must be a name or a function f(x, y) -> distance; got {describe(metric)}.")
     name = _SAME.get(metric, metric)
@@ -65,14 +73,19 @@ def check_metric_fits(metric: Metric, X: Array) -> None:
     if metric.precomputed:
         check_distances(X)
         return
+    if metric.name in ("euclidean", *CLOSED_FORMS):
+        # Defined for all finite points, also those whose squares are out of range: the kernels scale them first.
+        return
     if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS and not _is_binary(X):
         raise ValueError(
             f"metric={metric.name!r} compares yes/no features; X has values other than 0 and 1. "
             "Pass boolean data, or another metric."
         )
+    if sparse.issparse(X) and not metric.takes_sparse:
+        raise ValueError(f"metric={metric.name!r} does not take sparse data. Pass X.toarray(), or another metric.")
     try:
-        with_params = tile_params(metric, X)
-        trial = pairwise_distances(X[:2], X[:2], metric=metric.function or metric.name, **with_params)
+        params = tile_params(metric, X)
+        trial = pairwise_distances(_operand(X[:2], metric), metric=metric.function or metric.name, **params)
     except (ValueError, TypeError, np.linalg.LinAlgError) as error:
         raise ValueError(f"metric={metric.name!r} does not work on this X: {error}") from error
     if not np.all(np.isfinite(trial)) or np.any(trial < 0):
@@ -94,14 +107,14 @@ def _distance_problem(D: Array) -> str | None:
         return "it is sparse, where a missing entry would count as distance 0"
     if D.shape[0] != D.shape[1]:
         return f"it is not square, its shape is {D.shape}"
-    if np.any(np.diagonal(D) != 0):
+    # What is within rounding of the largest distance passes: 1 - similarity seldom gives an exact 0.
+    tolerance = float(D.max(initial=0.0)) * 8 * float(np.finfo(D.dtype).eps)
+    if np.any(np.abs(np.diagonal(D)) > tolerance):
         return "its diagonal is not 0"
-    scale = float(D.max(initial=0.0))
-    tolerance = scale * 8 * float(np.finfo(D.dtype).eps)
     # By blocks: a full D - D.T would double the memory.
     for low in range(0, len(D), 1024):
         block = D[low : low + 1024]
-        if np.any(block < 0):
+        if np.any(block < -tolerance):
             return "it has negative entries"
         if np.any(np.abs(block - D[:, low : low + 1024].T) > tolerance):
             return "it is not symmetric"
@@ -115,20 +128,25 @@ def _is_binary(X: Array) -> bool:
 
 def tile_params(metric: Metric, X: Array) -> dict[str, Any]:
     """Return the metric's arguments that depend on all the points (a tile alone would estimate them wrongly)."""
-    if metric.name == "seuclidean" and metric.function is None:
-        return {"V": np.var(X, axis=0, ddof=1), **metric.params}
-    if metric.name == "mahalanobis" and metric.function is None:
+    if metric.name == "seuclidean":
+        variances = np.var(X, axis=0, ddof=1)
+        # A feature that is constant (in this subsample) adds nothing: 0 / 1 instead of 0 / 0.
+        return {"V": np.where(variances > 0, variances, 1.0), **metric.params}
+    if metric.name == "mahalanobis":
         return {"VI": np.linalg.inv(np.atleast_2d(np.cov(X.T))).T, **metric.params}
     return dict(metric.params)
+
+
+def _operand(X: Any, metric: Metric) -> Any:
+    """Return the points in the type that the metric compares."""
+    return X.astype(bool) if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS else X
 
 
 def metric_tile(X: Any, metric: Metric, order: Array) -> Tile:
     """Return a function that gives the distances of a tile, for any metric, points taken in ``order``."""
     if metric.precomputed:
         return lambda rows, columns: X[np.ix_(order[rows], order[columns])]
-    points = X[order]
-    if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS and metric.function is None:
-        points = points.astype(bool)
+    points = _operand(X[order], metric)
     params = tile_params(metric, points)
 
     def tile(rows: slice, columns: slice) -> Array:

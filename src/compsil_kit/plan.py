@@ -73,7 +73,18 @@ class Plan:
         return self.sample_size == self.n_rows
 
     def estimate_seconds(self, n_workers: int = 1) -> float:
-        """Return a rough guess of the running time; the clusterer's share is known for the named ones only."""
+        """Return a rough guess of the running time; the clusterer's share is known for the named ones only.
+
+        Parameters
+        ----------
+        n_workers : int, default=1
+            Workers that share the subsamples.
+
+        Returns
+        -------
+        float
+            Seconds, meant to be right within a factor of three.
+        """
         compiled = has("numba") and self.sample_size >= MIN_COMPILED_POINTS
         per_pair = (1.4e-9 if compiled else 3.2e-9) + 6e-11 * self.n_features
         if self.metric != "euclidean":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,65 +16,65 @@ _BLOCK_BYTES = 16 * 2**20
 _DTYPE_KINDS = "biuf"
 
 
-def as_matrix(X: Any) -> Any:
+def as_matrix(X: Any, *, min_rows: int = 2) -> Any:
     """Return X as a finite float32 or float64 matrix, dense or CSR, or say what is wrong with it.
 
     float32 stays float32; every other numeric or boolean type becomes float64. The caller's X is never written to, and
     not copied unless its type must change.
     """
-    _, matrix = read(X)
-    return matrix
-
-
-def read(X: Any) -> tuple[list[str] | None, Any]:
-    """Return the column names of a table (None for anything else), and X as a checked matrix."""
     names, matrix = _to_matrix(X)
-    if matrix.shape[0] < 2:
-        raise ValueError(f"X must have at least 2 rows; got {matrix.shape[0]} sample(s) (shape={matrix.shape}).")
+    if matrix.shape[0] < min_rows:
+        rows = "1 row" if min_rows == 1 else f"{min_rows} rows"
+        raise ValueError(f"X must have at least {rows}; got {matrix.shape[0]} sample(s) (shape={matrix.shape}).")
     if matrix.shape[1] < 1:
         # The wording that scikit-learn's own checks look for.
         raise ValueError(
             f"X must have at least 1 column: 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required."
         )
     _check_finite(matrix, names)
-    return names, matrix
+    return matrix
 
 
-def _to_matrix(X: Any) -> tuple[list[str] | None, Any]:
-    library = type(X).__module__.partition(".")[0]
-    if library in ("pandas", "polars", "pyarrow") and hasattr(X, "columns"):
+def _to_matrix(X: Any) -> tuple[list[Any] | None, Any]:
+    """Return the column names of a table (None for anything else), and X as a matrix not yet checked for NaN."""
+    library = _table_library(X)
+    if library and type(X).__name__ == "LazyFrame":
+        raise TypeError("X must be a table in memory; got a Polars LazyFrame. Pass X.collect().")
+    if library and len(getattr(X, "shape", ())) == 2:
         names, columns = _table_columns(X, library)
-        return names, _stack(columns, len(X) if library != "pyarrow" else X.num_rows)
-    if library in ("pandas", "polars", "pyarrow") and hasattr(X, "to_numpy"):
-        raise ValueError(
-            f"X must have two dimensions, rows and columns; got one column of {library}. Pass X.to_frame()."
-        )
+        return names, _stack(columns, X.shape[0])
+    if library and hasattr(X, "to_numpy"):
+        fix = "X.to_frame()" if hasattr(X, "to_frame") else "a table with this column"
+        raise ValueError(f"X must have two dimensions, rows and columns; got one column of {library}. Pass {fix}.")
     if sparse.issparse(X):
         return None, _from_sparse(X)
     return None, _from_array(X)
 
 
-def _table_columns(X: Any, library: str) -> tuple[list[str], list[Array]]:
+def _table_library(X: Any) -> str:
+    """Return the library of a table or of one of its columns, "" for anything else; subclasses count."""
+    homes = (base.__module__.partition(".")[0] for base in type(X).__mro__)
+    return next((home for home in homes if home in ("pandas", "polars", "pyarrow")), "")
+
+
+def _table_columns(X: Any, library: str) -> tuple[list[Any], list[Array]]:
     """Return names and values of a table's columns; columns that are not numeric are an error that names them."""
+    numeric: Callable[[Any], bool]
+    to_array: Callable[[Any], Array]
     if library == "pandas":
-        names = [str(name) for name in X.columns]
+        names = list(X.columns)
         columns = [X.iloc[:, position] for position in range(X.shape[1])]
-        types = [str(column.dtype) for column in columns]
-        numeric = [_pandas_numeric(column.dtype) for column in columns]
-        to_array = _pandas_values
+        types = [column.dtype for column in columns]
+        numeric, to_array = _pandas_numeric, _pandas_values
     elif library == "polars":
         names, columns = list(X.columns), list(X.get_columns())
-        types = [str(column.dtype) for column in columns]
-        numeric = [column.dtype.is_numeric() or types[i] == "Boolean" for i, column in enumerate(columns)]
-        to_array = _polars_values
+        types = [column.dtype for column in columns]
+        numeric, to_array = _polars_numeric, _polars_values
     else:
-        names, columns = list(X.column_names), list(X.columns)
-        types = [str(column.type) for column in columns]
-        numeric = [
-            word.startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")) for word in types
-        ]
-        to_array = _arrow_values
-    wrong = [f"{name!r} ({word})" for name, word, ok in zip(names, types, numeric, strict=True) if not ok]
+        names, columns = list(X.schema.names), list(X.columns)
+        types = [column.type for column in columns]
+        numeric, to_array = _arrow_numeric, _arrow_values
+    wrong = [f"{name!r} ({kind})" for name, kind in zip(names, types, strict=True) if not numeric(kind)]
     if wrong:
         raise ValueError(
             f"X has columns that are not numeric: {', '.join(wrong)}. "
@@ -84,22 +86,31 @@ def _table_columns(X: Any, library: str) -> tuple[list[str], list[Array]]:
 def _pandas_numeric(dtype: Any) -> bool:
     from pandas.api import types
 
-    return bool(types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype))
+    # pandas counts NumPy's and its own booleans as numeric, but not Arrow's.
+    numeric = types.is_numeric_dtype(dtype) or str(dtype) == "bool[pyarrow]"
+    return bool(numeric and not types.is_complex_dtype(dtype))
+
+
+def _polars_numeric(dtype: Any) -> bool:
+    return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+
+
+def _arrow_numeric(kind: Any) -> bool:
+    return str(kind).startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal"))
 
 
 def _pandas_values(column: Any) -> Array:
     if isinstance(column.dtype, np.dtype):
-        values: Array = column.to_numpy()
-        return values
+        return np.asarray(column.to_numpy())
     # Nullable, Arrow-backed and sparse columns: missing becomes NaN, which is reported with its place.
     small = str(column.dtype).lower().startswith(("float32", "float[", "sparse[float32"))
     dense = column.sparse.to_dense() if str(column.dtype).startswith("Sparse") else column
     values = dense.to_numpy(dtype=np.float32 if small else np.float64, na_value=np.nan)
-    return values
+    return np.asarray(values)
 
 
 def _polars_values(column: Any) -> Array:
-    if str(column.dtype).startswith("Decimal"):
+    if str(column.dtype).startswith(("Decimal", "Int128", "UInt128")):
         column = column.cast(float)
     values: Array = column.to_numpy()
     return values
@@ -108,7 +119,7 @@ def _polars_values(column: Any) -> Array:
 def _arrow_values(column: Any) -> Array:
     if str(column.type).startswith("decimal"):
         column = column.cast("float64")
-    values: Array = column.to_numpy()
+    values: Array = column.to_numpy(zero_copy_only=False)
     return values.astype(np.float64) if values.dtype == object else values
 
 
@@ -123,22 +134,31 @@ def _stack(columns: list[Array], n_rows: int) -> Array:
 
 
 def _from_sparse(X: Any) -> Any:
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and columns; got a sparse array of shape {X.shape}.")
     if X.dtype.kind == "c":
         raise ValueError("X: Complex data not supported. Pass real numbers.")
     if X.dtype.kind not in _DTYPE_KINDS:
         raise TypeError(f"X must be numeric or boolean; got a sparse matrix of type {X.dtype}.")
-    matrix = X.tocsr()
+    matrix = _with_small_indices(X.tocsr())
     return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
+
+
+def _with_small_indices(matrix: Any) -> Any:
+    """Return the matrix with 32-bit indices where they suffice: most clusterers take no others."""
+    if matrix.indices.dtype == np.int32 or max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max:
+        return matrix
+    indices, edges = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    return type(matrix)((matrix.data, indices, edges), shape=matrix.shape)
 
 
 def _from_array(X: Any) -> Array:
     try:
-        array = np.asarray(X)
+        array = _unmasked(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     except ValueError as error:
         raise ValueError("X must be rectangular: its rows have different lengths.") from error
     if array.ndim != 2:
-        hint = " Reshape your data with X.reshape(-1, 1) if it has one feature." if array.ndim == 1 else ""
-        raise ValueError(f"X must have two dimensions, rows and columns; got shape {array.shape}.{hint}")
+        raise ValueError(f"X must have two dimensions, rows and columns; {_what_was_given(X, array)}")
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind == "c":
@@ -147,7 +167,27 @@ def _from_array(X: Any) -> Array:
         raise ValueError(
             f"X must be numeric or boolean; got an array of type {array.dtype}. Encode it as numbers first."
         )
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+    return array if array.dtype in (np.float32, np.float64) else _as_float64(array)
+
+
+def _unmasked(X: Any) -> Array:
+    """Return the array without its mask; masked cells are missing: they become NaN, reported with its place."""
+    if not np.ma.is_masked(X) or X.dtype.kind not in _DTYPE_KINDS:
+        return np.asarray(X)
+    return np.asarray(X.astype(np.result_type(X.dtype, np.float32)).filled(np.nan))
+
+
+def _as_float64(array: Array) -> Array:
+    # A long double beyond the range of a double becomes infinity, which is reported with its place.
+    with np.errstate(over="ignore"):
+        return array.astype(np.float64)
+
+
+def _what_was_given(X: Any, array: Array) -> str:
+    if array.ndim == 0:
+        return f"got a value of type {type(X).__name__}. Pass an array or a table."
+    hint = " Reshape your data with X.reshape(-1, 1) if it has one feature." if array.ndim == 1 and array.size else ""
+    return f"got shape {array.shape}.{hint}"
 
 
 def _from_objects(array: Array) -> Array:
@@ -158,10 +198,17 @@ def _from_objects(array: Array) -> Array:
                 f"X: row {row}, column {column} is of type {type(value).__name__}; "
                 "an argument must be no string or object, but a number. Encode it first."
             )
-    return np.array(array.tolist())
+    # Whole numbers too large for NumPy stay objects here; as float64 they are numbers like any other.
+    numbers = np.array(array.tolist())
+    try:
+        return numbers if numbers.dtype.kind != "O" else numbers.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(
+            "X must be finite; it has a whole number beyond the range of float64. Scale it first."
+        ) from error
 
 
-def _check_finite(matrix: Any, names: list[str] | None) -> None:
+def _check_finite(matrix: Any, names: list[Any] | None) -> None:
     """Find NaN and infinity before anything is computed, by blocks, and say where the first one is."""
     if sparse.issparse(matrix):
         bad = np.flatnonzero(~np.isfinite(matrix.data))
@@ -180,7 +227,7 @@ def _check_finite(matrix: Any, names: list[str] | None) -> None:
             _raise_not_finite(matrix[low + row, column], low + row, column, count, names)
 
 
-def _raise_not_finite(value: float, row: int, column: int, count: int, names: list[str] | None) -> None:
+def _raise_not_finite(value: float, row: int, column: int, count: int, names: list[Any] | None) -> None:
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     place = f"column {column}" if names is None else f"column {names[column]!r}"
     more = "" if count == 1 else f", and {count - 1} more cell(s) that are not finite"
@@ -214,11 +261,6 @@ def _count_distinct(rows: Any) -> int:
         tidy.sum_duplicates()
         tidy.eliminate_zeros()
         edges = tidy.indptr
-        return len(
-            {
-                (tidy.indices[a:b].tobytes(), tidy.data[a:b].tobytes())
-                for a, b in zip(edges[:-1], edges[1:], strict=True)
-            }
-        )
+        return len({(tidy.indices[a:b].tobytes(), tidy.data[a:b].tobytes()) for a, b in pairwise(edges)})
     # + 0.0 turns -0.0 into 0.0, which has other bytes; equal rows then have equal bytes.
     return len({row.tobytes() for row in np.ascontiguousarray(rows) + 0.0})

@@ -1,0 +1,54 @@
+"""Timing side by side, and peak memory, for the benchmarks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+Work = Callable[[], object]
+
+
+def best_times(contenders: Mapping[str, Work], rounds: int) -> dict[str, float]:
+    """Run the contenders in turn, several rounds, and return the best time of each in seconds.
+
+    Taking turns puts a slow moment of the machine on all of them; the best of a few rounds leaves it out.
+    """
+    best = dict.fromkeys(contenders, float("inf"))
+    for _ in range(rounds):
+        for name, work in contenders.items():
+            start = time.perf_counter()
+            work()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def extra_peak_mib(setup: str, work: str) -> float:
+    """Return how far the resident memory of a fresh process rises above its level before the work, in MiB."""
+    script = f"""
+import pathlib
+def level(name):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+{setup}
+pathlib.Path("/proc/self/clear_refs").write_text("5")
+before = level("VmRSS")
+{work}
+print(level("VmHWM") - before)
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    return float(run.stdout)
+
+
+def machine() -> str:
+    """Return what the figures were measured on, without naming the machine."""
+    model = "unknown processor"
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text().splitlines()
+        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
+    return f"{model}, {os.cpu_count()} cores"

@@ -1,0 +1,205 @@
+"""Speed and memory against the public alternatives, side by side in one run, written to docs/benchmarks.md.
+
+Usage: python benchmarks/run.py [--quick] [--only NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compsil import CompSil
+from measure import best_times, extra_peak_mib, machine
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import silhouette_samples, silhouette_score
+from threadpoolctl import threadpool_limits
+
+from compsil_kit import select_k, silhouette, silhouettes
+
+OUTPUT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+KS = range(2, 11)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    work: str
+    against: str
+    theirs: str
+    ours: str
+    ratio: str
+    goal: str
+
+
+def ratio_row(work: str, against: str, theirs: float, ours: float, goal: str) -> Row:
+    return Row(work, against, seconds(theirs), seconds(ours), f"{theirs / ours:.1f}", goal)
+
+
+def seconds(value: float) -> str:
+    return f"{value * 1e3:.1f} ms" if value < 1 else f"{value:.2f} s"
+
+
+def data(n: int, d: int, centers: int = 6) -> Any:
+    return make_blobs(n, d, centers=centers, random_state=0)[0]
+
+
+def whole_selection(n: int, n_subsamples: int, goal: str) -> list[Row]:
+    X = data(n, 10)
+    seeds = range(42, 42 + n_subsamples)
+
+    def theirs() -> None:
+        CompSil(X, k_values=KS, num_samples=n_subsamples, n_jobs=-1).evaluate()
+
+    def ours() -> None:
+        select_k(X, ks=KS, n_subsamples=n_subsamples, random_state=seeds, n_jobs=2, progress=False)
+
+    ours()
+    best = best_times({"theirs": theirs, "ours": ours}, rounds=3)
+    work = f"whole selection, N = {n:,}, d = 10, ks 2..10, B = {n_subsamples}, two workers"
+    return [ratio_row(work, "compsil 0.1.4, n_jobs=-1", best["theirs"], best["ours"], goal)]
+
+
+def nine_labelings(d: int, dtype: str, goal: str) -> list[Row]:
+    X = data(6_000, d)
+    labelings = [KMeans(k, n_init=1, random_state=42).fit_predict(X) for k in KS]
+    mine = X.astype(dtype)
+
+    def theirs() -> None:
+        for labels in labelings:
+            silhouette_samples(X, labels)
+
+    def ours() -> None:
+        silhouettes(mine, labelings)
+
+    rows = []
+    with threadpool_limits(1):
+        for path, threshold in (("compiled", 2_000), ("plain NumPy", 10**9)):
+            silhouette.MIN_COMPILED_POINTS = threshold
+            ours()
+            best = best_times({"theirs": theirs, "ours": ours}, rounds=4)
+            work = f"silhouettes of nine labelings, m = 6,000, d = {d}, {dtype}, one thread, {path}"
+            aim = goal if path == "compiled" else "–"
+            rows.append(ratio_row(work, "scikit-learn, nine times, float64", best["theirs"], best["ours"], aim))
+    silhouette.MIN_COMPILED_POINTS = 2_000
+    return rows
+
+
+def one_labeling() -> list[Row]:
+    X = data(20_000, 10)
+    labels = KMeans(6, n_init=1, random_state=42).fit_predict(X)
+    with threadpool_limits(1):
+        silhouettes(X, labels)
+        best = best_times(
+            {"theirs": lambda: silhouette_samples(X, labels), "ours": lambda: silhouettes(X, labels)}, rounds=3
+        )
+    work = "silhouette of one labeling, m = 20,000, d = 10, one thread"
+    return [ratio_row(work, "scikit-learn", best["theirs"], best["ours"], "5, aim 15")]
+
+
+MEMORY_SETUP = """
+{imports}
+X = np.random.default_rng(0).normal(size=({n}, 10))
+labelings = [np.arange({n}) * k // {n} for k in range(2, 11)]
+silhouette(X[:3000], [l[:3000] % 2 for l in labelings][{which}])
+"""
+MINE = "from compsil_kit import silhouettes as silhouette"
+SKLEARN = "from sklearn.metrics import silhouette_samples as silhouette"
+GENIE = "from genieclust.cluster_validity import silhouette_index as silhouette"
+
+
+def memory() -> list[Row]:
+    def extra(imports: str, n: int, which: str) -> float:
+        setup = MEMORY_SETUP.format(imports=imports, n=n, which=which)
+        call = "silhouette(X, labelings)" if which == ":" else f"silhouette(X, labelings[{which}])"
+        return extra_peak_mib(setup, call)
+
+    mine = {(n, which): extra(MINE, n, which) for n in (15_000, 30_000, 60_000) for which in ("8", ":")}
+    theirs, genie = extra(SKLEARN, 30_000, "8"), extra(GENIE, 30_000, "8")
+    rows = []
+    for which, name in (("8", "one labeling"), (":", "nine labelings")):
+        here, growth = mine[30_000, which], mine[60_000, which] - mine[15_000, which]
+        work = f"extra peak memory of silhouettes, m = 30,000, d = 10, {name}"
+        peers = f"scikit-learn {theirs:,.0f} MiB, genieclust {genie:.0f} MiB (one labeling)"
+        rows.append(Row(work, peers, f"{theirs:,.0f} MiB", f"{here:.0f} MiB", f"{theirs / here:.0f}", "64 MiB, aim 16"))
+        rows.append(
+            Row(f"its growth from m = 15,000 to 60,000, {name}", "–", "–", f"{growth:.0f} MiB", "–", "at most 32 MiB")
+        )
+    return rows
+
+
+def against_full_data(quick: bool) -> list[Row]:
+    sizes = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000]
+    rows = []
+    for n in sizes[: 5 if quick else None]:
+        X = data(n, 10, centers=5)
+        labels = KMeans(5, n_init=1, random_state=0).fit_predict(X)
+        best = best_times(
+            {
+                "theirs": lambda X=X, labels=labels: silhouette_score(X, labels),
+                "ours": lambda X=X: select_k(X, ks=[5], n_subsamples=20, n_jobs=-1, progress=False),
+            },
+            rounds=3 if n <= 20_000 else 1,
+        )
+        work = f"one k = 5, d = 10, B = 20, N = {n:,}, clustering included, all cores"
+        goal = "faster" if n >= 10_000 else "–"
+        rows.append(ratio_row(work, "scikit-learn's silhouette of all the data", best["theirs"], best["ours"], goal))
+    return rows
+
+
+def suites(quick: bool) -> dict[str, Callable[[], list[Row]]]:
+    return {
+        "selection-10000": lambda: whole_selection(10_000, 10, "25, aim 40"),
+        "selection-2000": lambda: whole_selection(2_000, 20, "8, aim 12"),
+        "labelings-2": lambda: nine_labelings(2, "float64", "30, aim 80"),
+        "labelings-10": lambda: nine_labelings(10, "float64", "30, aim 80"),
+        "labelings-50": lambda: nine_labelings(50, "float64", "25, aim 80"),
+        "labelings-10-float32": lambda: nine_labelings(10, "float32", "45, aim 120"),
+        "one-labeling": one_labeling,
+        "memory": memory,
+        "full-data": lambda: against_full_data(quick),
+    }
+
+
+def markdown(rows: list[Row], command: str) -> str:
+    names = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "compsil", "genieclust")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    lines = [
+        "# Benchmarks",
+        "",
+        "Measured side by side in one run: contenders take turns, the best of a few rounds counts. Ratios above 1 mean that",
+        "compsil-kit is faster, or takes less memory. The plain NumPy path is what runs without the extra `fast`.",
+        "",
+        f"Command: `{command}`. On {machine()}; {versions}.",
+        "",
+        "| work | against | theirs | ours | ratio | goal |",
+        "|---|---|---|---|---|---|",
+        *(f"| {r.work} | {r.against} | {r.theirs} | {r.ours} | {r.ratio} | {r.goal} |" for r in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--only", nargs="+", help="run these alone and write no file")
+    arguments = parser.parse_args()
+    rows: list[Row] = []
+    for name, suite in suites(arguments.quick).items():
+        if arguments.only and name not in arguments.only:
+            continue
+        for row in suite():
+            print(f"{row.ratio:>6}  (goal {row.goal})  {row.work}: {row.ours} against {row.theirs}", flush=True)
+            rows.append(row)
+    if not arguments.only:
+        OUTPUT.write_text(markdown(rows, "make bench" + (" with --quick" if arguments.quick else "")))
+        print(f"Table: {OUTPUT.relative_to(Path.cwd())}")
+
+
+if __name__ == "__main__":
+    main()

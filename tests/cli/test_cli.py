@@ -1,0 +1,205 @@
+"""The command line as a person and a script would use it."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_blobs
+
+from compsil_kit import SelectionResult, select_k
+from compsil_kit.cli import main, parse_ks
+
+
+@pytest.fixture(scope="module")
+def frame():
+    X, y = make_blobs(300, 3, centers=3, cluster_std=0.6, random_state=3)
+    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(city=np.array(["Rome", "Oslo", "Lima"])[y], flag=y == 1)
+
+
+@pytest.fixture
+def csv(frame, tmp_path):
+    path = tmp_path / "data.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def run(capsys, *words):
+    code = main([str(word) for word in words])
+    output = capsys.readouterr()
+    return code, output.out, output.err
+
+
+def test_select_prints_table_and_explanation(csv, capsys):
+    code, out, err = run(capsys, "select", csv, "--ks", "2:5", "-B", "5")
+    assert code == 0
+    assert err == ""
+    assert out.startswith("Columns: a, b, c, flag; scale: standard\nLeft out: city\n")
+    assert "k* = 3 of 2..5" in out
+    assert "has the best composite silhouette" in out
+
+
+def test_same_numbers_as_the_library(csv, frame, capsys):
+    code, out, _ = run(
+        capsys, "select", csv, "--columns", "a, b", "--scale", "none", "--ks", "2,3,4", "-B", "4", "--json"
+    )
+    assert code == 0
+    found = SelectionResult.from_dict(json.loads(out))
+    expected = select_k(frame[["a", "b"]], ks=[2, 3, 4], n_subsamples=4)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", ["standard", "robust", "minmax"])
+def test_scales(csv, frame, capsys, scale):
+    from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+    scaler = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}[scale]()
+    columns = "a,b,c"
+    _, out, _ = run(capsys, "select", csv, "--columns", columns, "--scale", scale, "--ks", "2:4", "-B", "3", "--json")
+    expected = select_k(scaler.fit_transform(frame[columns.split(",")]), ks=[2, 3, 4], n_subsamples=3)
+    np.testing.assert_allclose(json.loads(out)["scores"], expected.scores, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "tsv", "csv.gz"])
+def test_kinds_of_files(frame, tmp_path, capsys, kind):
+    path = tmp_path / f"data.{kind}"
+    if kind == "parquet":
+        frame.to_parquet(path)
+    elif kind == "tsv":
+        frame.to_csv(path, sep="\t", index=False)
+    else:
+        path.write_bytes(gzip.compress(frame.to_csv(index=False).encode()))
+    code, out, _ = run(capsys, "select", path, "--ks", "2:4", "-B", "3")
+    assert code == 0
+    assert "k* = 3" in out
+
+
+def test_standard_input(frame):
+    done = subprocess.run(
+        [sys.executable, "-m", "compsil_kit.cli", "select", "-", "--ks", "2:4", "-B", "3"],
+        input=frame.to_csv(index=False), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "k* = 3" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_plot(csv, tmp_path, capsys, kind):
+    plot = tmp_path / "deep" / f"curve.{kind}"
+    code, out, _ = run(capsys, "select", csv, "--ks", "2:4", "-B", "3", "--plot", plot)
+    assert code == 0
+    assert f"Plot: {plot}" in out
+    head = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind]
+    assert plot.read_bytes().startswith(head)
+
+
+def test_missing_values(frame, tmp_path, capsys):
+    path = tmp_path / "holes.csv"
+    frame.assign(a=frame["a"].mask(frame.index < 7)).to_csv(path, index=False)
+    code, _, err = run(capsys, "select", path, "--ks", "2:4", "-B", "3")
+    assert code == 2
+    assert "missing values in 'a' (7)" in err
+    code, out, _ = run(capsys, "select", path, "--ks", "2:4", "-B", "3", "--missing", "drop")
+    assert code == 0
+    assert "Dropped 7 rows" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["{csv}", "--columns", "a,zz"], "'zz' not in the data, whose columns are a, b, c, city, flag"),
+        (["{csv}", "--columns", "city"], "'city' not numeric"),
+        (["{csv}", "--ks", "1:4"], "ks must be an integer of at least 2; got 1"),
+        (["{csv}", "--ks", "2:1000"], "ks must be smaller than the number of rows"),
+        (["{csv}", "-B", "0"], "n_subsamples must be an integer of at least 1; got 0"),
+        (["{csv}", "--sample-size", "1.5"], "sample_size"),
+        (["{csv}", "--sample-size", "many"], "sample_size must be one of 'auto'; got 'many'"),
+        (["{csv}", "--plot", "curve.txt"], "--plot must name a .png, .svg or .pdf file"),
+        (["nowhere.csv"], "nowhere.csv: no such file"),
+        (["{tmp}/empty.csv"], "not a CSV table"),
+        (["{tmp}/data.xlsx"], "a .csv, .tsv or .parquet file is needed"),
+        (["{tmp}/words.csv"], "no numeric column"),
+    ],
+)
+def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, words, message):
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "data.xlsx").touch()
+    (tmp_path / "words.csv").write_text("x\nsecret\nother\n")
+    code, out, err = run(capsys, "select", *[word.format(csv=csv, tmp=tmp_path) for word in words])
+    assert code == 2
+    assert message in err
+    assert err.startswith("compsil-kit: error: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err + out
+    assert "secret" not in err
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["select"], ["choose"], ["select", "x.csv", "--ks", "two"], ["select", "x.csv", "--rule", "best"]]
+)
+def test_usage_errors_leave_with_2(words, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(words)
+    assert exit_.value.code == 2
+    assert "--help" in capsys.readouterr().err
+
+
+def test_failed_clustering_leaves_with_1(tmp_path, capsys):
+    path = tmp_path / "few.csv"
+    pd.DataFrame({"x": [0.0] * 40 + [1.0, 2.0, 3.0, 4.0]}).to_csv(path, index=False)
+    code, _, err = run(capsys, "select", path, "--ks", "5", "-B", "20", "--sample-size", "20")
+    assert code == 1
+    assert "on_failure='skip'" in err
+
+
+def test_help_and_version(capsys):
+    for words in (["--help"], ["select", "--help"], ["demo", "--help"], ["--version"]):
+        with pytest.raises(SystemExit) as exit_:
+            main(words)
+        assert exit_.value.code == 0
+        assert "compsil-kit" in capsys.readouterr().out
+
+
+def test_demo(capsys, tmp_path):
+    code, out, _ = run(capsys, "demo", "--plot", tmp_path / "curve.png")
+    assert code == 0
+    assert "k* = 5 of 2..10" in out
+    assert (tmp_path / "curve.png").stat().st_size > 10_000
+
+
+def test_a_closed_pipe_is_no_drama(csv):
+    command = f"{sys.executable} -m compsil_kit.cli select {csv} --ks 2:4 -B 3 | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("Columns")
+    assert done.stderr == ""
+
+
+def test_interrupt_shows_the_finished_part(tmp_path):
+    path = tmp_path / "large.csv"
+    X, _ = make_blobs(20_000, 8, centers=6, random_state=0)
+    pd.DataFrame(X).to_csv(path, index=False)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "compsil_kit.cli", "select", path, "-B", "2000"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert process.stdout.readline().startswith("Columns")
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "stopped after" in err
+    assert "PARTIAL" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("2,7,5", [2, 7, 5])]
+)
+def test_candidate_counts(text, expected):
+    assert list(parse_ks(text)) == expected

@@ -1,0 +1,18 @@
+import os
+
+import pytest
+from hypothesis import settings
+from sklearn.datasets import make_blobs
+
+# Same examples on every run: a red build can be repeated. More of them on demand.
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("thorough", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """Four blobs of unequal size in three dimensions, 600 points."""
+    X, _ = make_blobs([300, 180, 90, 30], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)
+    X.setflags(write=False)
+    return X

@@ -1,0 +1,147 @@
+"""What may be imported when, what is public, and what the documentation of it says."""
+
+import doctest
+import importlib
+import importlib.metadata
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpydoc.docscrape
+import pytest
+
+import compsil_kit
+
+ROOT = Path(__file__).parents[2]
+PUBLIC = [getattr(compsil_kit, name) for name in compsil_kit.__all__]
+MODULES = [f"compsil_kit.{module.name}" for module in pkgutil.iter_modules(compsil_kit.__path__)]
+
+
+HEAVY = ["pandas", "matplotlib", "IPython", "ipywidgets", "airflow", "numba", "tqdm", "polars", "pyarrow"]
+
+
+def test_importing_the_package_loads_nothing_at_all():
+    code = f"import sys, compsil_kit; print([m for m in {[*HEAVY, 'numpy', 'sklearn']} if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_the_engine_itself_needs_none_of_the_heavy_ones_to_be_imported():
+    """scikit-learn loads pandas by itself where it is installed; here nothing heavy can be loaded by anybody."""
+    code = f"""
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {HEAVY}:
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Absent())
+import compsil_kit
+for name in compsil_kit.__all__:
+    getattr(compsil_kit, name)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_works_without_the_optional_packages():
+    """A selection, in an interpreter that cannot import any of the extras."""
+    code = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"numba", "polars", "pyarrow", "dask", "IPython", "ipywidgets", "sklearn_extra"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name == "numba" else find(name, package)
+from sklearn.datasets import make_blobs
+from compsil_kit import select_k
+result = select_k(make_blobs(4000, 3, centers=3, random_state=0)[0], ks=[2, 3, 4], n_subsamples=3)
+assert result.best_k == 2, result
+result.curve, result.explain(), result.plot()
+try:
+    select_k(make_blobs(100)[0], clusterer="kmedoids")
+except ImportError as error:
+    assert "compsil-kit[medoids]" in str(error)
+else:
+    raise AssertionError("kmedoids without scikit-learn-extra")
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={"MPLBACKEND": "agg"}
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_public_names():
+    assert {"select_k", "CompositeSilhouette", "silhouettes", "stream", "SelectionResult"} <= set(compsil_kit.__all__)
+    assert list(compsil_kit.__all__) == sorted(compsil_kit.__all__)
+    for name in ("best_k", "best_score", "ks", "micro", "macro", "weights", "composite", "scores", "sem", "lcb", "curve",
+                 "reweigh", "explain", "plot", "to_dict", "from_dict"):  # fmt: skip
+        assert hasattr(compsil_kit.SelectionResult, name)
+
+
+def test_one_name_per_thing():
+    """The two faces of the pipeline, and the stream, take the same keywords with the same defaults."""
+
+    def keywords(function, *drop):
+        parameters = inspect.signature(function).parameters
+        return {n: p.default for n, p in parameters.items() if n not in ("self", "X", *drop)}
+
+    function = keywords(compsil_kit.select_k, "ks")
+    assert keywords(compsil_kit.CompositeSilhouette.__init__, "ks", "refit") == function
+    assert keywords(compsil_kit.stream, "ks", "progress") == {k: v for k, v in function.items() if k != "progress"}
+    assert keywords(compsil_kit.plan_selection, "ks").items() <= function.items()
+
+
+@pytest.mark.parametrize("thing", PUBLIC, ids=lambda thing: thing.__name__)
+def test_documented_parameters_are_the_real_ones(thing):
+    documentation = inspect.getdoc(thing)
+    assert documentation
+    functions = [thing] if inspect.isfunction(thing) else []
+    if inspect.isclass(thing):
+        functions = [f for name, f in inspect.getmembers(thing, inspect.isfunction) if not name.startswith("_")]
+    for function in functions:
+        if function.__qualname__.startswith(
+            ("BaseEstimator", "ClusterMixin", "_")
+        ) or not function.__module__.startswith("compsil"):
+            continue
+        doc = numpydoc.docscrape.FunctionDoc(function)
+        documented = [
+            name.strip("* ") for entry in doc["Parameters"] for name in re.split(r"[,\s\\]+", entry.name) if name
+        ]
+        real = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+        assert documented == real, function.__qualname__
+
+
+def test_estimator_documents_its_parameters():
+    doc = numpydoc.docscrape.ClassDoc(compsil_kit.CompositeSilhouette)
+    assert [entry.name for entry in doc["Parameters"]] == list(
+        inspect.signature(compsil_kit.CompositeSilhouette).parameters
+    )
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_the_wheel_holds_the_four_packages(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT], check=True
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    files = zipfile.ZipFile(wheel).namelist()
+    for package in ("compsil_kit", "compsil_pandas", "compsil_jupyter", "compsil_airflow"):
+        assert f"{package}/__init__.py" in files
+        assert f"{package}/py.typed" in files
+    assert not [name for name in files if name.startswith(("tests/", "benchmarks/", "docs/"))]
+
+
+def test_version_and_changelog_agree():
+    version = compsil_kit.__version__
+    assert importlib.metadata.version("compsil-kit") == version
+    assert re.search(rf"^## \[?(Unreleased|{re.escape(version)})", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)

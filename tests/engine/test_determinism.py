@@ -1,0 +1,110 @@
+"""The same data, plan and versions give the same bits, whoever computes and in whatever order."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from compsil_kit import select_k
+from compsil_kit.subsample import make_seeds
+
+SETTINGS = {"ks": [2, 3, 4, 5], "n_subsamples": 6}
+
+
+def bits(result):
+    return hashlib.sha256(result.micro.tobytes() + result.macro.tobytes() + result.scores.tobytes()).hexdigest()
+
+
+@pytest.fixture(scope="module", params=[600, 4000], ids=["plain", "compiled"])
+def X(request):
+    return make_blobs(request.param, 4, centers=4, random_state=0)[0]
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4, -1])
+def test_number_of_workers(X, n_jobs):
+    assert bits(select_k(X, **SETTINGS, n_jobs=n_jobs)) == bits(select_k(X, **SETTINGS, n_jobs=1))
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # fork in a process with threads
+def test_backends(X, backend):
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        spread = select_k(X, **SETTINGS)
+    assert bits(spread) == bits(select_k(X, **SETTINGS))
+
+
+def test_a_shorter_run_is_the_beginning_of_a_longer_one(X):
+    long = select_k(X, ks=[2, 3, 4], n_subsamples=8, n_jobs=2)
+    short = select_k(X, ks=[2, 3, 4], n_subsamples=5)
+    assert np.array_equal(long.micro[:, :5], short.micro)
+    assert np.array_equal(long.macro[:, :5], short.macro)
+    assert bits(long.reweigh(n_subsamples=5)) == bits(short)
+
+
+def test_a_subset_of_ks(X):
+    size = 500
+    whole = select_k(X, ks=range(2, 8), n_subsamples=3, sample_size=size)
+    part = select_k(X, ks=[3, 6], n_subsamples=3, sample_size=size)
+    np.testing.assert_allclose(part.micro, whole.micro[[1, 4]], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(part.macro, whole.macro[[1, 4]], rtol=0, atol=1e-12)
+
+
+SCRIPT = """
+import hashlib
+from sklearn.datasets import make_blobs
+from compsil_kit import select_k
+r = select_k(make_blobs(4000, 4, centers=4, random_state=0)[0], ks=[2, 3, 4, 5], n_subsamples=6, n_jobs=2)
+print(hashlib.sha256(r.micro.tobytes() + r.macro.tobytes() + r.scores.tobytes()).hexdigest())
+"""
+
+
+def test_across_interpreters_and_thread_settings():
+    digests = set()
+    for settings in (
+        {"PYTHONHASHSEED": "1"},
+        {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        {"OMP_NUM_THREADS": "3"},
+    ):
+        run = subprocess.run(
+            [sys.executable, "-c", SCRIPT], env={**os.environ, **settings}, capture_output=True, text=True, check=True
+        )
+        digests.add(run.stdout.strip())
+    assert len(digests) == 1
+
+
+def test_dask_backend(X):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        spread = select_k(X, **SETTINGS)
+    assert bits(spread) == bits(select_k(X, **SETTINGS))
+
+
+def test_plain_and_compiled_agree(monkeypatch):
+    X, _ = make_blobs(3000, 4, centers=4, random_state=0)
+    compiled = select_k(X, ks=[2, 4], n_subsamples=2, sample_size=2500)
+    monkeypatch.setattr("compsil_kit.silhouette.has", lambda name: False)
+    plain = select_k(X, ks=[2, 4], n_subsamples=2, sample_size=2500)
+    np.testing.assert_allclose(compiled.micro, plain.micro, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(compiled.macro, plain.macro, rtol=0, atol=1e-12)
+
+
+def test_seeds_given_one_by_one(X):
+    seeds = make_seeds(42, 6, 0)
+    assert bits(select_k(X, **SETTINGS, random_state=list(seeds))) == bits(select_k(X, **SETTINGS, random_state=42))
+
+
+def test_fresh_seeds_can_be_repeated(X):
+    fresh = select_k(X, ks=[2, 3], n_subsamples=3, random_state=None)
+    assert fresh.plan.seeds != select_k(X, ks=[2, 3], n_subsamples=3, random_state=None).plan.seeds
+    again = select_k(X, ks=[2, 3], n_subsamples=3, random_state=fresh.plan.seeds)
+    assert bits(again) == bits(fresh)

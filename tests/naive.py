@@ -1,0 +1,114 @@
+"""The method in plain loops, to be read beside the specification: slow, short, the oracle of every fast path."""
+
+import math
+
+import numpy as np
+
+
+def distance_table(X):
+    X = [[float(value) for value in row] for row in X]
+    return [[math.dist(p, q) for q in X] for p in X]
+
+
+def silhouette_of_points(D, labels):
+    """Step 2: s_i = (b_i - a_i) / max(a_i, b_i); 0 for a point alone and for 0/0."""
+    n = len(labels)
+    members = {c: [j for j in range(n) if labels[j] == c] for c in set(labels)}
+    values = []
+    for i in range(n):
+        own = members[labels[i]]
+        if len(own) == 1:
+            values.append(0.0)
+            continue
+        a = sum(D[i][j] for j in own) / (len(own) - 1)
+        b = min(sum(D[i][j] for j in other) / len(other) for c, other in members.items() if c != labels[i])
+        values.append(0.0 if max(a, b) == 0 else (b - a) / max(a, b))
+    return values
+
+
+def micro_macro(values, labels):
+    """Step 3."""
+    groups = {}
+    for value, label in zip(values, labels, strict=True):
+        groups.setdefault(label, []).append(value)
+    micro = sum(values) / len(values)
+    macro = sum(sum(group) / len(group) for group in groups.values()) / len(groups)
+    return micro, macro
+
+
+def weight(normalised, transform):
+    """Step 6 and the paper's ablation."""
+    return {
+        "tanh": lambda x: (1 + math.tanh(x)) / 2,
+        "linear": lambda x: (1 + x) / 2,
+        "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+        "step": lambda x: 1.0 if x > 0 else 0.0,
+    }[transform](normalised)
+
+
+def composites(micros, macros, transform="tanh", epsilon=1e-12):
+    """Steps 4 to 7 for one k."""
+    deltas = [m - M for m, M in zip(micros, macros, strict=True)]
+    largest = max(abs(delta) for delta in deltas)
+    out = []
+    for m, M, delta in zip(micros, macros, deltas, strict=True):
+        w = 0.5 if largest == 0 else weight(delta / (largest + epsilon), transform)
+        out.append(w * m + (1 - w) * M)
+    return out
+
+
+def score(values):
+    """Step 8: mean, standard error."""
+    n = len(values)
+    mean = sum(values) / n
+    if n < 2:
+        return mean, math.nan
+    return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1)) / math.sqrt(n)
+
+
+def sample_size(n, k_max):
+    fraction = 0.8 if n <= 2000 else 0.6 if n <= 20000 else 0.4
+    return min(n, max(30 * k_max, math.floor(fraction * n)))
+
+
+def subsample(seed, n, m):
+    rows = np.arange(n)
+    np.random.RandomState(seed).shuffle(rows)
+    return rows[:m]
+
+
+def select(X, ks, seeds, m, cluster, transform="tanh"):
+    """The whole method: returns scores per k and the choice, ties to the smaller k."""
+    scores = {}
+    for k in ks:
+        micros, macros = [], []
+        for seed in seeds:
+            part = X[subsample(seed, len(X), m)]
+            labels = [int(label) for label in cluster(part, k, seed)]
+            micro, macro = micro_macro(silhouette_of_points(distance_table(part), labels), labels)
+            micros.append(micro)
+            macros.append(macro)
+        scores[k] = score(composites(micros, macros, transform))[0]
+    best = max(scores.values())
+    return scores, min(k for k in scores if scores[k] == best)
+
+
+def silhouettes_long_double(X, labels):
+    """Silhouettes in extended precision, for data where float64 distances lose digits."""
+    X = np.asarray(X).astype(np.longdouble)
+    labels = np.asarray(labels)
+    clusters = np.unique(labels)
+    values = np.zeros(len(X), dtype=np.longdouble)
+    for i in range(len(X)):
+        step = X - X[i]
+        largest = np.abs(step).max()
+        distances = np.zeros(len(X), dtype=np.longdouble)
+        if largest > 0:
+            distances = largest * np.sqrt(((step / largest) ** 2).sum(axis=1))
+        own = labels == labels[i]
+        if own.sum() == 1:
+            continue
+        a = distances[own].sum() / (own.sum() - 1)
+        b = min(distances[labels == c].mean() for c in clusters if c != labels[i])
+        values[i] = 0 if max(a, b) == 0 else (b - a) / max(a, b)
+    return values

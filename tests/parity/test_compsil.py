@@ -1,0 +1,56 @@
+"""The authors' package, in the same process, on the same seeds: the numbers must be the same."""
+
+import numpy as np
+import pytest
+from compsil import CompSil
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
+from sklearn.preprocessing import StandardScaler
+
+from compsil_kit import select_k
+from compsil_kit.datasets import imbalanced_blobs
+
+
+def unlabelled(load):
+    return StandardScaler().fit_transform(load(return_X_y=True)[0])
+
+
+# Their use of pandas is theirs to mend.
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+
+CASES = {
+    "imbalanced": (lambda: imbalanced_blobs()[0], 12, 42),
+    "wine": (lambda: unlabelled(load_wine), 10, 0),
+    "iris, with duplicates": (lambda: load_iris(return_X_y=True)[0], 10, 7),
+    "digits": (lambda: load_digits(return_X_y=True)[0][:900], 4, 3),
+    "above the compiled threshold": (lambda: make_blobs(4500, 5, centers=5, random_state=1)[0], 3, 11),
+}
+TOLERANCE = {"rtol": 0, "atol": 1e-12}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equal_numbers_for_equal_seeds(name):
+    make, n_subsamples, seed = CASES[name]
+    X = make()
+    theirs = CompSil(X, k_values=range(2, 8), num_samples=n_subsamples, random_state=seed, n_jobs=1)
+    theirs.evaluate()
+    table = theirs.get_results_dataframe()
+    ours = select_k(X, ks=range(2, 8), n_subsamples=n_subsamples, random_state=range(seed, seed + n_subsamples))
+    curve = ours.curve
+    assert ours.plan.sample_size == theirs.sample_size
+    for mine, other in {
+        "score": "S_mM", "sem": "se S_mM", "lcb": "LCB S_mM", "micro": "avg S_micro", "macro": "avg S_macro",
+        "weight": "w_micro",
+    }.items():  # fmt: skip
+        np.testing.assert_allclose(curve[mine], table[other], **TOLERANCE)
+    assert ours.best_k == theirs.get_optimal_k()
+    assert ours.reweigh(rule="lcb").best_k == theirs.get_optimal_k(use_lcb=True)
+
+
+@pytest.mark.parametrize("size", [100, 0.37])
+def test_equal_sample_sizes(size):
+    X, _ = make_blobs(301, 2, centers=3, random_state=0)
+    theirs = CompSil(X, k_values=[2, 3], num_samples=3, sample_size=size, random_state=5, n_jobs=1)
+    theirs.evaluate()
+    ours = select_k(X, ks=[2, 3], n_subsamples=3, sample_size=size, random_state=[5, 6, 7])
+    assert ours.plan.sample_size == theirs.sample_size
+    np.testing.assert_allclose(ours.scores, theirs.get_results_dataframe()["S_mM"], **TOLERANCE)
