@@ -130,7 +130,7 @@ def _in_threads(X: Any, order: list[int], job: Job, workers: int) -> Iterator[Tr
     """Run in threads of this process, even with one worker: the waiting main thread can then be interrupted at once."""
     stop = Event()
     controller = ThreadpoolController()
-    config = {**sklearn.get_config(), "assume_finite": True}
+    config = {**sklearn.get_config(), **_settings(job)}
 
     def tick() -> None:
         if stop.is_set():
@@ -153,13 +153,18 @@ def _in_threads(X: Any, order: list[int], job: Job, workers: int) -> Iterator[Tr
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _settings(job: Job) -> dict[str, bool]:
+    """Return scikit-learn settings that leave out checks which have been made once and for all."""
+    return {"assume_finite": True, "skip_parameter_validation": job.clusterer.by_name}
+
+
 def _no_tick() -> None:
     """Do nothing: a worker in another process is stopped by its backend."""
 
 
 def _remote(X: Any, index: int, job: Job) -> Trial:
     with (
-        sklearn.config_context(assume_finite=True),
+        sklearn.config_context(**_settings(job)),
         one_blas_thread(),
         one_openmp_thread(ThreadpoolController()),
     ):

@@ -27,8 +27,8 @@ Array = NDArray[Any]
 
 # The sums of distances kept at once; with the tiles and one sorted copy of the points this is the extra memory.
 SUMS_BYTES = 24 * 2**20
-# Below this many points a pass takes milliseconds, and compiling would cost more than it saves.
-MIN_COMPILED_POINTS = 2000
+# Below this many points a pass takes milliseconds, and loading the compiler costs more than it saves.
+MIN_COMPILED_POINTS = 1500
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,355 @@
+"""Data in every shape people have it: the same numbers as the plain array, and the caller's data left alone."""
+
+from __future__ import annotations
+
+import copy
+import decimal
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.spatial.distance
+from scipy import sparse
+from sklearn.metrics import pairwise_distances, silhouette_samples
+
+from compsil_kit import select_k, silhouettes
+from compsil_kit.sources import as_matrix
+
+RNG = np.random.default_rng(7)
+# Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.
+WHOLE = np.clip(RNG.normal(np.repeat([[30, 40, 50], [100, 150, 20], [180, 30, 180]], 25, axis=0), 6), 0, 200).round()
+YES_NO = RNG.random((75, 6)) < np.repeat([0.1, 0.5, 0.9], 25)[:, None]
+LABELS = np.repeat([0, 1, 2], 25)
+NAMES = ["a", "b", "c"]
+
+
+def run(X, **keywords):
+    return select_k(X, **{"ks": (2, 3, 4), "n_subsamples": 3, "sample_size": 50, **keywords})
+
+
+def same(left, right):
+    return np.array_equal(left.micro, right.micro) and np.array_equal(left.macro, right.macro)
+
+
+def on_disk(X, path):
+    file = np.memmap(path / "data.bin", dtype=np.float64, mode="w+", shape=X.shape)
+    file[:] = X
+    file.flush()
+    return np.memmap(path / "data.bin", dtype=np.float64, mode="r", shape=X.shape)
+
+
+def read_only(X):
+    X = X.copy()
+    X.setflags(write=False)
+    return X
+
+
+class OwnFrame(pd.DataFrame):
+    """A subclass, as libraries for maps and surveys have."""
+
+
+def frame(X, dtype=None, names=NAMES):
+    table = pd.DataFrame(X, columns=names)
+    return table if dtype is None else table.astype(dtype)
+
+
+def chunked(X):
+    return pa.table({name: pa.chunked_array([X[:10, i], X[10:40, i], X[40:, i]]) for i, name in enumerate(NAMES)})
+
+
+def decimals(X):
+    return [[decimal.Decimal(int(value)) for value in column] for column in X.T]
+
+
+ARRAYS = {
+    "lists": lambda X: X.tolist(),
+    "tuples": lambda X: tuple(map(tuple, X.tolist())),
+    "list of arrays": list,
+    "int64": lambda X: X.astype(np.int64),
+    "int8 would not do, int16": lambda X: X.astype(np.int16),
+    "uint8": lambda X: X.astype(np.uint8),
+    "float16": lambda X: X.astype(np.float16),
+    "long double": lambda X: X.astype(np.longdouble),
+    "other byte order": lambda X: X.astype(">f8"),
+    "objects": lambda X: X.astype(object),
+    "matrix": lambda X: sparse.csr_matrix(X).todense(),
+    "no cell masked": lambda X: np.ma.array(X),
+    "fortran order": np.asfortranarray,
+    "read-only": read_only,
+    "every other row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "every other column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "backwards": lambda X: X[::-1].copy()[::-1],
+    "transposed": lambda X: X.T.copy().T,
+    "pandas": frame,
+    "pandas int": lambda X: frame(X, "int32"),
+    "pandas nullable int": lambda X: frame(X, "Int64"),
+    "pandas nullable float": lambda X: frame(X, "Float64"),
+    "pandas arrow int": lambda X: frame(X, "int16[pyarrow]"),
+    "pandas arrow float": lambda X: frame(X, "double[pyarrow]"),
+    "pandas arrow decimal": lambda X: frame(X, "int64").astype(pd.ArrowDtype(pa.decimal128(20, 0))),
+    "pandas sparse": lambda X: frame(X, pd.SparseDtype(float, 0.0)),
+    "pandas sparse int": lambda X: frame(X, pd.SparseDtype(int, 0)),
+    "pandas mixed": lambda X: frame(X).astype({"a": "uint8", "b": "Int32", "c": "float64"}),
+    "pandas twice the same name": lambda X: frame(X, names=["a", "a", "b"]),
+    "pandas numbered": lambda X: frame(X, names=[0, 1, 2]),
+    "pandas odd names": lambda X: frame(X, names=[None, 1.5, ("x", "y")]),
+    "pandas levels": lambda X: frame(X, names=pd.MultiIndex.from_tuples([("x", 1), ("x", 2), ("y", 1)])),
+    "pandas other index": lambda X: frame(X).set_axis(pd.date_range("2020", periods=len(X))[::-1]),
+    "pandas subclass": lambda X: OwnFrame(X, columns=NAMES),
+    "polars": lambda X: pl.DataFrame(X, schema=NAMES),
+    "polars int": lambda X: pl.DataFrame(X.astype(np.int64), schema=NAMES),
+    "polars wide int": lambda X: pl.DataFrame(X.astype(np.int64), schema=NAMES).cast(pl.Int128),
+    "polars decimal": lambda X: pl.DataFrame(dict(zip(NAMES, decimals(X), strict=True))),
+    "polars chunks": lambda X: pl.concat(
+        [pl.DataFrame(X[:20], schema=NAMES), pl.DataFrame(X[20:], schema=NAMES)], rechunk=False
+    ),
+    "arrow": lambda X: pa.table({name: X[:, i] for i, name in enumerate(NAMES)}),
+    "arrow chunks": chunked,
+    "arrow uint8": lambda X: pa.table({name: X[:, i].astype(np.uint8) for i, name in enumerate(NAMES)}),
+    "arrow decimal": lambda X: pa.table(dict(zip(NAMES, decimals(X), strict=True))),
+    "arrow twice the same name": lambda X: pa.table([pa.array(column) for column in X.T], names=["a", "a", "b"]),
+    "arrow batch": lambda X: pa.record_batch({name: X[:, i] for i, name in enumerate(NAMES)}),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_every_container_gives_the_result_of_the_plain_array(name):
+    given = ARRAYS[name](WHOLE)
+    before = copy.deepcopy(given)
+    result = run(given)
+    assert same(result, run(WHOLE))
+    assert result.plan.dtype == "float64"
+    assert given.equals(before) if hasattr(given, "equals") else np.array_equal(given, before)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_file_on_disk_is_read_where_it_lies(tmp_path, order):
+    X = on_disk(WHOLE, tmp_path)
+    assert same(run(np.asarray(X, order=order)), run(WHOLE))
+    assert np.shares_memory(as_matrix(X), X)
+
+
+BOOLEANS = {
+    "array": lambda X: X,
+    "lists": lambda X: X.tolist(),
+    "objects": lambda X: X.astype(object),
+    "pandas": pd.DataFrame,
+    "pandas nullable": lambda X: pd.DataFrame(X).astype("boolean"),
+    "pandas arrow": lambda X: pd.DataFrame(X).astype("bool[pyarrow]"),
+    "pandas sparse": lambda X: pd.DataFrame(X).astype(pd.SparseDtype(bool, False)),
+    "polars": pl.DataFrame,
+    "arrow": lambda X: pa.table([pa.array(column) for column in X.T], names=list("abcdef")),
+    "arrow batch": lambda X: pa.record_batch([pa.array(column) for column in X.T], names=list("abcdef")),
+}
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_booleans_are_zeros_and_ones(name):
+    assert same(run(BOOLEANS[name](YES_NO), ks=(2, 3)), run(YES_NO.astype(float), ks=(2, 3)))
+
+
+SMALL = {
+    "array": lambda X: X,
+    "pandas": lambda X: pd.DataFrame(X),
+    "pandas nullable": lambda X: pd.DataFrame(X).astype("Float32"),
+    "pandas arrow": lambda X: pd.DataFrame(X).astype("float[pyarrow]"),
+    "pandas sparse": lambda X: pd.DataFrame(X).astype(pd.SparseDtype(np.float32, 0)),
+    "polars": lambda X: pl.DataFrame(X, schema=NAMES),
+    "arrow": lambda X: pa.table({name: X[:, i] for i, name in enumerate(NAMES)}),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_single_precision_stays(name):
+    X = WHOLE.astype(np.float32)
+    result = run(SMALL[name](X))
+    assert result.plan.dtype == "float32"
+    assert same(result, run(X))
+    assert result.scores == pytest.approx(run(WHOLE).scores, abs=1e-5)
+
+
+def test_one_double_column_makes_a_table_double():
+    assert run(frame(WHOLE.astype(np.float32)).astype({"b": "float64"})).plan.dtype == "float64"
+
+
+SPARSE = {
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+    "coo": sparse.coo_array,
+    "lil": sparse.lil_array,
+    "dok": sparse.dok_array,
+    "csr matrix": sparse.csr_matrix,
+    "csc matrix": sparse.csc_matrix,
+    "coo matrix": sparse.coo_matrix,
+    "integers": lambda X: sparse.csr_array(X.astype(np.int32)),
+    "bytes": lambda X: sparse.csc_matrix(X.astype(np.uint8)),
+}
+FEW = np.where(WHOLE > 45, WHOLE, 0.0)
+
+
+def parts(X):
+    return [array.copy() for array in (X.data, X.indices, X.indptr)]
+
+
+@pytest.mark.parametrize("name", SPARSE)
+@pytest.mark.parametrize("clusterer", ["kmeans", "minibatch-kmeans", "bisecting-kmeans", "birch"])
+def test_sparse_data_gives_the_result_of_the_dense(name, clusterer):
+    dense, given = run(FEW, clusterer=clusterer), run(SPARSE[name](FEW), clusterer=clusterer)
+    assert given.scores == pytest.approx(dense.scores, abs=1e-10)
+    assert given.best_k == dense.best_k
+
+
+def test_sparse_booleans_are_zeros_and_ones():
+    assert same(run(sparse.csr_array(YES_NO), ks=(2, 3)), run(sparse.csr_array(YES_NO.astype(float)), ks=(2, 3)))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine", "manhattan"])
+def test_sparse_data_is_left_alone_even_when_untidy(metric):
+    # Row 0 has its columns in the wrong order, row 1 has an entry in two parts and a stored zero.
+    data, indices = np.array([3.0, 1.0, 2.0, 2.0, 0.0, 5.0]), np.array([2, 0, 1, 1, 0, 2])
+    untidy = sparse.csr_array((data, indices, np.array([0, 2, 5, 6])), shape=(3, 3))
+    X = sparse.csr_array(sparse.vstack([untidy, sparse.csr_array(FEW)]))
+    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+    X.has_sorted_indices = X.has_canonical_format = False
+    before = parts(X)
+    result = run(X, metric=metric, ks=(2, 3))
+    assert result.scores == pytest.approx(run(X.toarray(), metric=metric, ks=(2, 3)).scores, abs=1e-10)
+    assert all(np.array_equal(a, b) for a, b in zip(before, parts(X), strict=True))
+
+
+def test_sparse_data_with_wide_indices():
+    X = sparse.csr_array(FEW)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    assert same(run(wide), run(X))
+    assert wide.indices.dtype == np.int64
+
+
+def test_read_only_sparse_data():
+    X = sparse.csr_array(FEW)
+    for array in (X.data, X.indices, X.indptr):
+        array.setflags(write=False)
+    assert same(run(X, clusterer="minibatch-kmeans"), run(sparse.csr_array(FEW), clusterer="minibatch-kmeans"))
+
+
+@pytest.mark.parametrize("clusterer", ["gmm", "agglomerative"])
+def test_clusterers_without_sparse_support_say_so(clusterer):
+    with pytest.raises(TypeError, match=rf"clusterer='{clusterer}' does not take sparse data. Pass X.toarray\(\)"):
+        run(sparse.csr_array(FEW), clusterer=clusterer)
+
+
+def test_plain_arrays_are_not_copied_and_others_are():
+    assert as_matrix(WHOLE) is WHOLE
+    assert np.shares_memory(as_matrix(WHOLE[::2]), WHOLE)
+    assert not np.shares_memory(as_matrix(WHOLE.astype(int)), WHOLE)
+
+
+def absolute(x, y):
+    return float(np.abs(x - y).max())
+
+
+ANGLES = np.column_stack([WHOLE[:, 0] / 200 - 0.5, WHOLE[:, 1] / 100])
+METRICS = {
+    "euclidean": WHOLE,
+    "sqeuclidean": WHOLE,
+    "cosine": WHOLE,
+    "manhattan": WHOLE,
+    "chebyshev": WHOLE,
+    "seuclidean": WHOLE,
+    "mahalanobis": WHOLE,
+    "minkowski": WHOLE,
+    "canberra": WHOLE,
+    "correlation": WHOLE,
+    "haversine": ANGLES,
+    "jaccard": YES_NO,
+    "dice": YES_NO,
+    "yule": YES_NO,
+    "precomputed": pairwise_distances(WHOLE),
+    absolute: WHOLE,
+    scipy.spatial.distance.cosine: WHOLE,
+    scipy.spatial.distance.jaccard: YES_NO,
+    scipy.spatial.distance.canberra: WHOLE,
+}
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+def test_silhouettes_equal_those_of_scikit_learn(metric):
+    X = METRICS[metric]
+    reference = silhouette_samples(X, LABELS, metric=metric)
+    assert silhouettes(X, LABELS, metric=metric).per_point == pytest.approx(reference, abs=1e-10)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "haversine"])
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix])
+def test_silhouettes_of_sparse_data_equal_those_of_scikit_learn(metric, form):
+    X = form(METRICS[metric] if metric == "haversine" else FEW)
+    reference = silhouette_samples(X, LABELS, metric=metric)
+    assert silhouettes(X, LABELS, metric=metric).per_point == pytest.approx(reference, abs=1e-10)
+
+
+def test_squared_distances_of_sparse_data():
+    reference = silhouette_samples(FEW, LABELS, metric="sqeuclidean")
+    got = silhouettes(sparse.csr_array(FEW), LABELS, metric="sqeuclidean").per_point
+    assert got == pytest.approx(reference, abs=1e-10)
+
+
+@pytest.mark.parametrize(("name", "same_as"), [("l1", "manhattan"), ("cityblock", "manhattan"), ("l2", "euclidean")])
+def test_other_names_of_a_metric(name, same_as):
+    result = run(WHOLE, metric=name)
+    assert result.plan.metric == same_as
+    assert same(result, run(WHOLE, metric=same_as))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_zero", [1, 5, 40])
+def test_cosine_of_rows_of_zeros(form, n_zero):
+    X = WHOLE.copy()
+    X[RNG.permutation(75)[:n_zero]] = 0.0
+    reference = silhouette_samples(X, LABELS, metric="cosine")
+    assert silhouettes(form(X), LABELS, metric="cosine").per_point == pytest.approx(reference, abs=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e170, 1e200])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+def test_silhouettes_do_not_depend_on_the_scale(scale, metric):
+    reference = silhouettes(WHOLE, LABELS, metric=metric).per_point
+    assert silhouettes(WHOLE * scale, LABELS, metric=metric).per_point == pytest.approx(reference, abs=1e-10)
+
+
+def test_a_feature_that_is_constant_adds_nothing_to_the_standardised_distance():
+    X = np.column_stack([WHOLE, np.full(75, 3.0)])
+    reference = silhouette_samples(WHOLE, LABELS, metric="seuclidean")
+    assert silhouettes(X, LABELS, metric="seuclidean").per_point == pytest.approx(reference, abs=1e-10)
+
+
+def precomputed(x, y):
+    """Return a distance, under a name that means something else."""
+    return math.dist(x, y)
+
+
+def test_a_function_is_never_taken_for_the_metric_of_its_name():
+    result = run(WHOLE, metric=precomputed)
+    assert result.scores == pytest.approx(run(WHOLE).scores, abs=1e-12)
+    assert result.plan.metric == "precomputed (function)"
+    assert result.plan.n_pairs == run(WHOLE).plan.n_pairs
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "cosine"])
+def test_precomputed_distances_give_the_result_of_the_points(metric):
+    def halves(X, k, seed):
+        return np.arange(len(X)) % k
+
+    D = pairwise_distances(WHOLE, metric=metric)
+    by_points = run(WHOLE, metric=metric, clusterer=halves)
+    assert run(D, metric="precomputed", clusterer=halves).scores == pytest.approx(by_points.scores, abs=1e-12)
+
+
+def test_agglomerative_reads_distances():
+    D = pairwise_distances(WHOLE)
+    result = run(D, metric="precomputed", clusterer="agglomerative")
+    assert result.best_k == 3
+    assert result.plan.metric == "precomputed"
+    assert same(result, run(pd.DataFrame(D), metric="precomputed", clusterer="agglomerative"))
