@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from html import escape
-from importlib.metadata import version as installed_version
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
+from compsil_kit import __version__
+
 project = "compsil-kit"
 author = "the compsil-kit developers"
 copyright = author
-release = version = installed_version("compsil-kit")
+release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
 exclude_patterns = ["_build", "generated"]
-suppress_warnings: list[str] = []
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -31,7 +30,7 @@ numpydoc_xref_param_type = False
 html_theme = "furo"
 html_title = f"compsil-kit {release}"
 html_copy_source = False
-html_static_path: list[str] = ["_static"]
+html_static_path = ["_static"]
 html_css_files = ["extra.css"]
 html_math_renderer = "mathml"
 pygments_style = "friendly"
@@ -43,10 +42,10 @@ def _inline_math(translator: Any, node: nodes.math) -> None:
 
 
 def _block_math(translator: Any, node: nodes.math_block) -> None:
-    anchor = f' id="{escape(node["ids"][0])}"' if node["ids"] else ""
+    # The theme wraps every equation in an element that carries its id.
     number = f'<span class="eqno">({node["number"]})</span>' if node.get("number") else ""
     formula = tex2mathml(node.astext().strip(), as_block=True)
-    translator.body.append(f'<div class="math equation"{anchor}>{number}{formula}</div>\n')
+    translator.body.append(f'<div class="math equation">{number}{formula}</div>\n')
     raise nodes.SkipNode
 
 

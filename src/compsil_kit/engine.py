@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from threading import Event
 from typing import Any
 
 import joblib
@@ -16,6 +14,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from compsil_kit._threads import one_blas_thread, one_openmp_thread
+from compsil_kit._workers import in_threads
 from compsil_kit.cluster import Clusterer
 from compsil_kit.errors import ClusteringError
 from compsil_kit.metrics import Metric
@@ -52,10 +51,6 @@ class Job:
     clusterer: Clusterer
     metric: Metric
     skip_failures: bool
-
-
-class _Stopped(Exception):
-    """Raised inside a worker thread once nobody waits for its result."""
 
 
 def run_subsample(X: Any, index: int, job: Job, tick: Callable[[], None]) -> Trial:
@@ -128,29 +123,17 @@ def n_workers(n_jobs: int | None) -> int:
 
 def _in_threads(X: Any, order: list[int], job: Job, workers: int) -> Iterator[Trial]:
     """Run in threads of this process, even with one worker: the waiting main thread can then be interrupted at once."""
-    stop = Event()
     controller = ThreadpoolController()
     config = {**sklearn.get_config(), **_settings(job)}
 
-    def tick() -> None:
-        if stop.is_set():
-            raise _Stopped
-
-    def work(index: int) -> Trial:
+    def work(index: int, tick: Callable[[], None]) -> Trial:
         # scikit-learn's settings and the limit on OpenMP belong to a thread; neither reaches workers by itself.
         with sklearn.config_context(**config), one_openmp_thread(controller):
-            tick()
             rows = subsample_rows(job.plan.seeds[index], job.plan.n_rows, job.plan.sample_size)
             return run_subsample(take_rows(X, rows, job.metric), index, job, tick)
 
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="compsil")
-    try:
-        with one_blas_thread():
-            for future in as_completed([pool.submit(work, index) for index in order]):
-                yield future.result()
-    finally:
-        stop.set()
-        pool.shutdown(wait=False, cancel_futures=True)
+    with one_blas_thread():
+        yield from in_threads(work, order, workers)
 
 
 def _settings(job: Job) -> dict[str, bool]:

@@ -1,0 +1,62 @@
+"""A pool of threads that hands over results as they come and is left behind at once when nobody waits any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+
+class Stopped(Exception):
+    """Raised inside a worker once nobody waits for its result."""
+
+
+def in_threads(
+    work: Callable[[Item, Callable[[], None]], Outcome], items: Sequence[Item], n_workers: int
+) -> Iterator[Outcome]:
+    """Yield ``work(item, tick)`` of every item as it is finished; an exception in a worker is raised here.
+
+    Work calls ``tick`` now and then; once the iterator is closed or interrupted, tick raises. The threads are daemons, so
+    that one deep inside foreign code does not hold up the end of the program.
+    """
+    stop = Event()
+    waiting: SimpleQueue[Item] = SimpleQueue()
+    finished: SimpleQueue[tuple[Outcome | None, BaseException | None]] = SimpleQueue()
+
+    def tick() -> None:
+        if stop.is_set():
+            raise Stopped
+
+    def serve() -> None:
+        while not stop.is_set():
+            try:
+                item = waiting.get_nowait()
+            except Empty:
+                return
+            finished.put(_attempt(work, item, tick))
+
+    for item in items:
+        waiting.put(item)
+    try:
+        for _ in range(min(n_workers, len(items))):
+            Thread(target=serve, name="compsil", daemon=True).start()
+        for _ in items:
+            outcome, error = finished.get()
+            if error is not None:
+                raise error
+            yield outcome  # type: ignore[misc]  # either outcome or error is set
+    finally:
+        stop.set()
+
+
+def _attempt(
+    work: Callable[[Item, Callable[[], None]], Outcome], item: Item, tick: Callable[[], None]
+) -> tuple[Outcome | None, BaseException | None]:
+    try:
+        return work(item, tick), None
+    except BaseException as error:  # noqa: BLE001  (KeyboardInterrupt and MemoryError too: the waiting side raises it)
+        return None, error
