@@ -20,30 +20,17 @@ def in_threads(
 ) -> Iterator[Outcome]:
     """Yield ``work(item, tick)`` of every item as it is finished; an exception in a worker is raised here.
 
-    Work calls ``tick`` now and then; once the iterator is closed or interrupted, tick raises. The threads are daemons, so
-    that one deep inside foreign code does not hold up the end of the program.
+    Work calls ``tick`` now and then; once the iterator is closed or interrupted, tick raises. The threads are daemons,
+    so that one deep inside foreign code does not hold up the end of the program.
     """
     stop = Event()
     waiting: SimpleQueue[Item] = SimpleQueue()
     finished: SimpleQueue[tuple[Outcome | None, BaseException | None]] = SimpleQueue()
-
-    def tick() -> None:
-        if stop.is_set():
-            raise Stopped
-
-    def serve() -> None:
-        while not stop.is_set():
-            try:
-                item = waiting.get_nowait()
-            except Empty:
-                return
-            finished.put(_attempt(work, item, tick))
-
     for item in items:
         waiting.put(item)
     try:
         for _ in range(min(n_workers, len(items))):
-            Thread(target=serve, name="compsil", daemon=True).start()
+            Thread(target=_serve, args=(work, waiting, finished, stop), name="compsil", daemon=True).start()
         for _ in items:
             outcome, error = finished.get()
             if error is not None:
@@ -53,10 +40,22 @@ def in_threads(
         stop.set()
 
 
-def _attempt(
-    work: Callable[[Item, Callable[[], None]], Outcome], item: Item, tick: Callable[[], None]
-) -> tuple[Outcome | None, BaseException | None]:
-    try:
-        return work(item, tick), None
-    except BaseException as error:  # noqa: BLE001  (KeyboardInterrupt and MemoryError too: the waiting side raises it)
-        return None, error
+def _serve(
+    work: Callable[[Item, Callable[[], None]], Outcome],
+    waiting: SimpleQueue[Item],
+    finished: SimpleQueue[tuple[Outcome | None, BaseException | None]],
+    stop: Event,
+) -> None:
+    def tick() -> None:
+        if stop.is_set():
+            raise Stopped
+
+    while not stop.is_set():
+        try:
+            item = waiting.get_nowait()
+        except Empty:
+            return
+        try:
+            finished.put((work(item, tick), None))
+        except BaseException as error:  # noqa: BLE001  (KeyboardInterrupt and MemoryError too: the waiting side raises it)
+            finished.put((None, error))

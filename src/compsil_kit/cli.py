@@ -15,6 +15,7 @@ from compsil_kit.cluster import NAMED
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
 from compsil_kit.metrics import NAMES
+from compsil_kit.plan import check_ks
 from compsil_kit.selection import RULES
 from compsil_kit.weights import TRANSFORMS
 
@@ -140,6 +141,16 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--transform", choices=tuple(TRANSFORMS), default="tanh", help="default: tanh")
     group.add_argument("--rule", choices=RULES, default="max", help="default: max")
     group.add_argument(
+        "--z", type=float, default=1.0, metavar="Z", help="standard errors below the score with --rule lcb (default: 1)"
+    )
+    group.add_argument(
+        "--n-calibration",
+        type=int,
+        default=0,
+        metavar="N",
+        help="further subsamples that only estimate the largest discrepancies (default: 0)",
+    )
+    group.add_argument(
         "--on-failure",
         choices=api.ON_FAILURE,
         default="raise",
@@ -158,15 +169,20 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
 
 
-def parse_ks(text: str) -> range | list[int]:
+def parse_ks(text: str) -> tuple[int, ...]:
     """Read ``2:10`` (both ends included), ``2:20:2``, or ``2,3,5``."""
     try:
-        if ":" not in text:
-            return [int(word) for word in text.split(",")]
-        start, stop, *step = (int(word) for word in text.split(":"))
-        return range(start, stop + 1, *step)
+        if ":" in text:
+            start, stop, *step = (int(word) for word in text.split(":"))
+            counts = list(range(start, stop + 1, *step))
+        else:
+            counts = [int(word) for word in text.split(",")]
     except (ValueError, TypeError) as error:
-        raise argparse.ArgumentTypeError(f"ks must look like 2:10, 2:20:2 or 2,3,5; got {text!r}") from error
+        raise argparse.ArgumentTypeError(f"must look like 2:10, 2:20:2 or 2,3,5; got {text!r}") from error
+    try:
+        return check_ks(counts)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _words(text: str) -> list[str]:
@@ -195,7 +211,7 @@ def _select(arguments: argparse.Namespace) -> int:
     result = api.select_k(
         prepared.frame, ks=arguments.ks, clusterer=arguments.clusterer, n_subsamples=arguments.n_subsamples,
         sample_size=arguments.sample_size, metric=arguments.metric, transform=arguments.transform, rule=arguments.rule,
-        on_failure=arguments.on_failure, n_jobs=arguments.n_jobs, random_state=arguments.seed,
+        z=arguments.z, n_calibration=arguments.n_calibration, on_failure=arguments.on_failure, n_jobs=arguments.n_jobs, random_state=arguments.seed,
         progress=False if arguments.quiet else None,
     )  # fmt: skip
     _deliver(result, arguments, plot)
@@ -232,7 +248,8 @@ def _report_preparation(prepared: tabular.Prepared, arguments: argparse.Namespac
     if prepared.left_out:
         print(f"Left out: {', '.join(prepared.left_out)}")
     if prepared.n_dropped:
-        print(f"Dropped {prepared.n_dropped} rows with missing values")
+        rows = "row" if prepared.n_dropped == 1 else "rows"
+        print(f"Dropped {prepared.n_dropped} {rows} with missing values")
     print()
 
 
@@ -278,7 +295,3 @@ def _save_plot(result: SelectionResult, path: Path) -> None:
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     result.plot("curve", ax=figure.subplots())
     figure.savefig(path, dpi=150)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

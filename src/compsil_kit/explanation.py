@@ -113,8 +113,7 @@ def _certainty(result: SelectionResult) -> str:
     share = result.probability[result.best_index]
     if not np.isfinite(share):
         return "How sure this is cannot be said from these subsamples."
-    word = "clear" if share >= SURE else "likely" if share >= NEARLY_SURE else "not settled"
-    text = f"Drawn again from these subsamples, it wins {percent(share)} of the time: the choice is {word}."
+    text = f"Drawn again from these subsamples, it wins {percent(share)} of the time: {_verdict(share)}."
     rivals = [(p, k) for p, k in zip(result.probability, result.ks, strict=True) if p >= 0.05 and k != result.best_k]
     if rivals and share < SURE:
         text += (
@@ -123,6 +122,13 @@ def _certainty(result: SelectionResult) -> str:
             + "."
         )
     return text
+
+
+def _verdict(share: float) -> str:
+    """Say what the bootstrap shows and no more: it knows the noise of sampling, not whether the criterion is right."""
+    if share >= SURE:
+        return "sampling noise does not change the choice"
+    return "sampling noise seldom changes the choice" if share >= NEARLY_SURE else "the choice is not settled"
 
 
 def _alone(result: SelectionResult) -> str:
@@ -211,7 +217,7 @@ def _whole_data(result: SelectionResult) -> str:
         return ""
     return (
         f"every subsample is the whole data set ({result.plan.n_rows:,} rows): the repetitions differ in the "
-        "clusterer's seed alone, so the uncertainty shown is too small."
+        "clusterer's seed at most, so the uncertainty shown is too small."
     )
 
 

@@ -53,6 +53,14 @@ class Trials:
         return Trials(self.subsamples[:n], self.micro[:, :n].copy(), self.macro[:, :n].copy())
 
 
+@dataclass(frozen=True)
+class Saved:
+    """What a saved result says of a transformation that was a function, which cannot be saved itself."""
+
+    weights: Array
+    probability: Array
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectionResult:
     """What a selection found. Everything is derived from the kept trials, so changing the rule costs nothing.
@@ -88,8 +96,7 @@ class SelectionResult:
     z: float = 1.0
     failures: tuple[Failure, ...] = ()
     versions: Mapping[str, str] = field(default_factory=lambda: current_versions())
-    # Weights as they were saved, of a transformation that was a function and cannot be restored.
-    saved_weights: Array | None = None
+    saved: Saved | None = None
 
     @property
     def ks(self) -> tuple[int, ...]:
@@ -123,8 +130,8 @@ class SelectionResult:
     @cached_property
     def weights(self) -> Array:
         """Weights of micro, ks by subsamples."""
-        if self.saved_weights is not None:
-            return self.saved_weights
+        if self.saved is not None:
+            return self.saved.weights
         return _frozen(weigh(self.micro, self.macro, self.transform, self._largest))
 
     @cached_property
@@ -196,8 +203,8 @@ class SelectionResult:
     @cached_property
     def probability(self) -> Array:
         """How often each k wins a paired bootstrap over the subsamples; NaN when it cannot be known."""
-        if self.saved_weights is not None:
-            return np.full(len(self.ks), np.nan)
+        if self.saved is not None:
+            return self.saved.probability
         return _frozen(
             selection.selection_probability(
                 self.micro,
@@ -228,6 +235,8 @@ class SelectionResult:
     def guarantee(self, delta: float = 0.05) -> Guarantee:
         """Return what the finished run guarantees, with probability 1 - delta (Hoeffding).
 
+        The bounds are about mean scores, so the lead here is one of scores, also under the rule ``"lcb"``.
+
         Parameters
         ----------
         delta : float, default=0.05
@@ -238,8 +247,11 @@ class SelectionResult:
         Guarantee
             Radii, the lead, and the subsamples that would prove the choice.
         """
+        others = np.where(self.selectable, self.scores, -np.inf)
+        others[self._chosen()] = -np.inf
+        second = float(others.max())
         return achieved(
-            self.lead,
+            self.best_score - second if np.isfinite(second) else float("nan"),
             n_subsamples=max(1, int(self._summary.count[self.selectable].min(initial=self.n_subsamples))),
             n_ks=len(self.ks),
             delta=check_real("delta", delta, low=0.0, high=1.0, open_ends=True),
@@ -313,8 +325,8 @@ class SelectionResult:
         """
         changes: dict[str, Any] = {}
         if transform is not None:
-            changes.update(transform=check_transform(transform), saved_weights=None)
-        elif self.saved_weights is not None and n_subsamples is not None:
+            changes.update(transform=check_transform(transform), saved=None)
+        elif self.saved is not None and (rule, z, n_subsamples) != (None, None, None):
             raise ValueError(
                 f"the transformation {transform_name(self.transform)!r} was a function, which is not saved with a "
                 "result: pass transform= as well."

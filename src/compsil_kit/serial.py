@@ -22,7 +22,7 @@ VERSION = 1
 
 def to_dict(result: SelectionResult) -> dict[str, Any]:
     """Return the result as dicts, lists, strings and finite numbers; what is undefined is None."""
-    custom = not isinstance(result.transform, str) or result.saved_weights is not None
+    custom = not isinstance(result.transform, str) or result.saved is not None
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -53,7 +53,7 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
 
 def from_dict(data: Mapping[str, Any]) -> SelectionResult:
     """Rebuild a result; what can be derived from its trials is derived again."""
-    from compsil_kit.result import SelectionResult
+    from compsil_kit.result import Saved, SelectionResult
 
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise ValueError(f"data must be what SelectionResult.to_dict returned, with format {FORMAT!r}.")
@@ -75,7 +75,9 @@ def from_dict(data: Mapping[str, Any]) -> SelectionResult:
             z=float(data["z"]),
             failures=tuple(Failure(**failure) for failure in data["failures"]),
             versions=dict(data["versions"]),
-            saved_weights=_array(saved, len(plan.ks)) if custom else None,
+            saved=Saved(_array(saved, len(plan.ks)), _array(data["probability"], len(plan.ks))[:, 0])
+            if custom
+            else None,
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"data is not a complete {FORMAT}: {error}") from error

@@ -67,4 +67,7 @@ def _check_complete(frame: pd.DataFrame) -> None:
     holes = {str(name): int(n) for name, n in counts.items() if n}
     if holes:
         where = ", ".join(f"{name!r} ({n})" for name, n in holes.items())
-        raise ValueError(f"missing values in {where}. Pass missing='drop' to leave such rows out, or fill them first.")
+        raise ValueError(
+            f"missing values in {where}. Leave such rows out (missing='drop'; --missing drop on the command line), "
+            "or fill them first."
+        )

@@ -1,0 +1,7 @@
+"""``python -m compsil_kit`` is the command line."""
+
+import sys
+
+from compsil_kit.cli import main
+
+sys.exit(main())
