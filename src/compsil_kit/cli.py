@@ -211,8 +211,8 @@ def _select(arguments: argparse.Namespace) -> int:
     result = api.select_k(
         prepared.frame, ks=arguments.ks, clusterer=arguments.clusterer, n_subsamples=arguments.n_subsamples,
         sample_size=arguments.sample_size, metric=arguments.metric, transform=arguments.transform, rule=arguments.rule,
-        z=arguments.z, n_calibration=arguments.n_calibration, on_failure=arguments.on_failure, n_jobs=arguments.n_jobs, random_state=arguments.seed,
-        progress=False if arguments.quiet else None,
+        z=arguments.z, n_calibration=arguments.n_calibration, on_failure=arguments.on_failure, n_jobs=arguments.n_jobs,
+        random_state=arguments.seed, progress=False if arguments.quiet else None,
     )  # fmt: skip
     _deliver(result, arguments, plot)
     return OK
