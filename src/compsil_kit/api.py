@@ -4,64 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from compsil_kit._checks import check_choice, check_integer, check_real, is_integer
-from compsil_kit._checks import describe as describe_value
-from compsil_kit.cluster import check_input_kind, resolve_clusterer
-from compsil_kit.engine import Job, Trial, n_workers, run
+from compsil_kit.engine import Trial, n_workers, run
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
-from compsil_kit.metrics import check_metric_fits, resolve_metric
-from compsil_kit.plan import Plan, check_memory, format_seconds, make_plan
+from compsil_kit.plan import Plan, format_seconds
 from compsil_kit.progress import Meter, check_progress, make_meter
-from compsil_kit.result import SelectionResult, Trials
-from compsil_kit.selection import RULES
-from compsil_kit.sources import as_matrix, check_enough_distinct
-from compsil_kit.weights import Transform, check_transform
+from compsil_kit.request import Request, check_request
+from compsil_kit.result import SelectionResult
+from compsil_kit.weights import Transform
 
 logger = logging.getLogger("compsil_kit")
 
-ON_FAILURE = ("raise", "skip")
 # From this estimate on, the plan is announced before the work starts.
 LONG_SECONDS = 60.0
 DEFAULT_KS = range(2, 11)
 
 Random = int | Sequence[int] | None
 Clustering = str | Any | Callable[[Any, int, int], Any]
-
-
-@dataclass(frozen=True)
-class _Setup:
-    """A checked call: the data, what to do with them, and how to choose."""
-
-    X: Any
-    job: Job
-    transform: Transform
-    rule: str
-    z: float
-    n_jobs: int | None
-
-    def result(self, trials: Sequence[Trial]) -> SelectionResult:
-        """Return the selection from the trials at hand."""
-        plan = self.job.plan
-        scored = [trial for trial in trials if trial.index < plan.n_subsamples]
-        others = [trial for trial in trials if trial.index >= plan.n_subsamples]
-        failures = sorted((f for trial in trials for f in trial.failures), key=lambda f: (f.subsample, f.k))
-        return SelectionResult(
-            plan=plan,
-            trials=Trials.collect(scored, len(plan.ks)),
-            calibration=Trials.collect(others, len(plan.ks)),
-            transform=self.transform,
-            rule=self.rule,
-            z=self.z,
-            failures=tuple(failures),
-        )
-
-    def partial(self, trials: Sequence[Trial]) -> SelectionResult | None:
-        """Return what a run that ended early has to show, or None."""
-        n_subsamples = self.job.plan.n_subsamples
-        return self.result(trials) if any(trial.index < n_subsamples for trial in trials) else None
 
 
 def select_k(
@@ -153,26 +113,26 @@ def select_k(
     >>> result.best_k
     5
     """
-    setup = _prepare(
+    request = check_request(
         X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
         transform=transform, rule=rule, z=z, n_calibration=n_calibration, on_failure=on_failure, n_jobs=n_jobs,
         random_state=random_state,
     )  # fmt: skip
-    meter = make_meter(check_progress(progress), len(setup.job.plan.seeds))
+    meter = make_meter(check_progress(progress), len(request.job.plan.seeds))
     trials: list[Trial] = []
     try:
-        _announce(setup, meter)
-        for trial in run(setup.X, setup.job, setup.n_jobs):
+        _announce(request, meter)
+        for trial in run(request.X, request.job, request.n_jobs):
             trials.append(trial)
             meter.advance()
     except KeyboardInterrupt as stop:
-        raise _interrupted(setup, trials) from stop
+        raise _interrupted(request, trials) from stop
     except ClusteringError as error:
-        error.result = setup.partial(trials)
+        error.result = request.partial(trials)
         raise
     finally:
         meter.close()
-    return _finished(setup.result(trials))
+    return _finished(request.result(trials))
 
 
 def stream(
@@ -217,20 +177,20 @@ def stream(
     >>> [result.n_subsamples for result in stream(X, ks=[4, 5], n_subsamples=3)]
     [1, 2, 3]
     """
-    setup = _prepare(
+    request = check_request(
         X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
         transform=transform, rule=rule, z=z, n_calibration=n_calibration, on_failure=on_failure, n_jobs=n_jobs,
         random_state=random_state,
     )  # fmt: skip
-    return _grow(setup)
+    return _grow(request)
 
 
-def _grow(setup: _Setup) -> Iterator[SelectionResult]:
+def _grow(request: Request) -> Iterator[SelectionResult]:
     trials: list[Trial] = []
-    for trial in run(setup.X, setup.job, setup.n_jobs):
+    for trial in run(request.X, request.job, request.n_jobs):
         trials.append(trial)
-        if trial.index < setup.job.plan.n_subsamples:
-            yield setup.result(trials)
+        if trial.index < request.job.plan.n_subsamples:
+            yield request.result(trials)
 
 
 def plan_selection(
@@ -265,63 +225,29 @@ def plan_selection(
     >>> plan_selection(np.random.default_rng(0).normal(size=(10_000, 10))).sample_size
     6000
     """
-    setup = _prepare(
+    request = check_request(
         X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
         transform="tanh", rule="max", z=1.0, n_calibration=n_calibration, on_failure="raise", n_jobs=None,
         random_state=random_state,
     )  # fmt: skip
-    return setup.job.plan
+    return request.job.plan
 
 
-def _prepare(
-    X: Any, *, ks: Any, clusterer: Any, n_subsamples: Any, sample_size: Any, metric: Any, transform: Any, rule: Any,
-    z: Any, n_calibration: Any, on_failure: Any, n_jobs: Any, random_state: Any,
-) -> _Setup:  # fmt: skip
-    """Check everything that can be checked before computing."""
-    transform = check_transform(transform)
-    rule = check_choice("rule", rule, RULES)
-    z = check_real("z", z, low=0.0, high=1e6)
-    on_failure = check_choice("on_failure", on_failure, ON_FAILURE)
-    _check_n_jobs(n_jobs)
-    measure = resolve_metric(metric)
-    method = resolve_clusterer(clusterer, measure)
-    if rule == "lcb" and is_integer(n_subsamples):
-        check_integer("n_subsamples with rule='lcb'", n_subsamples, minimum=2)
-    matrix = as_matrix(X)
-    decided = make_plan(
-        matrix.shape, str(matrix.dtype), ks=ks, n_subsamples=n_subsamples, n_calibration=n_calibration,
-        sample_size=sample_size, random_state=random_state, clusterer=method, metric=measure,
-    )  # fmt: skip
-    check_input_kind(method, matrix)
-    check_metric_fits(measure, matrix)
-    check_enough_distinct(matrix, decided.ks[-1])
-    check_memory(decided, method, n_workers(n_jobs))
-    job = Job(decided, method, measure, skip_failures=on_failure == "skip")
-    return _Setup(matrix, job, transform, rule, z, n_jobs)
-
-
-def _check_n_jobs(n_jobs: Any) -> None:
-    if n_jobs is None or (is_integer(n_jobs) and n_jobs != 0):
-        return
-    error = ValueError if is_integer(n_jobs) else TypeError
-    raise error(f"n_jobs must be None, a number of workers, or -1 for all cores; got {describe_value(n_jobs)}.")
-
-
-def _announce(setup: _Setup, meter: Meter) -> None:
-    seconds = setup.job.plan.estimate_seconds(n_workers(setup.n_jobs))
+def _announce(request: Request, meter: Meter) -> None:
+    seconds = request.job.plan.estimate_seconds(n_workers(request.n_jobs))
     if seconds >= LONG_SECONDS:
-        text = f"This will take a while, roughly {format_seconds(seconds)}:\n{setup.job.plan}"
+        text = f"This will take a while, roughly {format_seconds(seconds)}:\n{request.job.plan}"
         logger.info(text)
         meter.announce(text)
 
 
-def _interrupted(setup: _Setup, trials: Sequence[Trial]) -> Interrupted:
-    done, total = len(trials), len(setup.job.plan.seeds)
+def _interrupted(request: Request, trials: Sequence[Trial]) -> Interrupted:
+    done, total = len(trials), len(request.job.plan.seeds)
     stopped = Interrupted(
         f"stopped after {done} of {total} subsamples; the finished part is in this exception's .result "
         "(sys.last_value.result in a notebook)"
     )
-    stopped.result = setup.partial(trials)
+    stopped.result = request.partial(trials)
     return stopped
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from compsil_kit import __version__, api, tabular
+from compsil_kit import __version__, api, request, tabular
 from compsil_kit.cluster import NAMED
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
@@ -152,7 +152,7 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--on-failure",
-        choices=api.ON_FAILURE,
+        choices=request.ON_FAILURE,
         default="raise",
         help="when a clustering fails: stop, or count it and go on (default: raise)",
     )

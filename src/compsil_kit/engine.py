@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import sklearn
 from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
@@ -21,6 +22,8 @@ from compsil_kit.metrics import Metric
 from compsil_kit.plan import Plan
 from compsil_kit.silhouette import averages, point_silhouettes
 from compsil_kit.subsample import subsample_rows
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -55,28 +58,41 @@ class Job:
 
 def run_subsample(X: Any, index: int, job: Job, tick: Callable[[], None]) -> Trial:
     """Cluster the rows X of one subsample under every k and score all labelings in one pass."""
-    micro = np.full(len(job.plan.ks), np.nan)
-    macro = np.full(len(job.plan.ks), np.nan)
+    labelings, failures = cluster_under_all(X, index, job.plan.seeds[index], job, tick)
+    micro, macro = score_labelings(X, labelings, job, tick)
+    return Trial(index, tuple(micro.tolist()), tuple(macro.tolist()), tuple(failures))
+
+
+def cluster_under_all(
+    X: Any, index: int, seed: int, job: Job, tick: Callable[[], None]
+) -> tuple[dict[int, Array], list[Failure]]:
+    """Return the labels of X by position in ks, and the clusterings that failed."""
     failures: list[Failure] = []
-    labelings = {}
+    labelings: dict[int, Array] = {}
     for position, k in enumerate(job.plan.ks):
         tick()
-        outcome = _cluster(X, k, index, job)
+        outcome = _cluster(X, k, index, seed, job)
         if isinstance(outcome, Failure):
             failures.append(outcome)
         else:
             labelings[position] = outcome
+    return labelings, failures
+
+
+def score_labelings(X: Any, labelings: dict[int, Array], job: Job, tick: Callable[[], None]) -> tuple[Array, Array]:
+    """Return micro and macro silhouettes per k, NaN where there is no labeling."""
+    micro = np.full(len(job.plan.ks), np.nan)
+    macro = np.full(len(job.plan.ks), np.nan)
     if labelings:
         values = point_silhouettes(X, list(labelings.values()), job.metric, tick)
         for (position, codes), row in zip(labelings.items(), values, strict=True):
             micro[position], means = averages(row, codes)
             macro[position] = means.mean()
-    return Trial(index, tuple(micro.tolist()), tuple(macro.tolist()), tuple(failures))
+    return micro, macro
 
 
-def _cluster(X: Any, k: int, index: int, job: Job) -> Any:
+def _cluster(X: Any, k: int, index: int, seed: int, job: Job) -> Any:
     """Return the labels of a clustering, or its failure if those are to be skipped."""
-    seed = job.plan.seeds[index]
     try:
         return job.clusterer.labels(X, k, seed)
     except MemoryError:

@@ -246,7 +246,8 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "best_estimator_")
         matrix = as_matrix(X, min_rows=1)
         validate_data(self, X, skip_check_array=True, reset=False)
-        labels: NDArray[Any] = self.best_estimator_.predict(matrix)
+        # Fitted on single precision, scikit-learn's k-means predicts nothing else, and the other way round.
+        labels: NDArray[Any] = self.best_estimator_.predict(matrix.astype(self.result_.plan.dtype, copy=False))
         return labels
 
     def __sklearn_tags__(self) -> Any:

@@ -107,8 +107,8 @@ def _distance_problem(D: Array) -> str | None:
         return "it is sparse, where a missing entry would count as distance 0"
     if D.shape[0] != D.shape[1]:
         return f"it is not square, its shape is {D.shape}"
-    # What is within rounding of the largest distance passes: 1 - similarity seldom gives an exact 0.
-    tolerance = float(D.max(initial=0.0)) * 8 * float(np.finfo(D.dtype).eps)
+    # Rounding passes: distances from |x|^2 - 2 x.y + |y|^2, as in scikit-learn, are exact to the root of epsilon.
+    tolerance = float(D.max(initial=0.0)) * float(np.sqrt(np.finfo(D.dtype).eps))
     if np.any(np.abs(np.diagonal(D)) > tolerance):
         return "its diagonal is not 0"
     # By blocks: a full D - D.T would double the memory.

@@ -12,6 +12,8 @@ from compsil_kit._checks import describe, is_integer
 
 # Seeds of RandomState end here.
 SEED_LIMIT = 2**32
+# Streams of seeds beside that of the scored subsamples.
+CALIBRATION, FURTHER_RUNS, REFERENCES = 1, 2, 3
 
 
 def fresh_entropy() -> int:
@@ -19,12 +21,9 @@ def fresh_entropy() -> int:
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
-def derive_seed(entropy: int, index: int, *, calibration: bool = False) -> int:
-    """Return the seed of subsample ``index``; it depends on nothing else.
-
-    Calibration subsamples come from a stream of their own.
-    """
-    sequence = np.random.SeedSequence((entropy, index), spawn_key=(1,) if calibration else ())
+def derive_seed(entropy: int, index: int, *, stream: int = 0) -> int:
+    """Return the seed of subsample ``index``; it depends on nothing else. Other uses have streams of their own."""
+    sequence = np.random.SeedSequence((entropy, index), spawn_key=(stream,) if stream else ())
     return int(sequence.generate_state(1)[0])
 
 
@@ -33,7 +32,7 @@ def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tupl
     if random_state is None or is_integer(random_state):
         entropy = fresh_entropy() if random_state is None else _check_seed(random_state)
         scored = [derive_seed(entropy, b) for b in range(n_subsamples)]
-        return (*scored, *(derive_seed(entropy, b, calibration=True) for b in range(n_calibration)))
+        return (*scored, *(derive_seed(entropy, b, stream=CALIBRATION) for b in range(n_calibration)))
     if not isinstance(random_state, Sequence | np.ndarray) or isinstance(random_state, str | bytes):
         raise TypeError(
             "random_state must be an integer, None, or a sequence with one integer per subsample; "

@@ -1,0 +1,86 @@
+"""A checked request: the data, what is to be computed on them, and how to choose. All mistakes surface here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compsil_kit._checks import check_choice, check_integer, check_real, describe, is_integer
+from compsil_kit.cluster import check_input_kind, resolve_clusterer
+from compsil_kit.engine import Job, Trial, n_workers
+from compsil_kit.metrics import check_metric_fits, resolve_metric
+from compsil_kit.plan import check_memory, make_plan
+from compsil_kit.result import SelectionResult, Trials
+from compsil_kit.selection import RULES
+from compsil_kit.sources import as_matrix, check_enough_distinct
+from compsil_kit.weights import Transform, check_transform
+
+ON_FAILURE = ("raise", "skip")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The data, the job, and how to choose from its trials."""
+
+    X: Any
+    job: Job
+    transform: Transform
+    rule: str
+    z: float
+    n_jobs: int | None
+
+    def result(self, trials: Sequence[Trial]) -> SelectionResult:
+        """Return the selection from the trials at hand."""
+        plan = self.job.plan
+        scored = [trial for trial in trials if trial.index < plan.n_subsamples]
+        others = [trial for trial in trials if trial.index >= plan.n_subsamples]
+        failures = sorted((f for trial in trials for f in trial.failures), key=lambda f: (f.subsample, f.k))
+        return SelectionResult(
+            plan=plan,
+            trials=Trials.collect(scored, len(plan.ks)),
+            calibration=Trials.collect(others, len(plan.ks)),
+            transform=self.transform,
+            rule=self.rule,
+            z=self.z,
+            failures=tuple(failures),
+        )
+
+    def partial(self, trials: Sequence[Trial]) -> SelectionResult | None:
+        """Return what a run that ended early has to show, or None."""
+        n_subsamples = self.job.plan.n_subsamples
+        return self.result(trials) if any(trial.index < n_subsamples for trial in trials) else None
+
+
+def check_request(
+    X: Any, *, ks: Any, clusterer: Any, n_subsamples: Any, sample_size: Any, metric: Any, transform: Any, rule: Any,
+    z: Any, n_calibration: Any, on_failure: Any, n_jobs: Any, random_state: Any,
+) -> Request:  # fmt: skip
+    """Check everything that can be checked before computing."""
+    transform = check_transform(transform)
+    rule = check_choice("rule", rule, RULES)
+    z = check_real("z", z, low=0.0, high=1e6)
+    on_failure = check_choice("on_failure", on_failure, ON_FAILURE)
+    _check_n_jobs(n_jobs)
+    measure = resolve_metric(metric)
+    method = resolve_clusterer(clusterer, measure)
+    if rule == "lcb" and is_integer(n_subsamples):
+        check_integer("n_subsamples with rule='lcb'", n_subsamples, minimum=2)
+    matrix = as_matrix(X)
+    decided = make_plan(
+        matrix.shape, str(matrix.dtype), ks=ks, n_subsamples=n_subsamples, n_calibration=n_calibration,
+        sample_size=sample_size, random_state=random_state, clusterer=method, metric=measure,
+    )  # fmt: skip
+    check_input_kind(method, matrix)
+    check_metric_fits(measure, matrix)
+    check_enough_distinct(matrix, decided.ks[-1])
+    check_memory(decided, method, n_workers(n_jobs))
+    job = Job(decided, method, measure, skip_failures=on_failure == "skip")
+    return Request(matrix, job, transform, rule, z, n_jobs)
+
+
+def _check_n_jobs(n_jobs: Any) -> None:
+    if n_jobs is None or (is_integer(n_jobs) and n_jobs != 0):
+        return
+    error = ValueError if is_integer(n_jobs) else TypeError
+    raise error(f"n_jobs must be None, a number of workers, or -1 for all cores; got {describe(n_jobs)}.")

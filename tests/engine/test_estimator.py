@@ -1,0 +1,288 @@
+"""``CompositeSilhouette`` as scikit-learn expects an estimator to be."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_clusterer
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import pairwise_distances
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from compsil_kit import CompositeSilhouette, SelectionResult, select_k
+
+X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 30, axis=0))
+SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 4, "sample_size": 60}
+
+
+def make(**keywords):
+    return CompositeSilhouette(**{**SETTINGS, **keywords})
+
+
+def halves(X, k, seed):
+    return np.arange(X.shape[0]) % k
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        CompositeSilhouette(),
+        CompositeSilhouette(ks=(2, 3), n_subsamples=3),
+        CompositeSilhouette(ks=(2,), n_subsamples=2, clusterer="gmm"),
+        CompositeSilhouette(ks=(2,), n_subsamples=2, clusterer=AgglomerativeClustering()),
+    ],
+    ids=repr,
+)
+def test_scikit_learn_finds_nothing_wrong(estimator):
+    checks = check_estimator(estimator, on_skip=None)
+    assert len(checks) > 40
+    # The one check that scikit-learn itself leaves out here needs an array library beside NumPy.
+    assert {check["check_name"] for check in checks if check["status"] != "passed"} <= {"check_array_api_input"}
+
+
+def test_fit_is_select_k_and_a_fit_with_its_choice():
+    model = make().fit(X)
+    result = select_k(X, **SETTINGS)
+    assert isinstance(model.result_, SelectionResult)
+    assert np.array_equal(model.result_.micro, result.micro)
+    assert (model.best_k_, model.best_score_) == (result.best_k, result.best_score)
+    final = KMeans(model.best_k_, n_init=10, random_state=result.plan.seeds[0]).fit(X)
+    assert np.array_equal(model.labels_, final.labels_)
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.array_equal(make().fit_predict(X), model.labels_)
+    assert model.best_estimator_.n_clusters == model.best_k_ == 3
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, np.float32, pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("n_rows", [1, 7])
+def test_predict_takes_what_fit_takes_down_to_one_row(form, n_rows):
+    model = make().fit(form(X))
+    assert model.predict(form(X[:n_rows])).tolist() == model.labels_[:n_rows].tolist()
+
+
+@pytest.mark.parametrize(("fitted", "asked"), [(np.float32, np.float64), (np.float64, np.float32), (np.int64, float)])
+def test_predict_takes_other_precisions(fitted, asked):
+    model = make().fit(X.astype(fitted))
+    assert np.array_equal(model.predict(X.astype(asked)), model.labels_)
+
+
+def test_predict_before_fit_says_so():
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        make().predict(X)
+
+
+def test_predict_checks_its_data():
+    model = make().fit(X)
+    with pytest.raises(ValueError, match="X has 3 features, but CompositeSilhouette is expecting 2"):
+        model.predict(np.column_stack([X, X[:, 0]]))
+    with pytest.raises(ValueError, match="NaN at row 0, column 1"):
+        model.predict([[0.0, np.nan]])
+    with pytest.raises(ValueError, match="X must have at least 1 row; got 0"):
+        model.predict(np.empty((0, 2)))
+
+
+@pytest.mark.parametrize("clusterer", [halves, "agglomerative", "spectral"])
+def test_clusterers_that_cannot_label_new_points_have_no_predict(clusterer):
+    model = make(clusterer=clusterer).fit(X)
+    assert len(model.labels_) == len(X)
+    assert not hasattr(model, "predict")
+    with pytest.raises(AttributeError, match="predict"):
+        model.predict(X)
+
+
+def test_a_function_leaves_no_estimator():
+    model = make(clusterer=halves).fit(X)
+    assert model.best_estimator_ is None
+    assert model.labels_.tolist() == halves(X, model.best_k_, 0).tolist()
+
+
+def test_without_refit_there_is_only_the_choice():
+    model = make(refit=False).fit(X)
+    assert model.best_k_ == 3
+    for name in ("best_estimator_", "labels_", "predict", "fit_predict"):
+        assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match="fit_predict"):
+        model.fit_predict(X)
+
+
+def test_a_second_fit_without_refit_leaves_nothing_of_the_first():
+    model = make().fit(X)
+    model.set_params(refit=False).fit(X * 2)
+    assert not hasattr(model, "labels_")
+    assert not hasattr(model, "predict")
+
+
+@pytest.mark.parametrize("refit", [1, 0, "yes", None])
+def test_refit_is_true_or_false(refit):
+    with pytest.raises(TypeError, match="refit must be True or False; got"):
+        make(refit=refit).fit(X)
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_subsamples", 2.5), ("ks", 1.0), ("rule", 3), ("transform", 0)])
+def test_parameters_are_checked_in_fit_not_before(name, value):
+    model = make().set_params(**{name: value})
+    with pytest.raises(TypeError, match=f"^{name} must be"):
+        model.fit(X)
+
+
+def test_the_default_counts_end_where_the_rows_do():
+    assert CompositeSilhouette(n_subsamples=2).fit(X[::15]).result_.ks == (2, 3, 4, 5)
+    assert CompositeSilhouette(n_subsamples=2).fit(X).result_.ks == tuple(range(2, 11))
+    with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
+        CompositeSilhouette(ks=range(2, 11), n_subsamples=2).fit(X[::15])
+
+
+PARAMS = {**SETTINGS, "clusterer": KMeans(n_init=3), "transform": "step", "rule": "lcb", "z": 2.0, "random_state": 7}
+
+
+def test_parameters_survive_clone_and_set_params():
+    model = CompositeSilhouette(**PARAMS)
+    twin = clone(model)
+    assert twin is not model
+    assert twin.clusterer is not model.clusterer
+    for name, value in PARAMS.items():
+        if name != "clusterer":
+            assert twin.get_params()[name] == value
+    twin.set_params(transform="linear", clusterer__n_init=5, ks=(3,))
+    assert (twin.get_params()["transform"], twin.clusterer.n_init, twin.ks) == ("linear", 5, (3,))
+    assert (model.get_params()["transform"], model.clusterer.n_init) == ("step", 3)
+    with pytest.raises(ValueError, match="Invalid parameter 'n_clusters'"):
+        twin.set_params(n_clusters=3)
+
+
+def test_parameters_reach_the_selection():
+    model = CompositeSilhouette(**PARAMS).fit(X)
+    expected = select_k(X, **PARAMS)
+    assert np.array_equal(model.result_.weights, expected.weights)
+    assert (model.result_.rule, model.result_.z, model.result_.transform) == ("lcb", 2.0, "step")
+
+
+def test_deep_parameters_include_those_of_the_clusterer():
+    deep = make(clusterer=GaussianMixture(tol=0.5)).get_params()
+    shallow = make(clusterer=GaussianMixture(tol=0.5)).get_params(deep=False)
+    assert deep["clusterer__tol"] == 0.5
+    assert "clusterer__tol" not in shallow
+    assert "clusterer__tol" not in make(clusterer=GaussianMixture).get_params()
+
+
+def test_the_clusterer_given_is_not_changed():
+    estimator = KMeans(7, n_init=1, random_state=3)
+    before = dict(vars(estimator))
+    model = make(clusterer=estimator).fit(X)
+    assert vars(estimator) == before
+    assert model.best_estimator_ is not estimator
+    assert model.best_estimator_.n_clusters == 3
+
+
+def test_it_is_a_clusterer_and_no_transformer():
+    model = make()
+    assert is_clusterer(model)
+    assert not hasattr(model, "transform")
+    assert not hasattr(CompositeSilhouette, "transform")
+    with pytest.raises(AttributeError, match=r"'transform' is a parameter, not a method: read get_params"):
+        model.transform  # noqa: B018  (reading is what raises)
+    pipeline = make_pipeline(StandardScaler(), model).fit(X)
+    assert not hasattr(pipeline, "transform")
+    assert not hasattr(pipeline, "fit_transform")
+
+
+@pytest.mark.parametrize("transform", ["tanh", np.abs], ids=["name", "function"])
+def test_its_text_shows_what_was_changed(transform):
+    text = repr(CompositeSilhouette(ks=(2, 3), transform=transform))
+    assert "ks=(2, 3)" in text
+    assert ("transform=" in text) is (transform != "tanh")
+    assert "CompositeSilhouette" in make()._repr_html_()
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_it_can_be_pickled(fitted):
+    model = make(transform="linear")
+    if fitted:
+        model.fit(X)
+    twin = pickle.loads(pickle.dumps(model))
+    assert twin.get_params() == model.get_params()
+    assert hasattr(twin, "result_") is fitted
+    if fitted:
+        assert np.array_equal(twin.predict(X), model.labels_)
+        assert twin.result_.to_dict() == model.result_.to_dict()
+    else:
+        assert twin.fit(X).best_k_ == 3
+
+
+def test_it_ends_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), make()).fit(X)
+    scaled = StandardScaler().fit_transform(X)
+    alone = make().fit(scaled)
+    model = pipeline[-1]
+    assert np.array_equal(model.result_.micro, alone.result_.micro)
+    assert np.array_equal(pipeline.predict(X), alone.predict(scaled))
+    assert np.array_equal(pipeline.fit_predict(X), alone.labels_)
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, lambda data: pl.DataFrame(data.to_dict("list"))])
+def test_names_of_features_are_kept_and_compared(table):
+    data = pd.DataFrame(X, columns=["width", "height"])
+    model = make().fit(table(data))
+    assert model.feature_names_in_.tolist() == ["width", "height"]
+    assert model.n_features_in_ == 2
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(table(data[["height", "width"]]))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        assert np.array_equal(model.predict(X), model.labels_)
+
+
+def test_arrays_and_numbered_tables_have_no_names():
+    for given in (X, pd.DataFrame(X)):
+        assert not hasattr(make().fit(given), "feature_names_in_")
+
+
+def test_columns_that_are_not_numeric_are_named():
+    data = pd.DataFrame(X, columns=["width", "height"]).assign(city="here")
+    with pytest.raises(ValueError, match="X has columns that are not numeric: 'city'"):
+        make().fit(data)
+
+
+def test_distances_in_place_of_points():
+    model = make(metric="precomputed", clusterer="agglomerative").fit(pairwise_distances(X))
+    assert model.best_k_ == make(clusterer=AgglomerativeClustering(linkage="average")).fit(X).best_k_
+    assert not hasattr(model, "predict")
+
+
+TAGS = [
+    ({}, True, False),
+    ({"clusterer": "gmm"}, False, False),
+    ({"clusterer": halves}, True, False),
+    ({"metric": "cosine"}, True, False),
+    ({"metric": "chebyshev"}, False, False),
+    ({"metric": "precomputed", "clusterer": "agglomerative"}, False, True),
+    ({"metric": "no such metric"}, False, False),
+    ({"clusterer": 3}, False, False),
+]
+
+
+@pytest.mark.parametrize(("keywords", "takes_sparse", "pairwise"), TAGS)
+def test_tags_tell_what_it_takes(keywords, takes_sparse, pairwise):
+    tags = get_tags(make(**keywords)).input_tags
+    assert (tags.sparse, tags.pairwise) == (takes_sparse, pairwise)
+
+
+def test_fit_ignores_y_and_returns_itself():
+    model = make()
+    assert model.fit(X, y=np.arange(len(X))) is model
+
+
+def test_the_data_are_not_changed():
+    before = X.copy()
+    make(clusterer=KMeans(n_init=1)).fit(X)
+    assert np.array_equal(X, before)
+    assert X.flags.writeable
