@@ -1,1 +1,10 @@
-"""compsil-kit for pandas. Not there yet: the accessor ``df.compsil`` comes with the next release."""
+"""compsil-kit for pandas: ``import compsil_pandas`` gives every frame ``df.compsil``."""
+
+from __future__ import annotations
+
+from compsil_pandas.accessor import CompsilAccessor, register
+from compsil_pandas.groups import GroupSelection
+
+register()
+
+__all__ = ["CompsilAccessor", "GroupSelection"]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compsil_kit.api import plan_selection, select_k, stream
+    from compsil_kit.baselines import compare
+    from compsil_kit.comparison import Comparison
     from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
     from compsil_kit.estimator import CompositeSilhouette
     from compsil_kit.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
@@ -20,6 +22,7 @@ __version__ = "0.1.0"
 # files that only mention it (scikit-learn brings NumPy, SciPy and, if installed, pandas).
 _HOME = {
     "ClusteringError": "errors",
+    "Comparison": "comparison",
     "CompositeSilhouette": "estimator",
     "Guarantee": "guarantees",
     "Interrupted": "errors",
@@ -27,6 +30,7 @@ _HOME = {
     "SelectionError": "errors",
     "SelectionResult": "result",
     "Silhouettes": "silhouette",
+    "compare": "baselines",
     "hoeffding_radius": "guarantees",
     "plan_selection": "api",
     "select_k": "api",
@@ -37,6 +41,7 @@ _HOME = {
 
 __all__ = [
     "ClusteringError",
+    "Comparison",
     "CompositeSilhouette",
     "Guarantee",
     "Interrupted",
@@ -44,6 +49,7 @@ __all__ = [
     "SelectionError",
     "SelectionResult",
     "Silhouettes",
+    "compare",
     "hoeffding_radius",
     "plan_selection",
     "select_k",

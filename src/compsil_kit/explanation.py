@@ -81,11 +81,16 @@ def percent(value: float) -> str:
     return f"{100 * value:.0f} %" if value == 1 or value < 0.995 else ">99 %"
 
 
+def sentence(text: str) -> str:
+    """Return a warning as a sentence of its own: with a capital, unless it starts with the symbol k."""
+    return text if text.startswith("k ") else text[:1].upper() + text[1:]
+
+
 def explain(result: SelectionResult) -> str:
     """Return the choice, the runner-up, how sure, what micro and macro alone say, and the warnings."""
     if result.best_index is None:
         return why_no_choice(result)
-    parts = [_choice(result), _certainty(result), _alone(result)]
+    parts = [_choice(result), _certainty(result), _alone(result), _preparation(result)]
     parts += [f"Note: {warning}" for warning in warnings_of(result)]
     return "\n".join(part for part in parts if part)
 
@@ -124,6 +129,10 @@ def _certainty(result: SelectionResult) -> str:
     return text
 
 
+def _preparation(result: SelectionResult) -> str:
+    return "" if result.preparation is None else f"Data: {result.preparation}."
+
+
 def _verdict(share: float) -> str:
     """Say what the bootstrap shows and no more: it knows the noise of sampling, not whether the criterion is right."""
     if share >= SURE:
@@ -148,6 +157,7 @@ def warnings_of(result: SelectionResult) -> list[str]:
     if result.best_index is not None:
         found += [_disagreement(result), _near_tie(result), _edge(result), _weak(result)]
     found.append(_whole_data(result))
+    found += [] if result.preparation is None else result.preparation.notes
     return [text for text in found if text]
 
 

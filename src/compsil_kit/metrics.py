@@ -88,7 +88,12 @@ def check_metric_fits(metric: Metric, X: Array) -> None:
         trial = pairwise_distances(_operand(X[:2], metric), metric=metric.function or metric.name, **params)
     except (ValueError, TypeError, np.linalg.LinAlgError) as error:
         raise ValueError(f"metric={metric.name!r} does not work on this X: {error}") from error
-    if not np.all(np.isfinite(trial)) or np.any(trial < 0):
+    _check_block(trial, metric)
+
+
+def _check_block(block: Array, metric: Metric) -> None:
+    """Refuse NaN, infinite and negative distances, which would pass as a silhouette of 0; rounding is harmless."""
+    if not (np.isfinite(block.max()) and block.min() >= -1e-9 * block.max()):
         raise ValueError(f"metric={metric.name!r} must give finite distances of at least 0 on X; it does not.")
 
 
@@ -152,6 +157,8 @@ def metric_tile(X: Any, metric: Metric, order: Array) -> Tile:
     def tile(rows: slice, columns: slice) -> Array:
         measure = metric.function or metric.name
         block: Array = pairwise_distances(points[rows], points[columns], metric=measure, **params)
+        if metric.function is not None:
+            _check_block(block, metric)
         return block
 
     return tile

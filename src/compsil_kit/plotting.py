@@ -1,43 +1,64 @@
-"""Pictures of a result, on matplotlib axes. They read a result and compute nothing of their own."""
+"""Pictures of results and comparisons, on matplotlib axes. They read what is there and compute nothing of their own."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compsil_kit._checks import check_choice
 from compsil_kit.explanation import percent
+from compsil_kit.guarantees import hoeffding_radius
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from compsil_kit.comparison import Comparison
     from compsil_kit.result import SelectionResult
 
 # Colours that stay apart for colour-blind eyes (Okabe and Ito), and lines that differ in shape as well.
-STYLES = {
-    "composite": {"color": "#0072B2", "linestyle": "-", "marker": "o", "linewidth": 2.4, "zorder": 4},
-    "micro": {"color": "#D55E00", "linestyle": "--", "marker": "s", "linewidth": 1.5, "zorder": 3},
-    "macro": {"color": "#009E73", "linestyle": ":", "marker": "^", "linewidth": 1.8, "zorder": 3},
+BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8a8a8a"
+LINES = (BLUE, VERMILION, GREEN, "#CC79A7", "#E69F00")
+STYLES: dict[str, dict[str, Any]] = {
+    "composite": {"color": BLUE, "linestyle": "-", "marker": "o", "linewidth": 2.4, "zorder": 4},
+    "micro": {"color": VERMILION, "linestyle": "--", "marker": "s", "linewidth": 1.5, "zorder": 3},
+    "macro": {"color": GREEN, "linestyle": ":", "marker": "^", "linewidth": 1.8, "zorder": 3},
 }
 # 95 % of a normal distribution.
 BAND = 1.96
+SIZE = (7.2, 4.2)
 
 
 def new_axes() -> Axes:
     """Return the axes of a new figure, readable at 600 pixels."""
     import matplotlib.pyplot as plt
 
-    _, ax = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+    _, ax = plt.subplots(figsize=SIZE, layout="constrained")
     return ax
 
 
 def plot(result: SelectionResult, kind: str = "curve", *, ax: Axes | None = None) -> Axes:
     """Draw a picture of the result on ``ax`` or a new figure, and return the axes."""
-    draw = {"curve": _curve}[check_choice("kind", kind, ("curve",))]
+    draw = KINDS[check_choice("kind", kind, tuple(KINDS))]
     ax = new_axes() if ax is None else ax
     draw(result, ax)
     return ax
+
+
+def tidy(ax: Axes) -> None:
+    """Give all pictures the same quiet look."""
+    ax.grid(axis="y", alpha=0.3)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def title(ax: Axes, text: str) -> None:
+    """Put a title at the left, where reading starts."""
+    ax.set_title(text, loc="left", fontsize=11)
+
+
+def _legend_below(ax: Axes, columns: int) -> None:
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, frameon=False)
 
 
 def _curve(result: SelectionResult, ax: Axes) -> None:
@@ -45,55 +66,157 @@ def _curve(result: SelectionResult, ax: Axes) -> None:
     curve = result.curve
     lines = {"composite": curve["score"], "micro": curve["micro"], "macro": curve["macro"]}
     band = BAND * np.nan_to_num(result.sem)
-    style = STYLES["composite"]
-    ax.fill_between(
-        result.ks,
-        result.scores - band,
-        result.scores + band,
-        color=str(style["color"]),
-        alpha=0.18,
-        linewidth=0,
-    )
+    ax.fill_between(result.ks, result.scores - band, result.scores + band, color=BLUE, alpha=0.18, linewidth=0)
     for name, values in lines.items():
         choice = result.choices[name]
         label = name if choice is None else f"{name}: k = {choice}"
-        ax.plot(result.ks, values.to_numpy(), label=label, markersize=4.5, **STYLES[name])  # type: ignore[arg-type]
+        ax.plot(result.ks, values.to_numpy(), label=label, markersize=4.5, **STYLES[name])
         if choice is not None:
-            height = float(values.loc[choice])
-            ax.plot(
-                [choice],
-                [height],
-                marker="*",
-                markersize=15,
-                color=str(STYLES[name]["color"]),
-                zorder=6,
-                markeredgecolor="white",
-                linestyle="none",
-            )
-    _mark_choice(result, ax)
-    ax.set_xlabel("number of clusters k")
+            star: dict[str, Any] = {
+                "marker": "*",
+                "markersize": 15,
+                "markeredgecolor": "white",
+                "linestyle": "none",
+                "zorder": 6,
+            }
+            ax.plot([choice], [float(values.loc[choice])], color=STYLES[name]["color"], **star)
+    if result.best_index is not None:
+        ax.axvline(result.best_k, color="0.55", linewidth=1.0, zorder=1)
+    title(ax, headline(result))
+    _k_axis(ax, result.ks)
     ax.set_ylabel("silhouette")
-    ax.set_xticks(_ticks(result.ks))
-    ax.grid(axis="y", alpha=0.3)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False)
+    tidy(ax)
+    _legend_below(ax, 3)
 
 
-def _mark_choice(result: SelectionResult, ax: Axes) -> None:
+def headline(result: SelectionResult) -> str:
+    """Return the choice in one line."""
     if result.best_index is None:
-        ax.set_title("no k can be selected", loc="left")
-        return
-    ax.axvline(result.best_k, color="0.55", linewidth=1.0, zorder=1)
+        return "no k can be selected"
     sure = percent(result.probability[result.best_index])
     partial = ", partial" if result.partial else ""
-    ax.set_title(
-        f"k* = {result.best_k}   composite silhouette {result.best_score:.3f}, wins {sure}{partial}",
-        loc="left",
-        fontsize=11,
+    return f"k* = {result.best_k}   composite silhouette {result.best_score:.3f}, wins {sure}{partial}"
+
+
+def _k_axis(ax: Axes, ks: tuple[int, ...]) -> None:
+    """Label the candidates, at most about fifteen of them, so that labels do not run into each other."""
+    ax.set_xlabel("number of clusters k")
+    ax.set_xticks(list(ks[:: -(-len(ks) // 15)]))
+
+
+def _weights(result: SelectionResult, ax: Axes) -> None:
+    """Draw the discrepancy of every subsample, coloured by its weight, with the mean weight of each k on top."""
+    discrepancy = result.micro - result.macro
+    step = min(np.diff(result.ks), default=1)
+    # Spread the subsamples of a k sideways, by their number: no randomness, nothing hidden behind another point.
+    sideways = (np.arange(result.n_subsamples) + 0.5) / max(result.n_subsamples, 1) - 0.5
+    across = np.array(result.ks)[:, None] + 0.55 * step * sideways
+    points = ax.scatter(
+        across, discrepancy, c=result.weights, cmap="RdYlBu", vmin=0, vmax=1, s=16, edgecolors="0.35", linewidths=0.3
     )
+    ax.axhline(0, color="0.4", linewidth=1)
+    top = float(np.nanmax(discrepancy, initial=0.0))
+    span = top - float(np.nanmin(discrepancy, initial=0.0)) or 1.0
+    means = result.curve["weight"].to_numpy()
+    for k, weight in zip(result.ks[:: -(-len(result.ks) // 15)], means[:: -(-len(result.ks) // 15)], strict=True):
+        if np.isfinite(weight):
+            ax.text(k, top + 0.09 * span, f"{weight:.2f}", ha="center", va="bottom", fontsize=9)
+    ax.set_ylim(top - 1.08 * span, top + 0.22 * span)
+    bar = ax.figure.colorbar(points, ax=ax, pad=0.02)
+    bar.set_label("weight of micro (0: macro alone)")
+    title(ax, "micro − macro in each subsample; mean weight of micro above")
+    _k_axis(ax, result.ks)
+    ax.set_ylabel("discrepancy")
+    tidy(ax)
 
 
-def _ticks(ks: tuple[int, ...]) -> list[int]:
-    """Return at most about fifteen of the candidates, so that labels do not run into each other."""
-    step = -(-len(ks) // 15)
-    return list(ks[::step])
+def _convergence(result: SelectionResult, ax: Axes) -> None:
+    """Draw the scores of the leading ks, and the choice, against the number of subsamples used."""
+    scores, chosen = result.running
+    across = np.arange(1, result.n_subsamples + 1)
+    leading = [
+        at for at in np.argsort(-np.nan_to_num(result.scores, nan=-np.inf), kind="stable") if result.selectable[at]
+    ]
+    colours = {result.ks[at]: LINES[i] for i, at in enumerate(leading[: len(LINES)])}
+    for at in leading[: len(LINES)]:
+        k = result.ks[at]
+        ax.plot(
+            across, scores[at], color=colours[k], linewidth=2.2 if at == result.best_index else 1.3, label=f"k = {k}"
+        )
+    ax.margins(y=0.15)
+    low, high = ax.get_ylim()
+    if result.best_index is not None:
+        radius = np.array([hoeffding_radius(int(n), n_ks=len(result.ks)) for n in across])
+        centre = scores[result.best_index]
+        ax.fill_between(across, centre - radius, centre + radius, color=BLUE, alpha=0.08, linewidth=0)
+        title(ax, f"score against subsamples used; Hoeffding band ±{radius[-1]:.2f} at B = {across[-1]}")
+    strip = low - 0.06 * (high - low)
+    ax.scatter(across, np.full(len(across), strip), c=[colours.get(k, GREY) for k in chosen], marker="s", s=18)
+    ax.set_ylim(low - 0.12 * (high - low), high)
+    ax.set_xlabel("subsamples used (squares: the k chosen then)")
+    ax.set_ylabel("composite silhouette")
+    tidy(ax)
+    _legend_below(ax, len(LINES))
+
+
+def _probability(result: SelectionResult, ax: Axes) -> None:
+    """Draw how often each k wins when the subsamples are drawn again."""
+    shares = np.nan_to_num(result.probability)
+    step = min(np.diff(result.ks), default=1)
+    colours = [BLUE if at == result.best_index else "#9ec9e2" for at in range(len(result.ks))]
+    bars = ax.bar(result.ks, shares, width=0.75 * step, color=colours)
+    known = bool(np.isfinite(result.probability).any())
+    ax.bar_label(bars, [percent(share) if share > 0 else "" for share in shares], padding=2, fontsize=9)
+    ax.set_ylim(0, 1.12)
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+    title(
+        ax,
+        "how often each k wins when the subsamples are drawn again" if known else "cannot be said from one subsample",
+    )
+    _k_axis(ax, result.ks)
+    ax.set_ylabel("share of resamples")
+    tidy(ax)
+
+
+def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
+    """Draw each criterion as a row of cells, pale to dark from its worst to its best k, a ring on its choice."""
+    from compsil_kit.comparison import KINDS as CRITERIA
+
+    ax = new_axes() if ax is None else ax
+    names = [criterion.name for criterion in comparison.criteria]
+    goodness = _goodness(comparison)
+    ax.imshow(goodness, cmap="Blues", aspect="auto", vmin=0, vmax=1.25)
+    for row, criterion in enumerate(comparison.criteria):
+        for at, value in enumerate(criterion.values):
+            chosen = comparison.choices[criterion.name] == comparison.ks[at]
+            _cell(ax, at, row, value, chosen=chosen, dark=goodness[row, at] > 0.7)
+    ax.set_xticks(range(len(comparison.ks)), [str(k) for k in comparison.ks])
+    ax.set_yticks(range(len(names)), [CRITERIA[name].label for name in names])
+    ax.set_xlabel("number of clusters k (ring: the criterion's choice)")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    title(ax, "darker is better, within each row")
+    return ax
+
+
+def _goodness(comparison: Comparison) -> Any:
+    rows = []
+    for criterion in comparison.criteria:
+        values = -criterion.values if criterion.name in ("davies-bouldin", "elbow") else criterion.values
+        span = np.nanmax(values) - np.nanmin(values)
+        rows.append((values - np.nanmin(values)) / (span if span > 0 else 1.0))
+    return np.array(rows)
+
+
+def _cell(ax: Axes, at: int, row: int, value: float, *, chosen: bool, dark: bool) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    if chosen:
+        box = {"boxstyle": "round,pad=0.0,rounding_size=0.2", "fill": False, "edgecolor": VERMILION, "linewidth": 2.2}
+        ax.add_patch(FancyBboxPatch((at - 0.42, row - 0.38), 0.84, 0.76, **box))  # type: ignore[arg-type]
+    text = "–" if not np.isfinite(value) else f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+    look: dict[str, Any] = {"fontweight": "bold" if chosen else "normal", "color": "white" if dark else "#222222"}
+    ax.text(at, row, text, ha="center", va="center", fontsize=8, **look)
+
+
+KINDS = {"curve": _curve, "weights": _weights, "convergence": _convergence, "probability": _probability}

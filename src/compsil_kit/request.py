@@ -11,9 +11,10 @@ from compsil_kit.cluster import check_input_kind, resolve_clusterer
 from compsil_kit.engine import Job, Trial, n_workers
 from compsil_kit.metrics import check_metric_fits, resolve_metric
 from compsil_kit.plan import check_memory, make_plan
-from compsil_kit.result import SelectionResult, Trials
+from compsil_kit.result import SelectionResult
 from compsil_kit.selection import RULES
-from compsil_kit.sources import as_matrix, check_enough_distinct
+from compsil_kit.sources import check_enough_distinct, read
+from compsil_kit.trials import Preparation, Trials
 from compsil_kit.weights import Transform, check_transform
 
 ON_FAILURE = ("raise", "skip")
@@ -29,6 +30,7 @@ class Request:
     rule: str
     z: float
     n_jobs: int | None
+    preparation: Preparation | None
 
     def result(self, trials: Sequence[Trial]) -> SelectionResult:
         """Return the selection from the trials at hand."""
@@ -44,6 +46,7 @@ class Request:
             rule=self.rule,
             z=self.z,
             failures=tuple(failures),
+            preparation=self.preparation,
         )
 
     def partial(self, trials: Sequence[Trial]) -> SelectionResult | None:
@@ -66,7 +69,7 @@ def check_request(
     method = resolve_clusterer(clusterer, measure)
     if rule == "lcb" and is_integer(n_subsamples):
         check_integer("n_subsamples with rule='lcb'", n_subsamples, minimum=2)
-    matrix = as_matrix(X)
+    names, matrix = read(X)
     decided = make_plan(
         matrix.shape, str(matrix.dtype), ks=ks, n_subsamples=n_subsamples, n_calibration=n_calibration,
         sample_size=sample_size, random_state=random_state, clusterer=method, metric=measure,
@@ -76,7 +79,8 @@ def check_request(
     check_enough_distinct(matrix, decided.ks[-1])
     check_memory(decided, method, n_workers(n_jobs))
     job = Job(decided, method, measure, skip_failures=on_failure == "skip")
-    return Request(matrix, job, transform, rule, z, n_jobs)
+    preparation = None if names is None else Preparation(tuple(names))
+    return Request(matrix, job, transform, rule, z, n_jobs, preparation)
 
 
 def _check_n_jobs(n_jobs: Any) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from compsil_kit import explanation, selection, serial
 from compsil_kit._checks import check_choice, check_integer, check_real
-from compsil_kit.engine import Failure, Trial
+from compsil_kit.engine import Failure
 from compsil_kit.errors import SelectionError
 from compsil_kit.guarantees import Guarantee, achieved
 from compsil_kit.plan import Plan
+from compsil_kit.trials import Preparation, Saved, Trials, current_versions
 from compsil_kit.weights import Transform, check_transform, combine, transform_name, weigh
 
 if TYPE_CHECKING:
@@ -25,40 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Trials:
-    """Micro and macro silhouettes, ks by subsamples, of the subsamples in ``subsamples``; NaN where one failed."""
-
-    subsamples: tuple[int, ...]
-    micro: Array
-    macro: Array
-
-    @classmethod
-    def collect(cls, trials: Iterable[Trial], n_ks: int) -> Trials:
-        """Put trials, finished in any order, into the order of the subsamples."""
-        rows = sorted(trials, key=lambda trial: trial.index)
-        micro = np.array([trial.micro for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
-        macro = np.array([trial.macro for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
-        return cls(tuple(trial.index for trial in rows), micro, macro)
-
-    def __post_init__(self) -> None:
-        """Freeze the arrays along with the fields."""
-        self.micro.setflags(write=False)
-        self.macro.setflags(write=False)
-
-    def first(self, n: int) -> Trials:
-        """Return the first n subsamples alone."""
-        return Trials(self.subsamples[:n], self.micro[:, :n].copy(), self.macro[:, :n].copy())
-
-
-@dataclass(frozen=True)
-class Saved:
-    """What a saved result says of a transformation that was a function, which cannot be saved itself."""
-
-    weights: Array
-    probability: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +49,8 @@ class SelectionResult:
         How often each k wins when the subsamples are drawn again (paired bootstrap).
     plan : Plan
         What was to be computed.
+    preparation : Preparation or None
+        What was done to the table the data came from: columns, scale, rows left out. None for plain arrays.
     failures : tuple of Failure
         Clusterings that failed, with their causes.
     partial : bool
@@ -95,7 +64,8 @@ class SelectionResult:
     rule: str = "max"
     z: float = 1.0
     failures: tuple[Failure, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=lambda: current_versions())
+    versions: Mapping[str, str] = field(default_factory=current_versions)
+    preparation: Preparation | None = None
     saved: Saved | None = None
 
     @property
@@ -355,13 +325,47 @@ class SelectionResult:
             **({"plan": replace(self.plan, n_subsamples=n, seeds=seeds), "calibration": calibration} if whole else {}),
         }
 
+    @cached_property
+    def running(self) -> tuple[Array, tuple[int | None, ...]]:
+        """The score per k, and the choice, from the first 1, 2, ... subsamples."""
+        scores, chosen = [], []
+        for n in range(1, self.n_subsamples + 1):
+            largest = self._largest
+            part = combine(self.micro[:, :n], self.macro[:, :n], self._weigh_first(n, largest))
+            summary = selection.summarise(part, self.z)
+            at = selection.choose(selection.criterion(summary, self.rule), selection.selectable(part))
+            scores.append(summary.mean)
+            chosen.append(None if at is None else self.ks[at])
+        return np.array(scores).reshape(-1, len(self.ks)).T, tuple(chosen)
+
+    def _weigh_first(self, n: int, largest: Array | None) -> Array:
+        if self.saved is not None:
+            return self.saved.weights[:, :n]
+        return weigh(self.micro[:, :n], self.macro[:, :n], self.transform, largest)
+
+    def prepared(self, preparation: Preparation) -> SelectionResult:
+        """Return the result with a note of what was done to the data before.
+
+        Parameters
+        ----------
+        preparation : Preparation
+            Columns, scale and rows left out.
+
+        Returns
+        -------
+        SelectionResult
+            The same result, which remembers them.
+        """
+        return replace(self, preparation=preparation)
+
     def plot(self, kind: str = "curve", *, ax: Axes | None = None) -> Axes:
         """Draw the result and return the axes; nothing is shown or saved.
 
         Parameters
         ----------
-        kind : {"curve"}, default="curve"
-            What to draw: the composite with its confidence band beside micro and macro.
+        kind : {"curve", "weights", "convergence", "probability"}, default="curve"
+            What to draw: the composite with its confidence band beside micro and macro; discrepancies and weights per
+            k; score and choice against the number of subsamples; how often each k wins the bootstrap.
         ax : matplotlib Axes, optional
             Where to draw; a new figure if None.
 
@@ -373,6 +377,29 @@ class SelectionResult:
         from compsil_kit import plotting
 
         return plotting.plot(self, kind, ax=ax)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write everything into one HTML file that needs no network, to be mailed or stored.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; the folder must exist.
+
+        Returns
+        -------
+        Path
+            The file written.
+        """
+        from compsil_kit.report import write
+
+        return write(self, path)
+
+    def _repr_html_(self) -> str:
+        """Show a card in a notebook."""
+        from compsil_kit import html
+
+        return html.card(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON: no NaN, no NumPy types, versioned."""
@@ -398,9 +425,3 @@ class SelectionResult:
 def _frozen(array: Array) -> Array:
     array.setflags(write=False)
     return array
-
-
-def current_versions() -> dict[str, str]:
-    """Return the versions that the numbers depend on."""
-    names = ("compsil-kit", "numpy", "scikit-learn", "scipy")
-    return {"python": ".".join(map(str, sys.version_info[:3])), **{name: version(name) for name in names}}

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from compsil_kit.engine import Failure
 from compsil_kit.plan import Plan
+from compsil_kit.trials import Preparation, Saved, Trials
 from compsil_kit.weights import TRANSFORMS, transform_name
 
 if TYPE_CHECKING:
-    from compsil_kit.result import SelectionResult, Trials
+    from compsil_kit.result import SelectionResult
 
 FORMAT = "compsil-kit/selection"
 VERSION = 1
@@ -44,16 +45,15 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
         "calibration": _trials_out(result.calibration),
         "weights": _plain(result.weights) if custom else None,
         "failures": [asdict(failure) for failure in result.failures],
-        "plan": {
-            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(result.plan).items()
-        },
+        "plan": _lists(asdict(result.plan)),
+        "preparation": None if result.preparation is None else _lists(asdict(result.preparation)),
         "versions": dict(result.versions),
     }
 
 
 def from_dict(data: Mapping[str, Any]) -> SelectionResult:
     """Rebuild a result; what can be derived from its trials is derived again."""
-    from compsil_kit.result import Saved, SelectionResult
+    from compsil_kit.result import SelectionResult
 
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise ValueError(f"data must be what SelectionResult.to_dict returned, with format {FORMAT!r}.")
@@ -75,6 +75,7 @@ def from_dict(data: Mapping[str, Any]) -> SelectionResult:
             z=float(data["z"]),
             failures=tuple(Failure(**failure) for failure in data["failures"]),
             versions=dict(data["versions"]),
+            preparation=_preparation_in(data["preparation"]),
             saved=Saved(_array(saved, len(plan.ks)), _array(data["probability"], len(plan.ks))[:, 0])
             if custom
             else None,
@@ -88,6 +89,18 @@ def _plan_in(data: Mapping[str, Any]) -> Plan:
     return Plan(**{**values, "ks": tuple(values["ks"]), "seeds": tuple(values["seeds"])})
 
 
+def _preparation_in(data: Mapping[str, Any] | None) -> Preparation | None:
+    if data is None:
+        return None
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
+    return Preparation(**values)
+
+
+def _lists(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the mapping with lists in the place of tuples, as JSON will have it."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in data.items()}
+
+
 def _trials_out(trials: Trials) -> dict[str, Any]:
     return {
         "subsamples": list(trials.subsamples),
@@ -97,8 +110,6 @@ def _trials_out(trials: Trials) -> dict[str, Any]:
 
 
 def _trials_in(data: Mapping[str, Any], n_ks: int) -> Trials:
-    from compsil_kit.result import Trials
-
     micro, macro = _array(data["micro"], n_ks), _array(data["macro"], n_ks)
     if micro.shape != macro.shape or micro.shape[1] != len(data["subsamples"]):
         raise ValueError("data is not a consistent selection: micro, macro and subsamples differ in size.")

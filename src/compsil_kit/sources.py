@@ -22,7 +22,12 @@ def as_matrix(X: Any, *, min_rows: int = 2) -> Any:
     float32 stays float32; every other numeric or boolean type becomes float64. The caller's X is never written to, and
     not copied unless its type must change.
     """
-    names, matrix = _to_matrix(X)
+    return read(X, min_rows=min_rows)[1]
+
+
+def read(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any]:
+    """Return the column names of a table as text (None for anything else), and X as a checked matrix."""
+    names, matrix = to_matrix(X)
     if matrix.shape[0] < min_rows:
         rows = "1 row" if min_rows == 1 else f"{min_rows} rows"
         raise ValueError(f"X must have at least {rows}; got {matrix.shape[0]} sample(s) (shape={matrix.shape}).")
@@ -32,10 +37,10 @@ def as_matrix(X: Any, *, min_rows: int = 2) -> Any:
             f"X must have at least 1 column: 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required."
         )
     _check_finite(matrix, names)
-    return matrix
+    return None if names is None else [str(name) for name in names], matrix
 
 
-def _to_matrix(X: Any) -> tuple[list[Any] | None, Any]:
+def to_matrix(X: Any) -> tuple[list[Any] | None, Any]:
     """Return the column names of a table (None for anything else), and X as a matrix not yet checked for NaN."""
     library = _table_library(X)
     if library and type(X).__name__ == "LazyFrame":
@@ -65,7 +70,7 @@ def _table_columns(X: Any, library: str) -> tuple[list[Any], list[Array]]:
         names = list(X.columns)
         columns = [X.iloc[:, position] for position in range(X.shape[1])]
         types = [column.dtype for column in columns]
-        numeric, to_array = _pandas_numeric, _pandas_values
+        numeric, to_array = is_numeric_dtype, _pandas_values
     elif library == "polars":
         names, columns = list(X.columns), list(X.get_columns())
         types = [column.dtype for column in columns]
@@ -83,7 +88,8 @@ def _table_columns(X: Any, library: str) -> tuple[list[Any], list[Array]]:
     return names, [to_array(column) for column in columns]
 
 
-def _pandas_numeric(dtype: Any) -> bool:
+def is_numeric_dtype(dtype: Any) -> bool:
+    """Tell whether a pandas dtype holds real numbers or booleans."""
     from pandas.api import types
 
     # pandas counts NumPy's and its own booleans as numeric, but not Arrow's.

@@ -1,73 +1,172 @@
-"""From a table with all kinds of columns to a numeric matrix: which columns, which rows, on which scale."""
+"""From a pandas frame with all kinds of columns to a numeric matrix: which columns, which rows, on which scale."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import re
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from compsil_kit._checks import check_choice
+from compsil_kit._checks import check_choice, describe
+from compsil_kit.sources import is_numeric_dtype, to_matrix
+from compsil_kit.trials import Preparation, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCALERS: dict[str, Any] = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}
+Array = NDArray[Any]
+
+SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}
 MISSING = ("raise", "drop")
+_ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$", re.IGNORECASE)
+
+
+class ColumnWarning(UserWarning):
+    """A column that should probably not take part in the clustering."""
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A numeric frame ready for clustering, and what was done to get there."""
+class Table:
+    """A frame made ready: the matrix to cluster, which rows it holds, and what was done to get there."""
 
-    frame: pd.DataFrame
-    left_out: tuple[str, ...]
-    n_dropped: int
+    matrix: Array
+    kept: NDArray[np.bool_]
+    raw: pd.DataFrame
+    preparation: Preparation
 
 
-def prepare(frame: pd.DataFrame, *, columns: Sequence[str] | None, scale: str | None, missing: str) -> Prepared:
-    """Choose the columns, treat missing values, and scale."""
+def prepare(
+    frame: pd.DataFrame, *, columns: Any = None, scale: str | None = "standard", missing: str = "raise"
+) -> Table:
+    """Choose the columns, treat missing values, and scale; odd columns get a warning that names them."""
     check_choice("missing", missing, MISSING)
     if scale is not None:
         check_choice("scale", scale, tuple(SCALERS))
-    chosen = _choose(frame, columns)
-    left_out = tuple(str(name) for name in frame.columns if name not in chosen.columns)
-    kept = chosen.dropna() if missing == "drop" else chosen
-    if kept.empty:
-        raise ValueError("the data has no rows left after dropping those with missing values.")
-    _check_complete(kept)
+    positions, left_out = _positions(frame, columns)
+    chosen = frame.iloc[:, positions]
+    _, matrix = to_matrix(chosen)
+    kept = _complete_rows(chosen, matrix, missing)
+    matrix = matrix if kept.all() else matrix[kept]
+    notes = _odd_columns(chosen, matrix)
+    for note in notes:
+        warnings.warn(note, ColumnWarning, stacklevel=3)
+    _check_finite(chosen, matrix)
     if scale is not None:
-        kept = kept.astype("float64")
-        kept[:] = SCALERS[scale]().fit_transform(kept.to_numpy())
-    return Prepared(kept, left_out, len(frame) - len(kept))
+        matrix = SCALERS[scale]().fit_transform(matrix)
+    names = tuple(_name(chosen, at) for at in range(len(positions)))
+    done = Preparation(names, left_out, scale, int((~kept).sum()), tuple(notes))
+    return Table(matrix, kept, chosen, done)
 
 
-def _choose(frame: pd.DataFrame, columns: Sequence[str] | None) -> pd.DataFrame:
-    numeric = frame.select_dtypes(include=["number", "bool"])
+def _name(frame: pd.DataFrame, at: int) -> str:
+    """Return a column's name as text; the levels of a MultiIndex are joined."""
+    name = frame.columns[at]
+    return ", ".join(str(level) for level in name) if isinstance(name, tuple) else str(name)
+
+
+def _positions(frame: pd.DataFrame, columns: Any) -> tuple[list[int], tuple[str, ...]]:
+    """Return the positions of the columns to use and the names of those left out as not numeric.
+
+    Positions, not names: names may occur twice.
+    """
+    numeric = [is_numeric_dtype(dtype) for dtype in frame.dtypes]
     if columns is None:
-        if numeric.shape[1] == 0:
+        chosen = [at for at, ok in enumerate(numeric) if ok]
+        left_out = tuple(_name(frame, at) for at, ok in enumerate(numeric) if not ok)
+        if not chosen:
             raise ValueError("the data has no numeric column. Encode columns as numbers first.")
-        return numeric
-    unknown = [name for name in columns if name not in frame.columns]
-    if unknown:
-        known = ", ".join(str(name) for name in frame.columns)
-        raise ValueError(f"columns: {', '.join(map(repr, unknown))} not in the data, whose columns are {known}.")
-    wrong = [name for name in columns if name not in numeric.columns]
+        return chosen, left_out
+    chosen = [at for name in _as_names(columns, frame) for at in _find(frame, name)]
+    wrong = [_name(frame, at) for at in chosen if not numeric[at]]
     if wrong:
         raise ValueError(
             f"columns: {', '.join(map(repr, wrong))} not numeric. Leave out, or encode as numbers first "
             "(pandas.get_dummies turns categories into 0/1 columns)."
         )
-    return frame[list(columns)]
+    if not chosen:
+        raise ValueError("columns must name at least one column; it is empty.")
+    return list(dict.fromkeys(chosen)), ()
 
 
-def _check_complete(frame: pd.DataFrame) -> None:
-    counts = frame.isna().sum()
-    holes = {str(name): int(n) for name, n in counts.items() if n}
-    if holes:
-        where = ", ".join(f"{name!r} ({n})" for name, n in holes.items())
+def _as_names(columns: Any, frame: pd.DataFrame) -> list[Any]:
+    if isinstance(columns, str) or (isinstance(columns, tuple) and columns in frame.columns):
+        return [columns]
+    if hasattr(columns, "tolist"):
+        return list(columns.tolist())
+    if isinstance(columns, Sequence):
+        return list(columns)
+    raise TypeError(f"columns must be a column's name or a list of names; got {describe(columns)}.")
+
+
+def _find(frame: pd.DataFrame, name: Any) -> list[int]:
+    """Return where a column stands: several places for a repeated name or the upper level of a MultiIndex."""
+    try:
+        place = frame.columns.get_loc(name)
+    except (KeyError, TypeError) as error:
+        known = [_name(frame, at) for at in range(frame.shape[1])]
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"columns: {name!r} not in the data, whose columns are {shorten(tuple(known))}.{hint}"
+        ) from error
+    return np.atleast_1d(np.arange(frame.shape[1])[place]).tolist()  # type: ignore[no-any-return]
+
+
+def _complete_rows(frame: pd.DataFrame, matrix: Array, missing: str) -> NDArray[np.bool_]:
+    holes = np.isnan(matrix)
+    kept: NDArray[np.bool_] = np.logical_not(holes.any(axis=1))
+    if kept.all():
+        return kept
+    if missing == "raise":
+        counts = {_name(frame, at): int(n) for at, n in enumerate(holes.sum(axis=0)) if n}
+        where = ", ".join(f"{name!r} ({n})" for name, n in counts.items())
         raise ValueError(
             f"missing values in {where}. Leave such rows out (missing='drop'; --missing drop on the command line), "
             "or fill them first."
         )
+    if not kept.any():
+        raise ValueError("no rows are left after dropping those with missing values. Leave out the emptiest columns.")
+    return kept
+
+
+def _check_finite(frame: pd.DataFrame, matrix: Array) -> None:
+    infinite = np.isinf(matrix).sum(axis=0)
+    where = ", ".join(f"{_name(frame, at)!r} ({int(n)})" for at, n in enumerate(infinite) if n)
+    if where:
+        raise ValueError(f"infinite values in {where}. Replace them first.")
+
+
+def _odd_columns(frame: pd.DataFrame, matrix: Array) -> list[str]:
+    """Say which columns are constant, repeat another one, or look like row numbers."""
+    names = [_name(frame, at) for at in range(matrix.shape[1])]
+    constant = [name for name, column in zip(names, matrix.T, strict=True) if (column == column[0]).all()]
+    first: dict[bytes, str] = {}
+    repeated = []
+    for name, column in zip(names, matrix.T, strict=True):
+        twin = first.setdefault(column.tobytes(), name)
+        if twin is not name and name not in constant:
+            repeated.append(f"{name!r} (as {twin!r})")
+    ids = [name for name, column in zip(names, matrix.T, strict=True) if _is_id(name, column)]
+    found = {
+        "constant, so without effect": [repr(name) for name in constant],
+        "the same as another column, which then counts twice": repeated,
+        "like a row number or an identifier, which would shape the clusters": [repr(name) for name in ids],
+    }
+    return [f"column {', '.join(who)}: {what}. Leave out by columns=[...]." for what, who in found.items() if who]
+
+
+def _is_id(name: str, column: Array) -> bool:
+    """Tell whether a column looks like an identifier: distinct whole numbers, in steps of one or named so."""
+    if len(column) < 20 or not np.all(column == np.floor(column)):
+        return False
+    ordered = np.sort(column)
+    steps = np.diff(ordered)
+    if not np.all(steps > 0):
+        return False
+    return bool(np.all(steps == 1) and np.array_equal(ordered, column)) or bool(_ID_NAME.search(name))

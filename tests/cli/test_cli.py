@@ -14,7 +14,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit import SelectionResult, select_k
-from compsil_kit.cli import main, parse_ks
+from compsil_kit.cli import main
+from compsil_kit.cli_options import parse_ks
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def test_select_prints_table_and_explanation(csv, capsys):
     code, out, err = run(capsys, "select", csv, "--ks", "2:5", "-B", "5")
     assert code == 0
     assert err == ""
-    assert out.startswith("Columns: a, b, c, flag; scale: standard\nLeft out: city\n")
+    assert out.startswith("Data: columns a, b, c, flag; scale standard; left out as not numeric: city\n")
     assert "k* = 3 of 2..5" in out
     assert "has the best composite silhouette" in out
 
@@ -108,7 +109,7 @@ def test_missing_values(frame, tmp_path, capsys):
     assert "missing values in 'a' (7)" in err
     code, out, _ = run(capsys, "select", path, "--ks", "2:4", "-B", "3", "--missing", "drop")
     assert code == 0
-    assert "Dropped 7 rows" in out
+    assert "7 rows with missing values dropped" in out
 
 
 @pytest.mark.parametrize(
@@ -122,8 +123,8 @@ def test_missing_values(frame, tmp_path, capsys):
         (["{csv}", "--sample-size", "many"], "sample_size must be one of 'auto'; got 'many'"),
         (["{csv}", "--plot", "curve.txt"], "--plot must name a .png, .svg or .pdf file"),
         (["nowhere.csv"], "nowhere.csv: no such file"),
-        (["{tmp}/empty.csv"], "not a CSV table"),
-        (["{tmp}/data.xlsx"], "a .csv, .tsv or .parquet file is needed"),
+        (["{tmp}/empty.csv"], "not a readable table"),
+        (["{tmp}/data.xlsx"], "its name must end in .csv"),
         (["{tmp}/words.csv"], "no numeric column"),
     ],
 )
@@ -184,7 +185,7 @@ def test_demo(capsys, tmp_path):
 def test_a_closed_pipe_is_no_drama(csv):
     command = f"{sys.executable} -m compsil_kit select {csv} --ks 2:4 -B 3 | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("Columns")
+    assert done.stdout.startswith("Data")
     assert done.stderr == ""
 
 
@@ -196,7 +197,7 @@ def test_interrupt_shows_the_finished_part(tmp_path):
         [sys.executable, "-m", "compsil_kit", "select", path, "-B", "2000"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
-    assert process.stdout.readline().startswith("Columns")
+    assert process.stdout.readline().startswith("Data")
     time.sleep(6)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)

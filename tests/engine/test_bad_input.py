@@ -469,6 +469,17 @@ def test_mahalanobis_needs_independent_features():
         select_k(X, metric="mahalanobis", ks=2, n_subsamples=2)
 
 
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0])
+def test_a_metric_that_goes_wrong_later_is_refused(wrong):
+    def distance(x, y):
+        return wrong if x[0] == GOOD[30, 0] and y[0] != x[0] else math.dist(x, y)
+
+    with pytest.raises(ValueError, match="metric='distance' must give finite distances of at least 0"):
+        silhouettes(GOOD, np.arange(40) // 20, metric=distance)
+    with pytest.raises(ValueError, match="metric='distance' must give finite distances of at least 0"):
+        select_k(GOOD, ks=2, n_subsamples=2, metric=distance, on_failure="skip")
+
+
 LABELS = [
     (np.zeros(40), ValueError, "labels must name at least 2 clusters.*got 1 clusters for 40 points"),
     (np.arange(40), ValueError, "fewer clusters than points; got 40 clusters for 40 points"),

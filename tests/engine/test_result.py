@@ -12,8 +12,8 @@ from compsil_kit import SelectionError, SelectionResult, hoeffding_radius, selec
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.engine import Trial
 from compsil_kit.plan import Plan
-from compsil_kit.result import Trials
 from compsil_kit.selection import selection_probability
+from compsil_kit.trials import Trials
 
 
 def made_up(micro, macro, *, ks=None, calibration=None, **changes):

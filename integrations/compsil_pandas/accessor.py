@@ -1,0 +1,256 @@
+"""The accessor ``df.compsil``: it prepares the frame, calls the engine, and puts the answer on the frame's index."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from compsil_kit import Comparison, SelectionResult, compare, select_k, silhouettes
+from compsil_kit._checks import check_choice, check_integer
+from compsil_kit._optional import require
+from compsil_kit.cluster import fit_final, resolve_clusterer
+from compsil_kit.cluster_plots import plot_knives, plot_map
+from compsil_kit.metrics import resolve_metric
+from compsil_kit.plotting import KINDS
+from compsil_kit.tabular import Table, prepare
+from compsil_pandas.groups import GroupSelection, select_groups
+from compsil_pandas.profiles import align, profile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CLUSTER_KINDS = ("silhouette", "map")
+
+
+def register() -> None:
+    """Give frames the accessor, once: registering anew (as autoreload does) would warn."""
+    if not hasattr(pd.DataFrame, "compsil"):
+        pd.api.extensions.register_dataframe_accessor("compsil")(CompsilAccessor)
+
+
+class CompsilAccessor:
+    """How many clusters does this frame have, and what are they like? It keeps nothing but the frame.
+
+    Every method takes ``columns`` (a list of names; the numeric and boolean ones if None), ``scale`` (``"standard"``,
+    ``"robust"``, ``"minmax"`` or None) and ``missing`` (``"raise"`` or ``"drop"`` rows with missing values); all other
+    keywords are those of the engine.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The data.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import compsil_pandas
+    >>> from compsil_kit.datasets import imbalanced_blobs
+    >>> df = pd.DataFrame(imbalanced_blobs()[0], columns=["x", "y"])
+    >>> df.compsil.select_k(ks=range(2, 8)).best_k
+    5
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        """Take the frame; it is never changed."""
+        self._frame = frame
+
+    def select_k(
+        self,
+        columns: Any = None,
+        *,
+        scale: str | None = "standard",
+        missing: str = "raise",
+        by: Any = None,
+        **keywords: Any,
+    ) -> SelectionResult | GroupSelection:
+        """Select the number of clusters, of the whole frame or of each group.
+
+        Parameters
+        ----------
+        columns : list of names, optional
+            Columns to use; all numeric and boolean ones if None.
+        scale : {"standard", "robust", "minmax"} or None, default="standard"
+            How to scale the columns.
+        missing : {"raise", "drop"}, default="raise"
+            Rows with missing values: refuse them, or leave them out.
+        by : name, list of names, or what ``groupby`` takes, optional
+            Make one selection per group.
+        **keywords
+            As in :func:`compsil_kit.select_k`: ``ks``, ``clusterer``, ``n_subsamples``, ``rule`` and so on.
+
+        Returns
+        -------
+        SelectionResult or GroupSelection
+            The result, which remembers columns, scale and dropped rows; with ``by``, one per group.
+        """
+        if by is not None:
+            settings = {"columns": columns, "scale": scale, "missing": missing, **keywords}
+            return select_groups(self._frame, by, lambda part: _select(part, **settings))
+        return _select(self._frame, columns=columns, scale=scale, missing=missing, **keywords)
+
+    def cluster(
+        self,
+        k: int | None = None,
+        *,
+        columns: Any = None,
+        scale: str | None = "standard",
+        missing: str = "raise",
+        **keywords: Any,
+    ) -> pd.Series[Any]:
+        """Cluster the rows, into k* clusters if k is not given.
+
+        Parameters
+        ----------
+        k : int, optional
+            Number of clusters; selected if None.
+        columns, scale, missing
+            As in :meth:`select_k`.
+        **keywords
+            As in :func:`compsil_kit.select_k`.
+
+        Returns
+        -------
+        Series
+            Categorical labels on the frame's index, 0 for the largest cluster; NA where a row was dropped.
+        """
+        table = self._table(columns, scale, missing)
+        if k is None:
+            k = select_k(table.matrix, **keywords).best_k
+        k = check_integer("k", k, minimum=2)
+        return self._series(table, _labels(table, k, keywords))
+
+    def profile(
+        self, labels: Any, *, columns: Any = None, scale: str | None = "standard", missing: str = "drop",
+        metric: Any = "euclidean",
+    ) -> pd.DataFrame:  # fmt: skip
+        """Describe each cluster: size, share, silhouette, and per column its mean and standard deviation.
+
+        Parameters
+        ----------
+        labels : Series or array
+            A label per row, as :meth:`cluster` returns; rows with NA are left out.
+        columns, scale, missing
+            As in :meth:`select_k`. Means and deviations are in the columns' own units, whatever the scale.
+        metric : str or callable, default="euclidean"
+            Distance of the silhouettes.
+
+        Returns
+        -------
+        DataFrame
+            One row per cluster; columns in two levels.
+        """
+        return profile(self._table(columns, scale, missing), align(labels, self._frame), metric)
+
+    def compare(
+        self, columns: Any = None, *, scale: str | None = "standard", missing: str = "raise", **keywords: Any
+    ) -> Comparison:
+        """Put the composite beside the other criteria.
+
+        Parameters
+        ----------
+        columns, scale, missing
+            As in :meth:`select_k`.
+        **keywords
+            As in :func:`compsil_kit.compare`.
+
+        Returns
+        -------
+        Comparison
+            Values per k, choices, and who agrees with whom.
+        """
+        return compare(self._table(columns, scale, missing).matrix, **keywords)
+
+    def plot(
+        self, kind: str = "curve", *, k: int | None = None, labels: Any = None, columns: Any = None,
+        scale: str | None = "standard", missing: str = "raise", ax: Axes | None = None, **keywords: Any,
+    ) -> Axes:  # fmt: skip
+        """Draw a picture: of the selection, of the comparison, or of one clustering.
+
+        Parameters
+        ----------
+        kind : {"curve", "weights", "convergence", "probability", "comparison", "silhouette", "map"}, default="curve"
+            The first four draw a selection; the last two the clustering into k (or k*), or the given labels.
+        k : int, optional
+            Number of clusters for ``"silhouette"`` and ``"map"``; selected if None.
+        labels : Series or array, optional
+            Labels to draw instead of clustering.
+        columns, scale, missing
+            As in :meth:`select_k`.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if None.
+        **keywords
+            As in :func:`compsil_kit.select_k` or :func:`compsil_kit.compare`.
+
+        Returns
+        -------
+        Axes
+            The axes drawn on.
+        """
+        check_choice("kind", kind, (*KINDS, "comparison", *CLUSTER_KINDS))
+        if kind in KINDS:
+            return _select(self._frame, columns=columns, scale=scale, missing=missing, **keywords).plot(kind, ax=ax)
+        if kind == "comparison":
+            return self.compare(columns, scale=scale, missing=missing, **keywords).plot(ax=ax)
+        if labels is None:
+            labels = self.cluster(k, columns=columns, scale=scale, missing=missing, **keywords)
+        return self._plot_clusters(kind, align(labels, self._frame), self._table(columns, scale, "drop"), ax)
+
+    def explore(self, columns: Any = None, **keywords: Any) -> Any:
+        """Open the interactive explorer in a notebook.
+
+        Parameters
+        ----------
+        columns : list of names, optional
+            Columns to start with.
+        **keywords
+            As in ``compsil_jupyter.explore``.
+
+        Returns
+        -------
+        widget
+            The explorer.
+        """
+        require("ipywidgets", extra="jupyter", purpose="df.compsil.explore()")
+        jupyter = import_module("compsil_jupyter")
+        if not hasattr(jupyter, "explore"):
+            raise ImportError("the explorer is not part of this release yet; df.compsil.plot() draws what there is.")
+        return jupyter.explore(self._frame, columns=columns, **keywords)
+
+    def _table(self, columns: Any, scale: str | None, missing: str) -> Table:
+        return prepare(self._frame, columns=columns, scale=scale, missing=missing)
+
+    def _series(self, table: Table, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
+        spread = np.full(len(self._frame), -1)
+        spread[table.kept] = codes
+        values = pd.Categorical.from_codes(spread, categories=pd.RangeIndex(int(codes.max()) + 1))
+        return pd.Series(values, index=self._frame.index, name="cluster")
+
+    def _plot_clusters(self, kind: str, labels: pd.Series[Any], table: Table, ax: Axes | None) -> Axes:
+        known = labels.notna().to_numpy() & table.kept
+        points = table.matrix[known[table.kept]]
+        names = labels[known].to_numpy()
+        if kind == "map":
+            return plot_map(points, names, ax=ax)
+        scores = silhouettes(points, names)
+        assert not isinstance(scores, list)
+        return plot_knives(scores, names, ax=ax)
+
+
+def _select(frame: pd.DataFrame, *, columns: Any, scale: str | None, missing: str, **keywords: Any) -> SelectionResult:
+    table = prepare(frame, columns=columns, scale=scale, missing=missing)
+    return select_k(table.matrix, **keywords).prepared(table.preparation)
+
+
+def _labels(table: Table, k: int, keywords: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Cluster all rows into k, and number the clusters from the largest to the smallest."""
+    metric = resolve_metric(keywords.get("metric", "euclidean"))
+    clusterer = resolve_clusterer(keywords.get("clusterer", "kmeans"), metric)
+    seed = keywords.get("random_state", 42)
+    first = seed if isinstance(seed, int) else 0 if seed is None else int(seed[0])
+    _, labels = fit_final(clusterer, table.matrix, k, first)
+    _, codes = np.unique(labels, return_inverse=True)
+    rank = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
+    return np.asarray(rank[codes])

@@ -1,0 +1,42 @@
+"""What the clusters of a frame are like: size, centre, spread and silhouette of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compsil_kit import silhouettes
+from compsil_kit.tabular import Table
+
+
+def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:
+    """Return labels on the frame's index, one per row; NA is allowed."""
+    if isinstance(labels, pd.Series) and not labels.index.equals(frame.index):
+        raise ValueError("labels must have the index of the frame; pass a Series made from it, or a plain array.")
+    if len(labels) != len(frame):
+        raise ValueError(f"labels must hold one label for each of the {len(frame)} rows; got {len(labels)}.")
+    return labels if isinstance(labels, pd.Series) else pd.Series(np.asarray(labels), index=frame.index)
+
+
+def profile(table: Table, labels: pd.Series[Any], metric: Any) -> pd.DataFrame:
+    """Describe each cluster in the units of the raw columns; silhouettes are those of the scaled ones."""
+    known = labels.notna().to_numpy() & table.kept
+    codes, names = pd.factorize(labels[known], sort=True)
+    if len(names) < 2:
+        raise ValueError(f"labels must name at least 2 clusters; got {len(names)}.")
+    scores = silhouettes(table.matrix[known[table.kept]], codes, metric=metric)
+    assert not isinstance(scores, list)
+    sizes = np.bincount(codes)
+    summary = {"size": sizes, "share": sizes / sizes.sum(), "silhouette": scores.per_cluster}
+    parts = [pd.DataFrame(summary, index=pd.Index(names, name="cluster"))]
+    values = table.raw[known].astype("float64")
+    groups = values.set_axis(range(values.shape[1]), axis=1).groupby(codes)
+    keys = ["cluster"]
+    for at, name in enumerate(table.preparation.columns):
+        parts.append(
+            pd.DataFrame({"mean": groups[at].mean().to_numpy(), "std": groups[at].std().to_numpy()}, parts[0].index)
+        )
+        keys.append(name)
+    return pd.concat(parts, axis=1, keys=keys)
