@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compsil_pandas.accessor import CompsilAccessor, register
+from compsil_pandas.accessor import ColumnWarning, CompsilAccessor, register
 from compsil_pandas.groups import GroupSelection
 
 register()
 
-__all__ = ["CompsilAccessor", "GroupSelection"]
+__all__ = ["ColumnWarning", "CompsilAccessor", "GroupSelection"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,11 @@ from compsil_pandas.profiles import align, profile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+class ColumnWarning(UserWarning):
+    """A column that should probably not take part in the clustering."""
+
 
 CLUSTER_KINDS = ("silhouette", "map")
 
@@ -87,9 +93,9 @@ class CompsilAccessor:
             The result, which remembers columns, scale and dropped rows; with ``by``, one per group.
         """
         if by is not None:
-            settings = {"columns": columns, "scale": scale, "missing": missing, **keywords}
-            return select_groups(self._frame, by, lambda part: _select(part, **settings))
-        return _select(self._frame, columns=columns, scale=scale, missing=missing, **keywords)
+            settings = {"columns": columns, "scale": scale, "missing": missing}
+            return select_groups(self._frame, by, lambda part: _select(prepare(part, **settings), keywords))
+        return _select(self._table(columns, scale, missing), keywords)
 
     def cluster(
         self,
@@ -191,12 +197,13 @@ class CompsilAccessor:
         """
         check_choice("kind", kind, (*KINDS, "comparison", *CLUSTER_KINDS))
         if kind in KINDS:
-            return _select(self._frame, columns=columns, scale=scale, missing=missing, **keywords).plot(kind, ax=ax)
+            return _select(self._table(columns, scale, missing), keywords).plot(kind, ax=ax)
         if kind == "comparison":
             return self.compare(columns, scale=scale, missing=missing, **keywords).plot(ax=ax)
         if labels is None:
             labels = self.cluster(k, columns=columns, scale=scale, missing=missing, **keywords)
-        return self._plot_clusters(kind, align(labels, self._frame), self._table(columns, scale, "drop"), ax)
+        table = prepare(self._frame, columns=columns, scale=scale, missing="drop")
+        return self._plot_clusters(kind, align(labels, self._frame), table, ax)
 
     def explore(self, columns: Any = None, **keywords: Any) -> Any:
         """Open the interactive explorer in a notebook.
@@ -220,7 +227,11 @@ class CompsilAccessor:
         return jupyter.explore(self._frame, columns=columns, **keywords)
 
     def _table(self, columns: Any, scale: str | None, missing: str) -> Table:
-        return prepare(self._frame, columns=columns, scale=scale, missing=missing)
+        """Prepare the frame; what is odd about a column is a warning at the line that called the accessor."""
+        table = prepare(self._frame, columns=columns, scale=scale, missing=missing)
+        for note in table.preparation.notes:
+            warnings.warn(note, ColumnWarning, stacklevel=3)
+        return table
 
     def _series(self, table: Table, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
         spread = np.full(len(self._frame), -1)
@@ -239,8 +250,7 @@ class CompsilAccessor:
         return plot_knives(scores, names, ax=ax)
 
 
-def _select(frame: pd.DataFrame, *, columns: Any, scale: str | None, missing: str, **keywords: Any) -> SelectionResult:
-    table = prepare(frame, columns=columns, scale=scale, missing=missing)
+def _select(table: Table, keywords: dict[str, Any]) -> SelectionResult:
     return select_k(table.matrix, **keywords).prepared(table.preparation)
 
 

@@ -69,7 +69,7 @@ def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame],
     if lost:
         warnings.warn(
             f"{len(lost)} of {len(rows)} groups have no answer: {', '.join(lost[:10])}. The column 'problem' says why.",
-            stacklevel=4,
+            stacklevel=3,
         )
     return GroupSelection(table, results)
 

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,10 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong use or data, 130 interrupted."""
     arguments = make_parser(COMMANDS).parse_args(argv)
     try:
-        with warnings.catch_warnings():
-            # Odd columns are part of the explanation; once is enough.
-            warnings.simplefilter("ignore", tabular.ColumnWarning)
-            arguments.run(arguments)
+        arguments.run(arguments)
     except Interrupted as stop:
         _complain(str(stop).partition(";")[0])
         if stop.result is not None:

@@ -13,9 +13,11 @@ from compsil_kit._checks import check_bool
 from compsil_kit.api import DEFAULT_KS, select_k
 from compsil_kit.cluster import fit_final, resolve_clusterer, takes_sparse
 from compsil_kit.metrics import resolve_metric
+from compsil_kit.silhouette import silhouettes
 from compsil_kit.sources import as_matrix
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from compsil_kit.result import SelectionResult
@@ -249,6 +251,54 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         # Fitted on single precision, scikit-learn's k-means predicts nothing else, and the other way round.
         labels: NDArray[Any] = self.best_estimator_.predict(matrix.astype(self.result_.plan.dtype, copy=False))
         return labels
+
+    def plot_silhouette(self, X: Any, *, ax: Axes | None = None) -> Axes:
+        """Draw the silhouette of every point of the refitted clustering, cluster by cluster.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_rows, n_features)
+            The data that was fitted.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        Axes
+            The axes drawn on.
+        """
+        from compsil_kit.cluster_plots import plot_knives
+
+        scores = silhouettes(self._fitted(X), self.labels_, metric=self.metric)
+        assert not isinstance(scores, list)
+        return plot_knives(scores, self.labels_, ax=ax)
+
+    def plot_map(self, X: Any, *, ax: Axes | None = None) -> Axes:
+        """Draw the points on two principal components, coloured by the refitted clustering.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_rows, n_features)
+            The data that was fitted.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        Axes
+            The axes drawn on.
+        """
+        from compsil_kit.cluster_plots import plot_map
+
+        return plot_map(self._fitted(X), self.labels_, ax=ax)
+
+    def _fitted(self, X: Any) -> Any:
+        """Return X as a matrix if it can be the data whose labels are known."""
+        check_is_fitted(self, "labels_")
+        matrix = as_matrix(X)
+        if matrix.shape[0] != len(self.labels_):
+            raise ValueError(f"X must be the data that was fitted, {len(self.labels_)} rows; got {matrix.shape[0]}.")
+        return matrix
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this estimator takes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,10 +26,6 @@ MISSING = ("raise", "drop")
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$", re.IGNORECASE)
 
 
-class ColumnWarning(UserWarning):
-    """A column that should probably not take part in the clustering."""
-
-
 @dataclass(frozen=True)
 class Table:
     """A frame made ready: the matrix to cluster, which rows it holds, and what was done to get there."""
@@ -44,7 +39,7 @@ class Table:
 def prepare(
     frame: pd.DataFrame, *, columns: Any = None, scale: str | None = "standard", missing: str = "raise"
 ) -> Table:
-    """Choose the columns, treat missing values, and scale; odd columns get a warning that names them."""
+    """Choose the columns, treat missing values, and scale; what is odd about the columns is noted."""
     check_choice("missing", missing, MISSING)
     if scale is not None:
         check_choice("scale", scale, tuple(SCALERS))
@@ -54,8 +49,6 @@ def prepare(
     kept = _complete_rows(chosen, matrix, missing)
     matrix = matrix if kept.all() else matrix[kept]
     notes = _odd_columns(chosen, matrix)
-    for note in notes:
-        warnings.warn(note, ColumnWarning, stacklevel=3)
     _check_finite(chosen, matrix)
     if scale is not None:
         matrix = SCALERS[scale]().fit_transform(matrix)
