@@ -275,7 +275,7 @@ METRICS = {
 }
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=str)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: getattr(metric, "__name__", metric))
 def test_silhouettes_equal_those_of_scikit_learn(metric):
     X = METRICS[metric]
     reference = silhouette_samples(X, LABELS, metric=metric)
