@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +14,13 @@ import pandas as pd
 from compsil_kit import Comparison, SelectionResult, compare, select_k, silhouettes
 from compsil_kit._checks import check_choice, check_integer
 from compsil_kit._optional import require
-from compsil_kit.cluster import fit_final, resolve_clusterer
+from compsil_kit.cluster import fit_final
 from compsil_kit.cluster_plots import plot_knives, plot_map
-from compsil_kit.metrics import resolve_metric
 from compsil_kit.plotting import KINDS
+from compsil_kit.progress import check_progress
+from compsil_kit.request import Request, check_request
 from compsil_kit.tabular import Table, prepare
-from compsil_pandas.groups import GroupSelection, select_groups
+from compsil_pandas.groups import GroupSelection, key_columns, select_groups
 from compsil_pandas.profiles import align, profile
 
 if TYPE_CHECKING:
@@ -83,7 +86,7 @@ class CompsilAccessor:
         missing : {"raise", "drop"}, default="raise"
             Rows with missing values: refuse them, or leave them out.
         by : name, list of names, or what ``groupby`` takes, optional
-            Make one selection per group.
+            Make one selection per group. What groups by takes no part in the clustering, unless ``columns`` names it.
         **keywords
             As in :func:`compsil_kit.select_k`: ``ks``, ``clusterer``, ``n_subsamples``, ``rule`` and so on.
 
@@ -92,10 +95,13 @@ class CompsilAccessor:
         SelectionResult or GroupSelection
             The result, which remembers columns, scale and dropped rows; with ``by``, one per group.
         """
-        if by is not None:
-            settings = {"columns": columns, "scale": scale, "missing": missing}
-            return select_groups(self._frame, by, lambda part: _select(prepare(part, **settings), keywords))
-        return _select(self._table(columns, scale, missing), keywords)
+        if by is None:
+            return _select(_table(self._frame, columns, scale, missing), keywords)
+        keys = key_columns(self._frame, by) if columns is None else []
+        # Wrong columns, missing values and odd columns are told once, for the whole frame.
+        _table(_without(self._frame, keys), columns, scale, missing)
+        settings: dict[str, Any] = {"columns": columns, "scale": scale, "missing": missing}
+        return select_groups(self._frame, by, lambda part: _select(prepare(_without(part, keys), **settings), keywords))
 
     def cluster(
         self,
@@ -122,10 +128,7 @@ class CompsilAccessor:
         Series
             Categorical labels on the frame's index, 0 for the largest cluster; NA where a row was dropped.
         """
-        table = self._table(columns, scale, missing)
-        if k is None:
-            k = select_k(table.matrix, **keywords).best_k
-        k = check_integer("k", k, minimum=2)
+        table = _table(self._frame, columns, scale, missing)
         return self._series(table, _labels(table, k, keywords))
 
     def profile(
@@ -148,7 +151,7 @@ class CompsilAccessor:
         DataFrame
             One row per cluster; columns in two levels.
         """
-        return profile(self._table(columns, scale, missing), align(labels, self._frame), metric)
+        return profile(_table(self._frame, columns, scale, missing), align(labels, self._frame), metric)
 
     def compare(
         self, columns: Any = None, *, scale: str | None = "standard", missing: str = "raise", **keywords: Any
@@ -167,7 +170,7 @@ class CompsilAccessor:
         Comparison
             Values per k, choices, and who agrees with whom.
         """
-        return compare(self._table(columns, scale, missing).matrix, **keywords)
+        return _compare(_table(self._frame, columns, scale, missing), keywords)
 
     def plot(
         self, kind: str = "curve", *, k: int | None = None, labels: Any = None, columns: Any = None,
@@ -196,14 +199,14 @@ class CompsilAccessor:
             The axes drawn on.
         """
         check_choice("kind", kind, (*KINDS, "comparison", *CLUSTER_KINDS))
+        table = _table(self._frame, columns, scale, missing if labels is None else "drop")
         if kind in KINDS:
-            return _select(self._table(columns, scale, missing), keywords).plot(kind, ax=ax)
+            return _select(table, keywords).plot(kind, ax=ax)
         if kind == "comparison":
-            return self.compare(columns, scale=scale, missing=missing, **keywords).plot(ax=ax)
+            return _compare(table, keywords).plot(ax=ax)
         if labels is None:
-            labels = self.cluster(k, columns=columns, scale=scale, missing=missing, **keywords)
-        table = prepare(self._frame, columns=columns, scale=scale, missing="drop")
-        return self._plot_clusters(kind, align(labels, self._frame), table, ax)
+            labels = self._series(table, _labels(table, k, keywords))
+        return _plot_clusters(kind, align(labels, self._frame), table, keywords.get("metric", "euclidean"), ax)
 
     def explore(self, columns: Any = None, **keywords: Any) -> Any:
         """Open the interactive explorer in a notebook.
@@ -226,41 +229,63 @@ class CompsilAccessor:
             raise ImportError("the explorer is not part of this release yet; df.compsil.plot() draws what there is.")
         return jupyter.explore(self._frame, columns=columns, **keywords)
 
-    def _table(self, columns: Any, scale: str | None, missing: str) -> Table:
-        """Prepare the frame; what is odd about a column is a warning at the line that called the accessor."""
-        table = prepare(self._frame, columns=columns, scale=scale, missing=missing)
-        for note in table.preparation.notes:
-            warnings.warn(note, ColumnWarning, stacklevel=3)
-        return table
-
     def _series(self, table: Table, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
         spread = np.full(len(self._frame), -1)
         spread[table.kept] = codes
         values = pd.Categorical.from_codes(spread, categories=pd.RangeIndex(int(codes.max()) + 1))
         return pd.Series(values, index=self._frame.index, name="cluster")
 
-    def _plot_clusters(self, kind: str, labels: pd.Series[Any], table: Table, ax: Axes | None) -> Axes:
-        known = labels.notna().to_numpy() & table.kept
-        points = table.matrix[known[table.kept]]
-        names = labels[known].to_numpy()
-        if kind == "map":
-            return plot_map(points, names, ax=ax)
-        scores = silhouettes(points, names)
-        assert not isinstance(scores, list)
-        return plot_knives(scores, names, ax=ax)
+
+def _table(frame: pd.DataFrame, columns: Any, scale: str | None, missing: str) -> Table:
+    """Prepare the frame; what is odd about a column is a warning at the line that called the accessor."""
+    table = prepare(frame, columns=columns, scale=scale, missing=missing)
+    for note in table.preparation.notes:
+        warnings.warn(note, ColumnWarning, stacklevel=3)
+    return table
+
+
+def _without(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
+    """Return the frame without some columns; by position, as names may occur twice or have levels."""
+    return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
 
 
 def _select(table: Table, keywords: dict[str, Any]) -> SelectionResult:
     return select_k(table.matrix, **keywords).prepared(table.preparation)
 
 
-def _labels(table: Table, k: int, keywords: dict[str, Any]) -> np.ndarray[Any, Any]:
-    """Cluster all rows into k, and number the clusters from the largest to the smallest."""
-    metric = resolve_metric(keywords.get("metric", "euclidean"))
-    clusterer = resolve_clusterer(keywords.get("clusterer", "kmeans"), metric)
-    seed = keywords.get("random_state", 42)
-    first = seed if isinstance(seed, int) else 0 if seed is None else int(seed[0])
-    _, labels = fit_final(clusterer, table.matrix, k, first)
+def _compare(table: Table, keywords: dict[str, Any]) -> Comparison:
+    found = compare(table.matrix, **keywords)
+    selection = None if found.selection is None else found.selection.prepared(table.preparation)
+    return replace(found, selection=selection)
+
+
+def _labels(table: Table, k: int | None, keywords: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Cluster all rows into k, or k*, and number the clusters from the largest to the smallest."""
+    if k is None:
+        k = select_k(table.matrix, **keywords).best_k
+    k = check_integer("k", k, minimum=2)
+    job = _request(table, {**keywords, "ks": [k]}).job
+    # The seed with which CompositeSilhouette refits too.
+    _, labels = fit_final(job.clusterer, table.matrix, k, job.plan.seeds[0])
     _, codes = np.unique(labels, return_inverse=True)
     rank = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
     return np.asarray(rank[codes])
+
+
+def _request(table: Table, keywords: dict[str, Any]) -> Request:
+    """Check the engine's keywords as ``select_k`` does, for clusterings that it has no part in."""
+    given = inspect.signature(select_k).bind(table.matrix, **keywords)
+    given.apply_defaults()
+    settings = dict(given.arguments)
+    check_progress(settings.pop("progress"))
+    return check_request(settings.pop("X"), **settings)
+
+
+def _plot_clusters(kind: str, labels: pd.Series[Any], table: Table, metric: Any, ax: Axes | None) -> Axes:
+    known = labels.notna().to_numpy() & table.kept
+    points, names = table.matrix[known[table.kept]], labels[known].to_numpy()
+    if kind == "map":
+        return plot_map(points, names, ax=ax)
+    scores = silhouettes(points, names, metric=metric)
+    assert not isinstance(scores, list)
+    return plot_knives(scores, names, ax=ax)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,26 +13,30 @@ import pandas as pd
 from compsil_kit import ClusteringError, SelectionError, SelectionResult
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroupSelection(Mapping[Any, SelectionResult]):
     """The selections of several groups; ``selection[group]`` is the result of one.
 
     Attributes
     ----------
     frame : DataFrame
-        One row per group: rows, best_k, score, sem, probability, runner_up, lead, and why a group has no answer.
+        One row per group: n_rows, best_k, score, sem, probability, runner_up, lead, and why a group has no answer.
     results : dict
         The result of each group that has one.
+    problems : dict
+        Why each other group has none.
     """
 
     frame: pd.DataFrame
     results: dict[Any, SelectionResult]
+    problems: dict[Any, str]
 
     def __getitem__(self, group: Any) -> SelectionResult:
         """Return the result of a group, or say why it has none."""
-        if group not in self.results and group in self.frame.index:
-            raise KeyError(f"group {group!r} has no answer: {self.frame.loc[group, 'problem']}")
-        return self.results[group]
+        key = _key(group)
+        if key in self.problems:
+            raise KeyError(f"group {group!r} has no answer: {self.problems[key]}")
+        return self.results[key]
 
     def __iter__(self) -> Iterator[Any]:
         """Go through the groups that have a result."""
@@ -53,36 +57,46 @@ class GroupSelection(Mapping[Any, SelectionResult]):
 
 def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame], SelectionResult]) -> GroupSelection:
     """Run a selection on every group; a group that cannot be clustered is reported, not dropped."""
-    rows, results = {}, {}
-    for group, part in frame.groupby(by, sort=True, observed=True, dropna=False):
-        name = group[0] if isinstance(group, tuple) and len(group) == 1 else group
+    grouped = frame.groupby(by, sort=True, observed=True, dropna=False)
+    index = grouped.size().index
+    rows, results, problems = [], {}, {}
+    for key, (_, part) in zip(map(_key, index.tolist()), grouped, strict=True):
         try:
-            results[name] = select(part.drop(columns=_keys_of(frame, by)))
-            rows[name] = _row(len(part), results[name])
+            results[key] = select(part)
+            rows.append(_row(len(part), results[key]))
         except (ValueError, ClusteringError, SelectionError) as error:
-            rows[name] = {"n_rows": len(part), "problem": str(error)}
+            problems[key] = str(error)
+            rows.append({"n_rows": len(part), "problem": problems[key]})
     columns = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
-    index = pd.MultiIndex.from_tuples(rows) if any(isinstance(name, tuple) for name in rows) else pd.Index(list(rows))
-    table = pd.DataFrame(list(rows.values()), columns=columns, index=index.set_names(_names(by, index)))
+    table = pd.DataFrame(rows, columns=columns, index=index)
     table[["best_k", "runner_up"]] = table[["best_k", "runner_up"]].astype("Int64")
-    lost = [str(name) for name in rows if name not in results]
-    if lost:
-        warnings.warn(
-            f"{len(lost)} of {len(rows)} groups have no answer: {', '.join(lost[:10])}. The column 'problem' says why.",
-            stacklevel=3,
-        )
-    return GroupSelection(table, results)
+    if problems:
+        _warn(problems, len(rows))
+    return GroupSelection(table, results, problems)
 
 
-def _keys_of(frame: pd.DataFrame, by: Any) -> list[Any]:
-    """Return the grouping columns: constant within a group, they have no part in its clustering."""
-    keys = by if isinstance(by, list) else [by]
-    return [key for key in keys if isinstance(key, str | int | tuple) and key in frame.columns]
+def _warn(problems: dict[Any, str], n_groups: int) -> None:
+    """Name the groups without an answer at the line that called the accessor."""
+    first, why = next(iter(problems.items()))
+    some = ", ".join(str(key) for key in list(problems)[:10]) + (", ..." if len(problems) > 10 else "")
+    warnings.warn(
+        f"{len(problems)} of {n_groups} groups have no answer: {some}. The column 'problem' says why; for {first}: "
+        f"{why}",
+        stacklevel=4,
+    )
 
 
-def _names(by: Any, index: pd.Index[Any]) -> list[Any]:
-    keys = by if isinstance(by, list) else [by]
-    return [key if isinstance(key, str) else None for key in keys][: index.nlevels]
+def key_columns(frame: pd.DataFrame, by: Any) -> list[Any]:
+    """Return the columns that rows are grouped by: constant within a group, they have no part in its clustering."""
+    keys = [getattr(key, "key", key) for key in (by if isinstance(by, list) else [by])]
+    return [key for key in keys if isinstance(key, Hashable) and key in frame.columns]
+
+
+def _key(group: Any) -> Any:
+    """Return a group's key so that a dict finds it again, with ``numpy.nan`` for whatever is missing."""
+    if isinstance(group, tuple):
+        return tuple(_key(part) for part in group)
+    return np.nan if pd.api.types.is_scalar(group) and pd.isna(group) else group
 
 
 def _row(n_rows: int, result: SelectionResult) -> dict[str, Any]:

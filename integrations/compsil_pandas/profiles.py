@@ -8,16 +8,21 @@ import numpy as np
 import pandas as pd
 
 from compsil_kit import silhouettes
+from compsil_kit._checks import describe
 from compsil_kit.tabular import Table
 
 
 def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:
     """Return labels on the frame's index, one per row; NA is allowed."""
+    if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        raise TypeError(f"labels must hold one label per row, as a Series or an array; got {describe(labels)}.")
     if isinstance(labels, pd.Series) and not labels.index.equals(frame.index):
         raise ValueError("labels must have the index of the frame; pass a Series made from it, or a plain array.")
     if len(labels) != len(frame):
         raise ValueError(f"labels must hold one label for each of the {len(frame)} rows; got {len(labels)}.")
-    return labels if isinstance(labels, pd.Series) else pd.Series(np.asarray(labels), index=frame.index)
+    # pandas' own arrays keep their type: as NumPy arrays, whole numbers beside NA would turn into fractions.
+    own = isinstance(labels, pd.api.extensions.ExtensionArray)
+    return labels if isinstance(labels, pd.Series) else pd.Series(labels if own else np.asarray(labels), frame.index)
 
 
 def profile(table: Table, labels: pd.Series[Any], metric: Any) -> pd.DataFrame:

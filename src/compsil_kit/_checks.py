@@ -27,12 +27,14 @@ def is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def check_integer(name: str, value: Any, *, minimum: int) -> int:
-    """Return the value as an int of at least ``minimum``, or say what is wrong with it."""
+def check_integer(name: str, value: Any, *, minimum: int, maximum: int | None = None) -> int:
+    """Return the value as an int within the bounds, or say what is wrong with it."""
     if not is_integer(value):
         raise TypeError(f"{name} must be an integer of at least {minimum}; got {describe(value)}.")
     if value < minimum:
         raise ValueError(f"{name} must be an integer of at least {minimum}; got {describe(int(value))}.")
+    if maximum is not None and value > maximum:
+        raise ValueError(f"{name} must be an integer of at most {maximum:,}; got {describe(int(value))}.")
     return int(value)
 
 

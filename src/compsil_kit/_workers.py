@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
+import time
 from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TypeVar
+from weakref import WeakSet
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
+
+
+# How long the end of the program waits for workers that nobody waits for any more.
+FAREWELL_SECONDS = 5.0
+# The main thread looks up this often while it waits: on some systems only then does it notice an interrupt.
+PATIENCE_SECONDS = 0.5
+_workers: WeakSet[Thread] = WeakSet()
 
 
 class Stopped(Exception):
@@ -30,14 +40,32 @@ def in_threads(
         waiting.put(item)
     try:
         for _ in range(min(n_workers, len(items))):
-            Thread(target=_serve, args=(work, waiting, finished, stop), name="compsil", daemon=True).start()
+            worker = Thread(target=_serve, args=(work, waiting, finished, stop), name="compsil", daemon=True)
+            _workers.add(worker)
+            worker.start()
         for _ in items:
-            outcome, error = finished.get()
+            outcome, error = _wait(finished)
             if error is not None:
                 raise error
             yield outcome  # type: ignore[misc]  # either outcome or error is set
     finally:
         stop.set()
+
+
+def _wait(finished: SimpleQueue[Outcome]) -> Outcome:
+    while True:
+        try:
+            return finished.get(timeout=PATIENCE_SECONDS)
+        except Empty:
+            continue
+
+
+@atexit.register
+def _see_off() -> None:
+    """Give abandoned workers a moment to reach their next tick: native code still running at the end may crash it."""
+    deadline = time.monotonic() + FAREWELL_SECONDS
+    for worker in list(_workers):
+        worker.join(max(0.0, deadline - time.monotonic()))
 
 
 def _serve(

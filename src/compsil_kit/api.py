@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -122,9 +123,11 @@ def select_k(
     trials: list[Trial] = []
     try:
         _announce(request, meter)
-        for trial in run(request.X, request.job, request.n_jobs):
-            trials.append(trial)
-            meter.advance()
+        # Clusterers that silence warnings in two threads at once leave the filters changed; this puts them back.
+        with warnings.catch_warnings():
+            for trial in run(request.X, request.job, request.n_jobs):
+                trials.append(trial)
+                meter.advance()
     except KeyboardInterrupt as stop:
         raise _interrupted(request, trials) from stop
     except ClusteringError as error:
@@ -189,7 +192,8 @@ def _grow(request: Request) -> Iterator[SelectionResult]:
     trials: list[Trial] = []
     for trial in run(request.X, request.job, request.n_jobs):
         trials.append(trial)
-        if trial.index < request.job.plan.n_subsamples:
+        # Calibration subsamples go first, but one may finish late: the last result is always the whole one.
+        if any(done.index < request.job.plan.n_subsamples for done in trials):
             yield request.result(trials)
 
 

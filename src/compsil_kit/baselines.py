@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -105,9 +106,10 @@ def compare(
     subsampled = bool(set(wanted) & set(SUBSAMPLED))
     meter = make_meter(check_progress(progress), subsampled * len(seeds) + len(run_seeds) + len(null_seeds))
     try:
-        trials = _subsampled(request.X, request.job, n_jobs, meter) if subsampled else []
-        runs = _in_order(_full_run(request.X, request.job, wanted), run_seeds, n_workers(n_jobs), meter)
-        nulls = _in_order(_null_run(request.X, request.job), null_seeds, n_workers(n_jobs), meter)
+        with warnings.catch_warnings():
+            trials = _subsampled(request.X, request.job, n_jobs, meter) if subsampled else []
+            runs = _in_order(_full_run(request.X, request.job, wanted), run_seeds, n_workers(n_jobs), meter)
+            nulls = _in_order(_null_run(request.X, request.job), null_seeds, n_workers(n_jobs), meter)
     finally:
         meter.close()
     selection = request.result(trials) if subsampled else None

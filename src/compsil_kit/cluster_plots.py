@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.decomposition import PCA, TruncatedSVD
 
-from compsil_kit.plotting import new_axes, tidy, title
+from compsil_kit.plotting import MOST_LABELS, new_axes, tidy, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,16 +36,19 @@ def cluster_colours(n: int) -> Any:
 def plot_knives(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | None = None) -> Axes:
     """Draw the silhouettes of all points, sorted within each cluster; lines at the micro and macro averages."""
     ax = new_axes() if ax is None else ax
+    many = len(scores.clusters) > MOST_LABELS
     n_points, base = len(labels), 0.0
-    gap = 0.02 * n_points
+    # Even the smallest cluster gets the room that its label needs.
+    gap, room = 0.02 * n_points, (0.03 if many else 0.06) * n_points
     ticks = []
     for name, colour in zip(scores.clusters, cluster_colours(len(scores.clusters)), strict=True):
         values = np.sort(scores.per_point[labels == name])
         ax.fill_betweenx(base + np.arange(len(values)), 0, values, color=colour, linewidth=0, step="mid")
         ticks.append(base + len(values) / 2)
-        base += len(values) + gap
+        base += max(len(values) + gap, room)
     sizes = [int((labels == name).sum()) for name in scores.clusters]
-    ax.set_yticks(ticks, [f"{name}  ({size:,})" for name, size in zip(scores.clusters, sizes, strict=True)])
+    names = [f"{name}  ({size:,})" for name, size in zip(scores.clusters, sizes, strict=True)]
+    ax.set_yticks(ticks, names, fontsize=6 if many else 10, parse_math=False)
     ax.axvline(scores.micro, color="0.25", linestyle="--", linewidth=1.2, label=f"micro {scores.micro:.3f}")
     ax.axvline(scores.macro, color="0.25", linestyle=":", linewidth=1.6, label=f"macro {scores.macro:.3f}")
     ax.set_xlim(min(-0.1, float(scores.per_point.min())), 1.0)
@@ -80,6 +83,7 @@ def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None) -> Axes:
             fontsize=9,
             fontweight="bold",
             bbox=badge,
+            parse_math=False,
         )
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_xlabel("first component" if X.shape[1] > 1 else "value")

@@ -259,7 +259,7 @@ def _plain(values: Array) -> list[float | None]:
 
 
 def _cell(value: float, *, starred: bool) -> str:
-    text = number(value) if abs(value) < 100 else f"{value:,.0f}"
+    text = f"{value:,.0f}" if abs(value) >= 100 else number(value)
     return ("*" if starred else "") + text
 
 

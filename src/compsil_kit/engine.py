@@ -15,7 +15,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from compsil_kit._threads import one_blas_thread, one_openmp_thread
-from compsil_kit._workers import in_threads
+from compsil_kit._workers import Stopped, in_threads
 from compsil_kit.cluster import Clusterer
 from compsil_kit.errors import ClusteringError
 from compsil_kit.metrics import Metric
@@ -59,7 +59,15 @@ class Job:
 def run_subsample(X: Any, index: int, job: Job, tick: Callable[[], None]) -> Trial:
     """Cluster the rows X of one subsample under every k and score all labelings in one pass."""
     labelings, failures = cluster_under_all(X, index, job.plan.seeds[index], job, tick)
-    micro, macro = score_labelings(X, labelings, job, tick)
+    try:
+        micro, macro = score_labelings(X, labelings, job, tick)
+    except (MemoryError, Stopped):
+        raise
+    except Exception as error:  # noqa: BLE001  (a metric fails on some subsamples only, or is the user's: it is reported)
+        what = "measuring distances", f"metric={job.plan.metric!r}"
+        failed = [_failed(error, what, job.plan.ks[at], index, job.plan.seeds[index], job) for at in labelings]
+        failures = sorted([*failures, *failed], key=lambda failure: failure.k)
+        micro, macro = score_labelings(X, {}, job, tick)
     return Trial(index, tuple(micro.tolist()), tuple(macro.tolist()), tuple(failures))
 
 
@@ -97,15 +105,22 @@ def _cluster(X: Any, k: int, index: int, seed: int, job: Job) -> Any:
         return job.clusterer.labels(X, k, seed)
     except MemoryError:
         raise
-    except Exception as error:
-        # A clusterer may raise anything; it is reported with its cause, never dropped.
-        cause = f"{type(error).__name__}: {error}"
-        if job.skip_failures:
-            return Failure(k, index, seed, cause)
-        raise ClusteringError(
-            f"clustering into k={k} failed on subsample {index} (seed {seed}) with clusterer={job.clusterer.name!r}: "
-            f"{cause}. Pass on_failure='skip' to count such subsamples and go on, or smaller ks."
-        ) from error
+    except Exception as error:  # noqa: BLE001  (a clusterer may raise anything: it is reported with its cause)
+        what = f"clustering into k={k}", f"clusterer={job.clusterer.name!r}"
+        return _failed(error, what, k, index, seed, job)
+
+
+def _failed(error: Exception, what: tuple[str, str], k: int, index: int, seed: int, job: Job) -> Failure:
+    """Return the failure if those are to be skipped, or raise it with its cause."""
+    cause = f"{type(error).__name__}: {str(error).rstrip('.')}"
+    if "read-only" in cause:
+        cause += " (it writes into its input, which all ks share; let it work on a copy)"
+    if job.skip_failures:
+        return Failure(k, index, seed, cause)
+    raise ClusteringError(
+        f"{what[0]} failed on subsample {index} (seed {seed}) with {what[1]}: {cause}. "
+        "Pass on_failure='skip' to count such subsamples and go on."
+    ) from error
 
 
 def take_rows(X: Any, rows: Any, metric: Metric) -> Any:

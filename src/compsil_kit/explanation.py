@@ -153,7 +153,7 @@ def _alone(result: SelectionResult) -> str:
 
 def warnings_of(result: SelectionResult) -> list[str]:
     """Return what should be known before the choice is trusted."""
-    found = [_partial(result), _lost(result), _calibration(result)]
+    found = [_partial(result), _lost(result), _calibration(result), _repeated_seeds(result)]
     if result.best_index is not None:
         found += [_disagreement(result), _near_tie(result), _edge(result), _weak(result)]
     found.append(_whole_data(result))
@@ -172,6 +172,11 @@ def _calibration(result: SelectionResult) -> str:
     if done >= wanted:
         return ""
     return f"only {done} of {wanted} calibration subsamples are finished."
+
+
+def _repeated_seeds(result: SelectionResult) -> str:
+    twice = len(result.plan.seeds) - len(set(result.plan.seeds))
+    return f"{twice} seeds occur again: those subsamples count twice, the errors are too small." if twice else ""
 
 
 def _lost(result: SelectionResult) -> str:

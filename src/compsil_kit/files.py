@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import errno
 import sys
+import zlib
 from collections.abc import Callable
+from lzma import LZMAError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".jsonl", ".ndjson")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+# What pandas, pyarrow and the decompressors raise on a damaged file; pandas' own errors are ValueErrors.
+DAMAGED = (ValueError, OSError, EOFError, LookupError, TypeError, RuntimeError, zlib.error, LZMAError, BadZipFile)
 
 
 def read_table(name: str) -> pd.DataFrame:
@@ -22,6 +27,8 @@ def read_table(name: str) -> pd.DataFrame:
     if name == "-":
         return _parse("standard input", lambda: pd.read_csv(sys.stdin))
     path = Path(name)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", name)
     if not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "no such file", name)
     readers: dict[str, Callable[[], Any]] = {
@@ -45,15 +52,14 @@ def kind_of(path: Path) -> str:
 
 
 def _parse(name: str, read: Callable[[], Any]) -> pd.DataFrame:
-    import pandas as pd
-
     try:
         frame: pd.DataFrame = read()
     except ImportError as error:
+        package, what = ("zstandard",) * 2 if name.lower().endswith(".zst") else ("pyarrow", "'compsil-kit[scale]'")
         raise ImportError(
-            f"{name}: reading this file needs the package pyarrow. Install it with: pip install 'compsil-kit[scale]'"
+            f"{name}: reading this file needs the package {package}. Install it with: pip install {what}"
         ) from error
-    except (ValueError, pd.errors.ParserError, OSError) as error:
-        # What pandas and pyarrow raise on a damaged file; their texts can quote its content, so only the kind is told.
+    except DAMAGED as error:
+        # The texts of pandas and pyarrow can quote the content, so only the kind is told.
         raise ValueError(f"{name}: not a readable table ({type(error).__name__}).") from error
     return frame

@@ -157,8 +157,7 @@ def metric_tile(X: Any, metric: Metric, order: Array) -> Tile:
     def tile(rows: slice, columns: slice) -> Array:
         measure = metric.function or metric.name
         block: Array = pairwise_distances(points[rows], points[columns], metric=measure, **params)
-        if metric.function is not None:
-            _check_block(block, metric)
+        _check_block(block, metric)
         return block
 
     return tile

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compsil_kit._checks import check_choice, check_integer, check_real, describe, is_integer
+from compsil_kit._checks import check_integer, check_real, describe, is_integer
 from compsil_kit._optional import has
 from compsil_kit.cluster import Clusterer
 from compsil_kit.metrics import CLOSED_FORMS, Metric
@@ -22,6 +22,8 @@ POINTS_PER_CLUSTER = 30
 # Fractions of the data by number of rows (method, "Subsample size").
 FRACTIONS = ((2_000, 0.8), (20_000, 0.6), (math.inf, 0.4))
 WORKER_BYTES = 64 * 2**20
+# More subsamples, or larger k, than anyone can mean: refused at once instead of filling the memory with seeds.
+MOST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,9 @@ def make_plan(
     metric: Metric,
 ) -> Plan:
     """Check the parameters against the data and decide what will be computed."""
-    counts = check_ks(ks)
-    n_subsamples = check_integer("n_subsamples", n_subsamples, minimum=1)
-    n_calibration = check_integer("n_calibration", n_calibration, minimum=0)
+    counts = check_ks(ks, max(shape[0], 2))
+    n_subsamples = check_integer("n_subsamples", n_subsamples, minimum=1, maximum=MOST)
+    n_calibration = check_integer("n_calibration", n_calibration, minimum=0, maximum=MOST)
     size = resolve_sample_size(sample_size, shape[0], counts[-1])
     if counts[-1] >= size:
         raise ValueError(
@@ -140,22 +142,26 @@ def make_plan(
     )
 
 
-def check_ks(ks: Any) -> tuple[int, ...]:
-    """Return the candidate counts, ascending and without repetition."""
+def check_ks(ks: Any, most: int = MOST) -> tuple[int, ...]:
+    """Return the candidate counts, ascending and without repetition; it stops at the first one above ``most``."""
     if is_integer(ks):
         ks = [ks]
-    if isinstance(ks, str | bytes | dict) or not isinstance(ks, Iterable):
+    flat = not isinstance(ks, np.ndarray) or ks.ndim == 1
+    if isinstance(ks, str | bytes | dict) or not isinstance(ks, Iterable) or not flat:
         raise TypeError(f"ks must be integers of at least 2, such as range(2, 11); got {describe(ks)}.")
-    counts = sorted({check_integer("ks", k, minimum=2) for k in ks})
+    counts = set()
+    for k in ks:
+        counts.add(check_integer("ks", k, minimum=2))
+        if k > most:
+            raise ValueError(f"ks must be smaller than the number of rows, {most:,}; got k={describe(int(k))}.")
     if not counts:
         raise ValueError("ks must hold at least one integer of at least 2; it is empty.")
-    return tuple(counts)
+    return tuple(sorted(counts))
 
 
 def resolve_sample_size(sample_size: Any, n_rows: int, k_max: int) -> int:
     """Return the number of rows in a subsample (method, "Subsample size")."""
-    if isinstance(sample_size, str):
-        check_choice("sample_size", sample_size, ("auto",))
+    if sample_size == "auto":
         fraction = next(share for limit, share in FRACTIONS if n_rows <= limit)
         return min(n_rows, max(POINTS_PER_CLUSTER * k_max, math.floor(fraction * n_rows)))
     if is_integer(sample_size):
@@ -166,7 +172,8 @@ def resolve_sample_size(sample_size: Any, n_rows: int, k_max: int) -> int:
     if isinstance(sample_size, float | np.floating):
         fraction = check_real("sample_size as a fraction", sample_size, low=0.0, high=1.0)
         return check_integer("sample_size in rows", math.floor(fraction * n_rows), minimum=3)
-    raise TypeError(
+    error = ValueError if isinstance(sample_size, str) else TypeError
+    raise error(
         "sample_size must be 'auto', an integer number of rows, or a fraction of the rows in (0, 1]; "
         f"got {describe(sample_size)}."
     )
@@ -175,6 +182,7 @@ def resolve_sample_size(sample_size: Any, n_rows: int, k_max: int) -> int:
 def check_memory(plan: Plan, clusterer: Clusterer, n_workers: int) -> None:
     """Refuse work that does not fit into the memory that is free."""
     rows = plan.sample_size
+    n_workers = min(n_workers, len(plan.seeds))
     distances = 8 * rows**2 if plan.metric == "precomputed" else 0
     per_worker = WORKER_BYTES + 32 * rows * plan.n_features + clusterer.bytes_per_pair * rows**2 + distances
     free = available_bytes()

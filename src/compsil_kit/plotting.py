@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "micro": {"color": VERMILION, "linestyle": "--", "marker": "s", "linewidth": 1.5, "zorder": 3},
     "macro": {"color": GREEN, "linestyle": ":", "marker": "^", "linewidth": 1.8, "zorder": 3},
 }
+# More labels than this side by side run into each other.
+MOST_LABELS = 15
 # 95 % of a normal distribution.
 BAND = 1.96
 SIZE = (7.2, 4.2)
@@ -101,7 +104,12 @@ def headline(result: SelectionResult) -> str:
 def _k_axis(ax: Axes, ks: tuple[int, ...]) -> None:
     """Label the candidates, at most about fifteen of them, so that labels do not run into each other."""
     ax.set_xlabel("number of clusters k")
-    ax.set_xticks(list(ks[:: -(-len(ks) // 15)]))
+    ax.set_xticks(_some(ks))
+
+
+def _some(values: Sequence[Any]) -> list[Any]:
+    """Return every value, or every second, third, ... one where there are too many to label."""
+    return list(values[:: -(-len(values) // MOST_LABELS)])
 
 
 def _weights(result: SelectionResult, ax: Axes) -> None:
@@ -111,14 +119,14 @@ def _weights(result: SelectionResult, ax: Axes) -> None:
     # Spread the subsamples of a k sideways, by their number: no randomness, nothing hidden behind another point.
     sideways = (np.arange(result.n_subsamples) + 0.5) / max(result.n_subsamples, 1) - 0.5
     across = np.array(result.ks)[:, None] + 0.55 * step * sideways
-    points = ax.scatter(
-        across, discrepancy, c=result.weights, cmap="RdYlBu", vmin=0, vmax=1, s=16, edgecolors="0.35", linewidths=0.3
-    )
+    # One row per point: three weights in a row would be taken for one colour in red, green and blue.
+    look: dict[str, Any] = {"cmap": "RdYlBu", "vmin": 0, "vmax": 1, "s": 16, "edgecolors": "0.35", "linewidths": 0.3}
+    points = ax.scatter(across.ravel(), discrepancy.ravel(), c=result.weights.ravel(), **look)
     ax.axhline(0, color="0.4", linewidth=1)
     top = float(np.nanmax(discrepancy, initial=0.0))
     span = top - float(np.nanmin(discrepancy, initial=0.0)) or 1.0
     means = result.curve["weight"].to_numpy()
-    for k, weight in zip(result.ks[:: -(-len(result.ks) // 15)], means[:: -(-len(result.ks) // 15)], strict=True):
+    for k, weight in zip(_some(result.ks), _some(means), strict=True):
         if np.isfinite(weight):
             ax.text(k, top + 0.09 * span, f"{weight:.2f}", ha="center", va="bottom", fontsize=9)
     ax.set_ylim(top - 1.08 * span, top + 0.22 * span)
@@ -140,9 +148,9 @@ def _convergence(result: SelectionResult, ax: Axes) -> None:
     colours = {result.ks[at]: LINES[i] for i, at in enumerate(leading[: len(LINES)])}
     for at in leading[: len(LINES)]:
         k = result.ks[at]
-        ax.plot(
-            across, scores[at], color=colours[k], linewidth=2.2 if at == result.best_index else 1.3, label=f"k = {k}"
-        )
+        # A line through a single subsample would not be seen.
+        width, marker = 2.2 if at == result.best_index else 1.3, "o" if len(across) == 1 else ""
+        ax.plot(across, scores[at], color=colours[k], linewidth=width, marker=marker, label=f"k = {k}")
     ax.margins(y=0.15)
     low, high = ax.get_ylim()
     if result.best_index is not None:
@@ -150,13 +158,17 @@ def _convergence(result: SelectionResult, ax: Axes) -> None:
         centre = scores[result.best_index]
         ax.fill_between(across, centre - radius, centre + radius, color=BLUE, alpha=0.08, linewidth=0)
         title(ax, f"score against subsamples used; Hoeffding band ±{radius[-1]:.2f} at B = {across[-1]}")
+    else:
+        title(ax, headline(result))
     strip = low - 0.06 * (high - low)
     ax.scatter(across, np.full(len(across), strip), c=[colours.get(k, GREY) for k in chosen], marker="s", s=18)
     ax.set_ylim(low - 0.12 * (high - low), high)
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("subsamples used (squares: the k chosen then)")
     ax.set_ylabel("composite silhouette")
     tidy(ax)
-    _legend_below(ax, len(LINES))
+    if leading:
+        _legend_below(ax, len(LINES))
 
 
 def _probability(result: SelectionResult, ax: Axes) -> None:
@@ -165,17 +177,21 @@ def _probability(result: SelectionResult, ax: Axes) -> None:
     step = min(np.diff(result.ks), default=1)
     colours = [BLUE if at == result.best_index else "#9ec9e2" for at in range(len(result.ks))]
     bars = ax.bar(result.ks, shares, width=0.75 * step, color=colours)
-    known = bool(np.isfinite(result.probability).any())
-    ax.bar_label(bars, [percent(share) if share > 0 else "" for share in shares], padding=2, fontsize=9)
+    # Where the bars stand close, only those that matter are labelled.
+    least = 0.0 if len(result.ks) <= MOST_LABELS else 0.05
+    ax.bar_label(bars, [percent(share) if share > least else "" for share in shares], padding=2, fontsize=9)
     ax.set_ylim(0, 1.12)
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
-    title(
-        ax,
-        "how often each k wins when the subsamples are drawn again" if known else "cannot be said from one subsample",
-    )
+    title(ax, _probability_title(result))
     _k_axis(ax, result.ks)
     ax.set_ylabel("share of resamples")
     tidy(ax)
+
+
+def _probability_title(result: SelectionResult) -> str:
+    if np.isfinite(result.probability).any():
+        return "how often each k wins when the subsamples are drawn again"
+    return "cannot be said from one subsample" if result.n_subsamples == 1 else headline(result)
 
 
 def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
@@ -189,8 +205,11 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     for row, criterion in enumerate(comparison.criteria):
         for at, value in enumerate(criterion.values):
             chosen = comparison.choices[criterion.name] == comparison.ks[at]
-            _cell(ax, at, row, value, chosen=chosen, dark=goodness[row, at] > 0.7)
-    ax.set_xticks(range(len(comparison.ks)), [str(k) for k in comparison.ks])
+            if chosen:
+                _cell_ring(ax, at, row)
+            if len(comparison.ks) <= MOST_LABELS:
+                _cell_text(ax, at, row, value, chosen=chosen, dark=goodness[row, at] > 0.7)
+    ax.set_xticks(_some(range(len(comparison.ks))), [str(k) for k in _some(comparison.ks)])
     ax.set_yticks(range(len(names)), [CRITERIA[name].label for name in names])
     ax.set_xlabel("number of clusters k (ring: the criterion's choice)")
     ax.tick_params(length=0)
@@ -203,17 +222,20 @@ def _goodness(comparison: Comparison) -> Any:
     rows = []
     for criterion in comparison.criteria:
         values = -criterion.values if criterion.name in ("davies-bouldin", "elbow") else criterion.values
-        span = np.nanmax(values) - np.nanmin(values)
-        rows.append((values - np.nanmin(values)) / (span if span > 0 else 1.0))
+        finite = values[np.isfinite(values)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+        rows.append((values - low) / (high - low if high > low else 1.0))
     return np.array(rows)
 
 
-def _cell(ax: Axes, at: int, row: int, value: float, *, chosen: bool, dark: bool) -> None:
+def _cell_ring(ax: Axes, at: int, row: int) -> None:
     from matplotlib.patches import FancyBboxPatch
 
-    if chosen:
-        box = {"boxstyle": "round,pad=0.0,rounding_size=0.2", "fill": False, "edgecolor": VERMILION, "linewidth": 2.2}
-        ax.add_patch(FancyBboxPatch((at - 0.42, row - 0.38), 0.84, 0.76, **box))  # type: ignore[arg-type]
+    box = {"boxstyle": "round,pad=0.0,rounding_size=0.2", "fill": False, "edgecolor": VERMILION, "linewidth": 2.2}
+    ax.add_patch(FancyBboxPatch((at - 0.42, row - 0.38), 0.84, 0.76, **box))  # type: ignore[arg-type]
+
+
+def _cell_text(ax: Axes, at: int, row: int, value: float, *, chosen: bool, dark: bool) -> None:
     text = "–" if not np.isfinite(value) else f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
     look: dict[str, Any] = {"fontweight": "bold" if chosen else "normal", "color": "white" if dark else "#222222"}
     ax.text(at, row, text, ha="center", va="center", fontsize=8, **look)

@@ -38,9 +38,14 @@ def make_meter(progress: ProgressLike, total: int) -> Meter:
     """Return the meter that the user's choice and the surroundings call for."""
     if callable(progress):
         return _Callback(progress, total)
-    if progress is False or (progress is None and not (_in_notebook() or sys.stderr.isatty())):
+    if progress is False or (progress is None and not _somebody_watches()):
         return _Silent()
     return _Bar(total)
+
+
+def _somebody_watches() -> bool:
+    # Programs without a console have no stderr at all.
+    return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def _in_notebook() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import io
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -52,6 +53,8 @@ figcaption { font-size: 13px; color: #666; }
 def write(result: SelectionResult, path: str | PathLike[str], comparison: Comparison | None = None) -> Path:
     """Write the report and return its path; a file that is there is replaced whole or not at all."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder for the report", str(target.parent))
     write_atomically(target, render(result, comparison).encode())
     return target
 

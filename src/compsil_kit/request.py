@@ -84,7 +84,7 @@ def check_request(
 
 
 def _check_n_jobs(n_jobs: Any) -> None:
-    if n_jobs is None or (is_integer(n_jobs) and n_jobs != 0):
+    if n_jobs is None or (is_integer(n_jobs) and n_jobs != 0 and abs(n_jobs) < 10**6):
         return
     error = ValueError if is_integer(n_jobs) else TypeError
     raise error(f"n_jobs must be None, a number of workers, or -1 for all cores; got {describe(n_jobs)}.")

@@ -33,7 +33,8 @@ def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tupl
         entropy = fresh_entropy() if random_state is None else _check_seed(random_state)
         scored = [derive_seed(entropy, b) for b in range(n_subsamples)]
         return (*scored, *(derive_seed(entropy, b, stream=CALIBRATION) for b in range(n_calibration)))
-    if not isinstance(random_state, Sequence | np.ndarray) or isinstance(random_state, str | bytes):
+    flat = not isinstance(random_state, np.ndarray) or random_state.ndim == 1
+    if not isinstance(random_state, Sequence | np.ndarray) or isinstance(random_state, str | bytes) or not flat:
         raise TypeError(
             "random_state must be an integer, None, or a sequence with one integer per subsample; "
             f"got {describe(random_state)}."
@@ -42,7 +43,7 @@ def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tupl
     if len(random_state) != wanted:
         raise ValueError(
             f"random_state as a sequence must hold one seed per subsample: {wanted} are needed, "
-            f"got {len(random_state)}. Pass n_subsamples={len(random_state)}, or a single integer."
+            f"got {len(random_state)}. Pass as many seeds as subsamples, or a single integer."
         )
     return tuple(_check_seed(seed) for seed in random_state)
 
@@ -51,7 +52,9 @@ def _check_seed(seed: Any) -> int:
     if not is_integer(seed):
         raise TypeError(f"random_state must be made of integers from 0 to {SEED_LIMIT - 1}; got {describe(seed)}.")
     if not 0 <= seed < SEED_LIMIT:
-        raise ValueError(f"random_state must be made of integers from 0 to {SEED_LIMIT - 1}; got {int(seed)}.")
+        raise ValueError(
+            f"random_state must be made of integers from 0 to {SEED_LIMIT - 1}; got {describe(int(seed))}."
+        )
     return int(seed)
 
 

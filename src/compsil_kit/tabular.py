@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ Array = NDArray[Any]
 
 SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}
 MISSING = ("raise", "drop")
-_ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$", re.IGNORECASE)
+_ID_NAME = re.compile(r"(?i:(?:^|[_\W])(?:id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$)|(?<=[a-z])I[Dd]$")
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,12 @@ def prepare(
     positions, left_out = _positions(frame, columns)
     chosen = frame.iloc[:, positions]
     _, matrix = to_matrix(chosen)
+    if not len(matrix):
+        raise ValueError("the data has no rows.")
     kept = _complete_rows(chosen, matrix, missing)
     matrix = matrix if kept.all() else matrix[kept]
-    notes = _odd_columns(chosen, matrix)
     _check_finite(chosen, matrix)
+    notes = _odd_columns(chosen, matrix)
     if scale is not None:
         matrix = SCALERS[scale]().fit_transform(matrix)
     names = tuple(_name(chosen, at) for at in range(len(positions)))
@@ -88,10 +91,11 @@ def _positions(frame: pd.DataFrame, columns: Any) -> tuple[list[int], tuple[str,
 
 
 def _as_names(columns: Any, frame: pd.DataFrame) -> list[Any]:
-    if isinstance(columns, str) or (isinstance(columns, tuple) and columns in frame.columns):
+    if isinstance(columns, str) or (isinstance(columns, Hashable) and columns in frame.columns):
         return [columns]
     if hasattr(columns, "tolist"):
-        return list(columns.tolist())
+        names = columns.tolist()
+        return names if isinstance(names, list) else [names]
     if isinstance(columns, Sequence):
         return list(columns)
     raise TypeError(f"columns must be a column's name or a list of names; got {describe(columns)}.")
@@ -99,6 +103,8 @@ def _as_names(columns: Any, frame: pd.DataFrame) -> list[Any]:
 
 def _find(frame: pd.DataFrame, name: Any) -> list[int]:
     """Return where a column stands: several places for a repeated name or the upper level of a MultiIndex."""
+    if not isinstance(name, Hashable):
+        raise TypeError(f"columns must be a column's name or a list of names; got {describe(name)} in the list.")
     try:
         place = frame.columns.get_loc(name)
     except (KeyError, TypeError) as error:
@@ -137,19 +143,21 @@ def _check_finite(frame: pd.DataFrame, matrix: Array) -> None:
 
 def _odd_columns(frame: pd.DataFrame, matrix: Array) -> list[str]:
     """Say which columns are constant, repeat another one, or look like row numbers."""
-    names = [_name(frame, at) for at in range(matrix.shape[1])]
-    constant = [name for name, column in zip(names, matrix.T, strict=True) if (column == column[0]).all()]
-    first: dict[bytes, str] = {}
+    names = [repr(_name(frame, at)) for at in range(matrix.shape[1])]
+    columns = list(matrix.T)
+    constant = [at for at, column in enumerate(columns) if (column == column[0]).all()]
+    first: dict[bytes, int] = {}
     repeated = []
-    for name, column in zip(names, matrix.T, strict=True):
-        twin = first.setdefault(column.tobytes(), name)
-        if twin is not name and name not in constant:
-            repeated.append(f"{name!r} (as {twin!r})")
-    ids = [name for name, column in zip(names, matrix.T, strict=True) if _is_id(name, column)]
+    for at, column in enumerate(columns):
+        # A digest, as the columns themselves would fill the memory anew; + 0.0 because -0.0 has other bytes than 0.0.
+        twin = first.setdefault(blake2b((column + 0.0).tobytes()).digest(), at)
+        if twin != at and at not in constant:
+            repeated.append(f"{names[at]} (as {names[twin]})")
+    ids = [at for at, column in enumerate(columns) if _is_id(_name(frame, at), column)]
     found = {
-        "constant, so without effect": [repr(name) for name in constant],
+        "constant, so without effect": [names[at] for at in constant],
         "the same as another column, which then counts twice": repeated,
-        "like a row number or an identifier, which would shape the clusters": [repr(name) for name in ids],
+        "like a row number or an identifier, which would shape the clusters": [names[at] for at in ids],
     }
     return [f"column {', '.join(who)}: {what}. Leave out by columns=[...]." for what, who in found.items() if who]
 

@@ -27,7 +27,11 @@ TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 
 def check_transform(transform: Any) -> Transform:
     """Return the transformation if it is a known name or a function."""
-    if callable(transform) or (isinstance(transform, str) and transform in TRANSFORMS):
+    if isinstance(transform, str) and transform in TRANSFORMS:
+        return transform
+    if callable(transform):
+        # Tried on a few values, so that a function that does not fit fails before the work and not after it.
+        _custom(transform, np.linspace(-1.0, 1.0, 6).reshape(2, 3))
         return transform  # type: ignore[no-any-return]
     names = ", ".join(repr(name) for name in TRANSFORMS)
     error = ValueError if isinstance(transform, str) else TypeError
@@ -62,8 +66,13 @@ def weigh(micro: Array, macro: Array, transform: Transform, largest: Array | Non
 
 def _custom(transform: Callable[[Array], Any], normalised: Array) -> Array:
     finite = np.isfinite(normalised)
-    weights = np.asarray(transform(np.clip(np.where(finite, normalised, 0.0), -1.0, 1.0)), dtype=np.float64)
     name = transform_name(transform)
+    try:
+        weights = np.asarray(transform(np.clip(np.where(finite, normalised, 0.0), -1.0, 1.0)), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"transform {name!r} must take an array of discrepancies and return an array of weights in [0, 1]: {error}"
+        ) from error
     if weights.shape != normalised.shape:
         raise ValueError(
             f"transform {name!r} must return one weight for each discrepancy, an array of shape {normalised.shape}; "

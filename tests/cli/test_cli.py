@@ -120,7 +120,7 @@ def test_missing_values(frame, tmp_path, capsys):
         (["{csv}", "--ks", "2:1000"], "ks must be smaller than the number of rows"),
         (["{csv}", "-B", "0"], "n_subsamples must be an integer of at least 1; got 0"),
         (["{csv}", "--sample-size", "1.5"], "sample_size"),
-        (["{csv}", "--sample-size", "many"], "sample_size must be one of 'auto'; got 'many'"),
+        (["{csv}", "--sample-size", "many"], "sample_size must be 'auto', an integer number of rows"),
         (["{csv}", "--plot", "curve.txt"], "--plot must name a .png, .svg or .pdf file"),
         (["nowhere.csv"], "nowhere.csv: no such file"),
         (["{tmp}/empty.csv"], "not a readable table"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import fractions
+import itertools
 import math
 import warnings
 
@@ -17,7 +18,15 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, SpectralClu
 from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
 
-from compsil_kit import CompositeSilhouette, plan_selection, select_k, silhouettes, stream
+from compsil_kit import (
+    ClusteringError,
+    CompositeSilhouette,
+    SelectionError,
+    plan_selection,
+    select_k,
+    silhouettes,
+    stream,
+)
 from compsil_kit._checks import check_real, describe
 
 SECRET = "s3cret-cell"
@@ -303,7 +312,7 @@ VALUES = [
     ("random_state", -1, "random_state must be made of integers from 0 to 4294967295; got -1"),
     ("random_state", 2**32, "random_state must be made of integers from 0 to 4294967295; got 4294967296"),
     ("random_state", [1], "random_state as a sequence must hold one seed per subsample: 2 are needed, got 1"),
-    ("random_state", range(3), "2 are needed, got 3. Pass n_subsamples=3, or a single integer"),
+    ("random_state", range(3), "2 are needed, got 3. Pass as many seeds as subsamples, or a single integer"),
     ("random_state", [1, -1], "random_state must be made of integers from 0 to 4294967295; got -1"),
 ]
 
@@ -476,8 +485,33 @@ def test_a_metric_that_goes_wrong_later_is_refused(wrong):
 
     with pytest.raises(ValueError, match="metric='distance' must give finite distances of at least 0"):
         silhouettes(GOOD, np.arange(40) // 20, metric=distance)
-    with pytest.raises(ValueError, match="metric='distance' must give finite distances of at least 0"):
+    with pytest.raises(
+        ClusteringError, match=r"measuring distances failed on subsample .* finite distances of at least 0"
+    ):
+        select_k(GOOD, ks=2, n_subsamples=2, metric=distance)
+    with pytest.raises(SelectionError, match=r"Most frequent cause: .* must give finite distances of at least 0"):
         select_k(GOOD, ks=2, n_subsamples=2, metric=distance, on_failure="skip")
+
+
+def test_a_named_metric_without_an_answer_is_refused():
+    nothing = np.zeros((4, 3), dtype=bool)
+    nothing[0, 0] = nothing[1, 1] = True
+    with pytest.raises(ValueError, match="metric='dice' must give finite distances"):
+        silhouettes(nothing, [0, 1, 0, 1], metric="dice")
+
+
+@pytest.mark.parametrize("ks", [range(2, 10**9), itertools.count(2)])
+def test_endless_candidates_are_refused_at_once(ks):
+    with pytest.raises(ValueError, match="ks must be smaller than the number of rows, 40; got k=41"):
+        select_k(GOOD, ks=ks)
+
+
+def test_a_transformation_that_does_not_fit_is_found_before_the_work():
+    def forbidden(X, k, seed):
+        raise AssertionError("work was done")
+
+    with pytest.raises(ValueError, match="transform 'int' must take an array"):
+        select_k(GOOD, ks=2, n_subsamples=2, transform=int, clusterer=forbidden)
 
 
 LABELS = [

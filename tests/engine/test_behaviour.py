@@ -78,8 +78,6 @@ try:
 except KeyboardInterrupt as stop:
     result = stop.result
     print(json.dumps([time.time(), str(stop), result.n_subsamples, result.partial, result.best_k]), flush=True)
-if mode in ("busy", "holding"):
-    os._exit(0)
 """
 
 
@@ -504,3 +502,31 @@ def test_a_run_inside_a_clusterer():
         before = surroundings()
         assert same(run(clusterer=nested), run())
         assert surroundings() == before
+
+
+def test_a_stream_ends_whole_even_when_calibration_is_late():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    seeds = [1, 2]
+
+    def late(part, k, seed):
+        time.sleep(0.3 if seed == seeds[1] else 0.0)
+        return np.arange(len(part)) % k
+
+    keywords = {"ks": [2, 3], "n_subsamples": 1, "n_calibration": 1, "random_state": seeds, "clusterer": late}
+    *_, last = stream(X, n_jobs=2, **keywords)
+    assert not last.partial
+    assert np.array_equal(last.weights, select_k(X, **keywords).weights)
+
+
+def test_filters_survive_clusterers_that_silence_warnings_at_the_same_time():
+    turns = threading.Barrier(2)
+
+    def silencing(part, k, seed):
+        with warnings.catch_warnings():
+            turns.wait(timeout=10)
+            warnings.simplefilter("ignore")
+        return np.arange(len(part)) % k
+
+    before = list(warnings.filters)
+    select_k(np.random.default_rng(0).normal(size=(60, 2)), ks=[2], n_subsamples=8, clusterer=silencing, n_jobs=2)
+    assert warnings.filters == before

@@ -22,6 +22,8 @@ RNG = np.random.default_rng(7)
 # Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.
 WHOLE = np.clip(RNG.normal(np.repeat([[30, 40, 50], [100, 150, 20], [180, 30, 180]], 25, axis=0), 6), 0, 200).round()
 YES_NO = RNG.random((75, 6)) < np.repeat([0.1, 0.5, 0.9], 25)[:, None]
+# Two rows of nothing but False have no dice distance.
+YES_NO[:, 0] |= ~YES_NO.any(axis=1)
 LABELS = np.repeat([0, 1, 2], 25)
 NAMES = ["a", "b", "c"]
 
