@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint typecheck bench docs lab clean
+.PHONY: demo test lint typecheck bench docs lab clean browser
 
 $(VENV)/.base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -18,6 +18,20 @@ $(VENV)/.test: $(VENV)/.base
 	  $(PIP) cython setuptools wheel && \
 	  $(PIP) --no-cache-dir --no-build-isolation --no-binary scikit-learn-extra scikit-learn-extra==0.3.0; }
 	touch $@
+
+# The oldest pandas that is supported, in an environment of its own.
+$(VENV)-pandas2/.test: pyproject.toml
+	test -x $(VENV)-pandas2/bin/python || $(PYTHON) -m venv $(VENV)-pandas2
+	$(VENV)-pandas2/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(VENV)-pandas2/bin/python -m pip install --quiet --disable-pip-version-check \
+	  "pandas==2.2.*" pyarrow pytest hypothesis --editable .
+	touch $@
+
+# The pages are rendered in a real browser. Where it is missing and may not be installed, those tests say so and skip.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
+	  echo "No browser, and it could not be installed: tests that render pages will be skipped."
 
 $(VENV)/.lint: $(VENV)/.base
 	$(PIP) --group lint
@@ -38,7 +52,8 @@ $(VENV)/.lab: $(VENV)/.base
 demo: $(VENV)/.base
 	$(BIN)/compsil-kit demo --plot demo/curve.png
 
-test: $(VENV)/.test
+test: $(VENV)/.test $(VENV)-pandas2/.test browser
+	$(VENV)-pandas2/bin/python -m pytest tests/pandas
 	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.lint
@@ -59,4 +74,4 @@ lab: $(VENV)/.lab
 	$(BIN)/jupyter lab --notebook-dir=notebooks
 
 clean:
-	rm -rf $(VENV) docs/_build docs/generated demo
+	rm -rf $(VENV) $(VENV)-pandas2 docs/_build docs/generated demo

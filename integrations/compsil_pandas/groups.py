@@ -78,7 +78,9 @@ def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame],
 def _warn(problems: dict[Any, str], n_groups: int) -> None:
     """Name the groups without an answer at the line that called the accessor."""
     first, why = next(iter(problems.items()))
-    some = ", ".join(str(key) for key in list(problems)[:10]) + (", ..." if len(problems) > 10 else "")
+    some = ", ".join(str(key) for key in list(problems)[:10]) + (
+        f" and {len(problems) - 10} more" if len(problems) > 10 else ""
+    )
     warnings.warn(
         f"{len(problems)} of {n_groups} groups have no answer: {some}. The column 'problem' says why; for {first}: "
         f"{why}",

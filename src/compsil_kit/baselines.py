@@ -115,7 +115,7 @@ def compare(
     selection = request.result(trials) if subsampled else None
     found = [] if selection is None else subsample_criteria(selection, wanted)
     found += [*_full_criteria(runs, wanted), *_gap(runs, nulls)]
-    lost = sum(int(np.isnan(row["dispersion"]).sum()) for row in [*runs, *nulls]) + sum(len(t.failures) for t in trials)
+    lost = sum(int(row["failed"].sum()) for row in [*runs, *nulls]) + sum(len(trial.failures) for trial in trials)
     return Comparison(request.job.plan, selection, tuple(found), len(run_seeds), len(null_seeds), lost)
 
 
@@ -149,15 +149,18 @@ def _subsampled(X: Any, job: Job, n_jobs: int | None, meter: Meter) -> list[Tria
 
 def _full_run(X: Any, job: Job, wanted: tuple[str, ...]) -> Callable[[int, int, Tick], dict[str, Array]]:
     """Return a function that clusters all the data under every k and says what each criterion makes of it."""
+    measures = {name: measure for name, measure in INDICES.items() if name in wanted}
+    if {"elbow", "gap"} & set(wanted):
+        measures["dispersion"] = dispersion
+    points = _read_only(X)
 
     def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
-        labelings, _ = cluster_under_all(X, index, seed, job, tick)
-        found: dict[str, Array] = {}
+        labelings, _ = cluster_under_all(points, index, seed, job, tick)
+        found = {"failed": _failed(labelings, job)}
         if set(wanted) & set(FULL_SILHOUETTES):
-            found["full-micro"], found["full-macro"] = score_labelings(X, labelings, job, tick)
-        for name, measure in {**INDICES, "dispersion": dispersion}.items():
-            if name in (*wanted, "dispersion"):
-                found[name] = _per_k(labelings, job, partial(measure, X), tick)
+            found["full-micro"], found["full-macro"] = score_labelings(points, labelings, job, tick)
+        for name, measure in measures.items():
+            found[name] = _per_k(labelings, job, partial(measure, points), tick)
         return found
 
     return work
@@ -168,11 +171,28 @@ def _null_run(X: Any, job: Job) -> Callable[[int, int, Tick], dict[str, Array]]:
     low, high = X.min(axis=0), X.max(axis=0)
 
     def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
-        null = np.random.default_rng(seed).uniform(low, high, size=X.shape).astype(X.dtype)
+        null = _read_only(np.random.default_rng(seed).uniform(low, high, size=X.shape).astype(X.dtype))
         labelings, _ = cluster_under_all(null, index, seed, job, tick)
-        return {"dispersion": _per_k(labelings, job, partial(dispersion, null), tick)}
+        return {
+            "failed": _failed(labelings, job),
+            "dispersion": _per_k(labelings, job, partial(dispersion, null), tick),
+        }
 
     return work
+
+
+def _read_only(X: Any) -> Any:
+    """Return X so that a clusterer that writes into its input does not go unnoticed; of sparse data it gets a copy."""
+    if sparse.issparse(X):
+        return X
+    view = X.view()
+    view.setflags(write=False)
+    return view
+
+
+def _failed(labelings: dict[int, Any], job: Job) -> Array:
+    """Return 1 for every k without a clustering."""
+    return np.array([float(at not in labelings) for at in range(len(job.plan.ks))])
 
 
 def _per_k(labelings: dict[int, Any], job: Job, value: Callable[[Any], float], tick: Tick) -> Array:
@@ -185,8 +205,6 @@ def _per_k(labelings: dict[int, Any], job: Job, value: Callable[[Any], float], t
 
 def dispersion(X: Any, codes: NDArray[Any]) -> float:
     """Return the sum of squared distances to the cluster means (k-means' inertia, for any clusterer)."""
-    if sparse.issparse(X):
-        return float("nan")
     total = 0.0
     for c in range(int(codes.max()) + 1):
         members = X[codes == c].astype(np.float64, copy=False)

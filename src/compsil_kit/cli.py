@@ -90,8 +90,11 @@ def _select(arguments: argparse.Namespace) -> None:
 
 def _compare(arguments: argparse.Namespace) -> None:
     _check_plot(arguments.plot)
-    found = _run_comparison(arguments, _load(arguments))
+    table = _load(arguments)
+    found = _run_comparison(arguments, table)
     _print(found, arguments)
+    if not arguments.json:
+        print("".join(f"Note: {note}\n" for note in table.preparation.notes), end="", flush=True)
     _save_plot(arguments, found.plot, (8.4, 0.5 * len(found.criteria) + 1.4))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-def largest(values: Array, _: Array) -> int | None:
+def largest(values: Array, *_: Any) -> int | None:
     """Choose the largest value, the first on ties."""
     return _first(values, np.nanmax) if np.isfinite(values).any() else None
 
 
-def smallest(values: Array, _: Array) -> int | None:
+def smallest(values: Array, *_: Any) -> int | None:
     """Choose the smallest value, the first on ties."""
     return _first(values, np.nanmin) if np.isfinite(values).any() else None
 
@@ -37,7 +37,7 @@ def _first(values: Array, extreme: Callable[[Array], Any]) -> int:
     return int(np.flatnonzero(values == extreme(np.where(np.isfinite(values), values, np.nan)))[0])
 
 
-def knee(values: Array, _: Array, sensitivity: float = 1.0) -> int | None:
+def knee(values: Array, _: Array, ks: Sequence[int], sensitivity: float = 1.0) -> int | None:
     """Choose the knee of a falling, convex curve (Kneedle), or its deepest point under the chord where none stands out.
 
     Scaled to the unit square, the curve's depth under the diagonal has a peak at a knee; the first peak counts from
@@ -45,7 +45,7 @@ def knee(values: Array, _: Array, sensitivity: float = 1.0) -> int | None:
     """
     if len(values) < 3 or not np.isfinite(values).all() or values.max() == values.min():
         return None
-    across = np.linspace(0.0, 1.0, len(values))
+    across = (np.array(ks) - ks[0]) / (ks[-1] - ks[0])
     depth = (values.max() - values) / (values.max() - values.min()) - across
     for at in range(1, len(depth) - 1):
         if (
@@ -67,12 +67,12 @@ def _falls(depth: Array, at: int, by: float) -> bool:
     return False
 
 
-def gap_rule(values: Array, errors: Array) -> int | None:
+def gap_rule(values: Array, errors: Array, *_: Any) -> int | None:
     """Choose the smallest k with ``gap(k) >= gap(k+1) - error(k+1)`` (Tibshirani), else the largest gap."""
     for at in range(len(values) - 1):
         if values[at] >= values[at + 1] - errors[at + 1]:
             return at
-    return largest(values, errors)
+    return largest(values)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Kind:
     """How a criterion is named for people, and how it chooses."""
 
     label: str
-    choose: Callable[[Array, Array], int | None]
+    choose: Callable[[Array, Array, Sequence[int]], int | None]
 
 
 KINDS = {
@@ -156,7 +156,7 @@ class Comparison:
         """The k that each criterion chooses."""
         found: dict[str, int | None] = {}
         for criterion in self.criteria:
-            at = KINDS[criterion.name].choose(criterion.values, criterion.errors)
+            at = KINDS[criterion.name].choose(criterion.values, criterion.errors, self.ks)
             found[criterion.name] = None if at is None else self.ks[at]
         if self.selection is not None:
             # Ks that lost too many subsamples are out of the running there.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,7 +106,7 @@ def _k_axis(ax: Axes, ks: tuple[int, ...]) -> None:
     ax.set_xticks(_some(ks))
 
 
-def _some(values: Sequence[Any]) -> list[Any]:
+def _some(values: Any) -> list[Any]:
     """Return every value, or every second, third, ... one where there are too many to label."""
     return list(values[:: -(-len(values) // MOST_LABELS)])
 
@@ -140,6 +139,8 @@ def _weights(result: SelectionResult, ax: Axes) -> None:
 
 def _convergence(result: SelectionResult, ax: Axes) -> None:
     """Draw the scores of the leading ks, and the choice, against the number of subsamples used."""
+    from matplotlib.ticker import MaxNLocator
+
     scores, chosen = result.running
     across = np.arange(1, result.n_subsamples + 1)
     leading = [
@@ -163,7 +164,7 @@ def _convergence(result: SelectionResult, ax: Axes) -> None:
     strip = low - 0.06 * (high - low)
     ax.scatter(across, np.full(len(across), strip), c=[colours.get(k, GREY) for k in chosen], marker="s", s=18)
     ax.set_ylim(low - 0.12 * (high - low), high)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("subsamples used (squares: the k chosen then)")
     ax.set_ylabel("composite silhouette")
     tidy(ax)

@@ -1,0 +1,219 @@
+"""From a frame with all kinds of columns to a matrix: which columns, which rows, on which scale."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from compsil_kit import SelectionResult, select_k
+from compsil_kit.tabular import prepare
+from compsil_kit.trials import Preparation
+
+FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    X, y = make_blobs(120, 3, centers=3, cluster_std=0.6, random_state=3)
+    return pd.DataFrame(X, columns=["age", "spend", "visits"]).assign(city=np.array(["Rome", "Oslo", "Lima"])[y])
+
+
+@pytest.mark.parametrize(
+    ("scale", "scaler"), [("standard", StandardScaler), ("robust", RobustScaler), ("minmax", MinMaxScaler)]
+)
+def test_scales_are_those_of_scikit_learn(frame, scale, scaler):
+    numeric = frame[["age", "spend", "visits"]]
+    table = prepare(frame, scale=scale)
+    np.testing.assert_allclose(table.matrix, scaler().fit_transform(numeric.to_numpy()), rtol=0, atol=1e-12)
+    assert table.preparation.scale == scale
+
+
+def test_without_scale_the_numbers_stay(frame):
+    table = prepare(frame, scale=None, columns=["spend", "age"])
+    np.testing.assert_array_equal(table.matrix, frame[["spend", "age"]].to_numpy())
+    assert table.preparation == Preparation(("spend", "age"))
+    assert str(table.preparation) == "columns spend, age; scale none"
+
+
+def test_numeric_and_boolean_columns_by_default(frame):
+    given = frame.assign(
+        flag=frame["age"] > 0, when=pd.Timestamp("2026-01-01"), z=1j, group=frame["city"].astype("category")
+    )
+    done = prepare(given).preparation
+    assert done.columns == ("age", "spend", "visits", "flag")
+    assert done.left_out == ("city", "when", "z", "group")
+    assert str(done).endswith("scale standard; left out as not numeric: city, when, z, group")
+
+
+def test_hundreds_of_names_stay_readable():
+    many = Preparation(tuple(f"x{i}" for i in range(300)), left_out=("a",), n_dropped=1234)
+    assert str(many) == (
+        "columns x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, ... (300 in all); scale none; "
+        "left out as not numeric: a; 1,234 rows with missing values dropped"
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("age", ["age"]),
+        (["spend", "age"], ["spend", "age"]),
+        (("spend", "age"), ["spend", "age"]),
+        (pd.Index(["visits"]), ["visits"]),
+        (np.array(["visits", "age"]), ["visits", "age"]),
+        (pd.Series(["visits"]), ["visits"]),
+        (["age", "age"], ["age"]),
+    ],
+)
+def test_ways_to_name_columns(frame, columns, expected):
+    assert list(prepare(frame, columns=columns).preparation.columns) == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "message"),
+    [
+        (["age", "city"], ValueError, r"columns: 'city' not numeric.*get_dummies"),
+        ("spent", ValueError, r"columns: 'spent' not in the data.*Did you mean 'spend'\?"),
+        (["zzz"], ValueError, r"columns: 'zzz' not in the data, whose columns are age, spend, visits, city\.$"),
+        ([3], ValueError, "columns: 3 not in the data"),
+        (np.int64(3), ValueError, "columns: 3 not in the data"),
+        ([], ValueError, "columns must name at least one column; it is empty"),
+        ([["age"]], TypeError, "got a value of type list in the list"),
+        (7, TypeError, "columns must be a column's name or a list of names; got 7"),
+        ({"age", "spend"}, TypeError, "got a value of type set"),
+    ],
+)
+def test_columns_that_cannot_be_used(frame, columns, error, message):
+    with pytest.raises(error, match=message):
+        prepare(frame, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("setting", "error", "message"),
+    [
+        ({"scale": "log"}, ValueError, "scale must be one of 'standard', 'robust', 'minmax'; got 'log'"),
+        ({"scale": True}, TypeError, "scale must be one of"),
+        ({"missing": "fill"}, ValueError, "missing must be one of 'raise', 'drop'; got 'fill'"),
+        ({"missing": None}, TypeError, "missing must be one of 'raise', 'drop'; got None"),
+    ],
+)
+def test_unknown_settings(frame, setting, error, message):
+    with pytest.raises(error, match=message):
+        prepare(frame, **setting)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (pd.DataFrame(), "no numeric column"),
+        (pd.DataFrame({"a": ["x", "y"]}), "no numeric column"),
+        (pd.DataFrame({"a": []}, dtype=float), "the data has no rows"),
+        (pd.DataFrame({"a": [1.0, np.inf, -np.inf], "b": [1.0, 2.0, 3.0]}), r"infinite values in 'a' \(2\)"),
+        (pd.DataFrame({"id": [*range(30), np.inf, np.inf]}), r"infinite values in 'id' \(2\)"),
+    ],
+)
+def test_data_that_cannot_be_used(data, message):
+    with pytest.raises(ValueError, match=message):
+        prepare(data)
+
+
+def test_missing_values_are_counted_by_column(frame):
+    holes = frame.assign(age=frame["age"].mask(frame.index < 7), visits=frame["visits"].mask(frame.index == 50))
+    with pytest.raises(ValueError, match=r"missing values in 'age' \(7\), 'visits' \(1\)\. .*missing='drop'"):
+        prepare(holes)
+    table = prepare(holes, missing="drop")
+    whole = holes.dropna()
+    expected = StandardScaler().fit_transform(whole.iloc[:, :3].to_numpy())
+    np.testing.assert_allclose(table.matrix, expected, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(table.kept, holes.notna().all(axis=1))
+    assert table.preparation.n_dropped == 8
+    assert "8 rows with missing values dropped" in str(table.preparation)
+    # Holes in columns that are not used do not matter.
+    assert prepare(holes, columns="spend").kept.all()
+
+
+def test_one_dropped_row_is_one_row(frame):
+    assert "1 row with" in str(
+        prepare(frame.assign(age=frame["age"].mask(frame.index == 3)), missing="drop").preparation
+    )
+
+
+def test_a_column_of_nothing(frame):
+    with pytest.raises(ValueError, match="no rows are left after dropping"):
+        prepare(frame.assign(empty=np.nan), missing="drop")
+    assert prepare(frame.assign(empty=None).astype({"empty": object})).preparation.left_out == ("city", "empty")
+
+
+def note(frame, **settings):
+    return " ".join(prepare(frame, **settings).preparation.notes)
+
+
+def test_constant_columns_are_noted(frame):
+    text = note(frame.assign(one=1, none=0.0))
+    assert text == "column 'one', 'none': constant, so without effect. Leave out by columns=[...]."
+
+
+def test_repeated_columns_are_noted(frame):
+    text = note(frame.assign(copy=frame["age"], again=frame["age"]))
+    assert text.startswith("column 'copy' (as 'age'), 'again' (as 'age'): the same as another column")
+    # The same content under the same name, as a careless merge or concat leaves behind.
+    assert "'age' (as 'age')" in note(frame[["age", "spend", "age"]])
+    assert note(frame[["age", "spend"]].set_axis(["x", "x"], axis=1)) == ""
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_zeros_of_either_sign_are_the_same(sign):
+    given = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [sign * 0.0, 1.0, 2.0]})
+    assert "'b' (as 'a')" in note(given)
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "customer_id", "user.id", "CustomerID", "userId", "Unnamed: 0", "key"])
+def test_distinct_whole_numbers_with_a_telling_name_are_noted(frame, name):
+    shuffled = np.random.default_rng(0).permutation(10 * np.arange(len(frame)))
+    assert note(frame.assign(**{name: shuffled})).startswith(f"column {name!r}: like a row number or an identifier")
+
+
+@pytest.mark.parametrize("name", ["humid", "paid", "PAID", "grid", "width", "monkey", "index_price"])
+def test_other_names_are_not(frame, name):
+    shuffled = np.random.default_rng(0).permutation(10 * np.arange(len(frame)))
+    assert note(frame.assign(**{name: shuffled})) == ""
+
+
+def test_row_numbers_are_noted_under_any_name(frame):
+    assert "'serial': like a row number" in note(frame.assign(serial=np.arange(1000, 1000 + len(frame))))
+    assert note(frame.assign(serial=np.arange(len(frame))[::-1])) == ""
+    assert note(frame.assign(store_id=np.arange(len(frame)) // 2)) == ""
+    assert note(frame.head(19).assign(serial=np.arange(19))) == ""
+    assert note(frame.assign(rate_id=np.arange(len(frame)) + 0.5)) == ""
+
+
+def test_a_result_with_its_preparation_survives_json(frame):
+    table = prepare(frame.assign(one=1), missing="drop")
+    result = select_k(table.matrix, **FAST).prepared(table.preparation)
+    again = SelectionResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False)))
+    assert again.preparation == result.preparation == table.preparation
+    assert again.explain() == result.explain()
+    assert "Data: columns age, spend, visits, one; scale standard; left out as not numeric: city." in result.explain()
+    assert "Note: column 'one': constant, so without effect." in result.explain()
+    assert select_k(table.matrix, **FAST).preparation is None
+
+
+@pytest.mark.parametrize("convert", [lambda f: f, polars.from_pandas, pyarrow.Table.from_pandas])
+def test_tables_of_other_libraries_keep_their_names(frame, convert):
+    numeric = frame[["age", "spend", "visits"]].assign(flag=frame["age"] > 0)
+    result = select_k(convert(numeric), **FAST)
+    assert result.preparation == Preparation(("age", "spend", "visits", "flag"))
+    np.testing.assert_array_equal(result.micro, select_k(numeric.to_numpy(dtype=float), **FAST).micro)
+    assert "Data: columns age, spend, visits, flag; scale none." in result.explain()
+
+
+def test_plain_arrays_have_no_preparation(frame):
+    result = select_k(frame[["age", "spend"]].to_numpy(), **FAST)
+    assert result.preparation is None
+    assert "Data:" not in result.explain()
+    assert result.to_dict()["preparation"] is None
