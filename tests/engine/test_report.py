@@ -1,0 +1,205 @@
+"""The report: one file with everything in it, written whole or not at all."""
+
+import base64
+import os
+import stat
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+
+from compsil_kit import ClusteringError, SelectionError, compare, report, select_k, stream
+from compsil_kit.datasets import imbalanced_blobs
+from compsil_kit.explanation import sentence
+from compsil_kit.trials import Preparation
+
+ATTACK = "<script>alert(1)</script>"
+
+
+class Page(HTMLParser):
+    """What is on a page: its tags, what it links to, its text without the style sheet, and the style sheet."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.text, self.style, self.inside = [], [], "", "", ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.inside = tag
+        self.links += [value for name, value in attrs if name in ("src", "href", "srcset", "action", "data")]
+
+    def handle_data(self, data):
+        if self.inside == "style":
+            self.style += data
+        else:
+            self.text += data
+
+    def handle_endtag(self, tag):
+        self.inside = ""
+
+
+@pytest.fixture(scope="module")
+def X():
+    return imbalanced_blobs()[0][::3]
+
+
+@pytest.fixture(scope="module")
+def result(X):
+    return select_k(pd.DataFrame(X, columns=["x", "y"]), ks=[2, 3, 4, 5], n_subsamples=5)
+
+
+def fails_at(*ks):
+    def clusterer(points, k, seed):
+        if k in ks:
+            raise ValueError(f"{ATTACK} {k}")
+        return KMeans(k, n_init=1, random_state=seed).fit_predict(points)
+
+    clusterer.__name__ = ATTACK
+    return clusterer
+
+
+def test_everything_is_in_one_file(result, tmp_path):
+    written = result.report(tmp_path / "report.html")
+    assert written == tmp_path / "report.html"
+    page = Page(written.read_text(encoding="utf-8"))
+    assert page.tags.count("img") == 4
+    assert len(page.links) == 4
+    for link in page.links:
+        kind, _, data = link.partition(",")
+        assert kind == "data:image/png;base64"
+        assert base64.b64decode(data, validate=True).startswith(b"\x89PNG")
+    assert not {"script", "link", "iframe", "object", "embed"} & set(page.tags)
+    assert "url(" not in page.style
+    assert "@import" not in page.style
+    assert "http" not in page.text + page.style
+
+
+def test_what_it_says(result):
+    page = Page(report.render(result))
+    assert f"{result.best_k} clusters" in page.text
+    for line in result.explain().splitlines():
+        assert line.startswith("Note: ") or line in page.text
+    for warning in result.warnings:
+        assert sentence(warning) in page.text
+    assert "767 rows, 2 features, float64" in page.text
+    assert "columns x, y; scale none" in page.text
+    assert "tanh, max" in page.text
+    assert f"{result.plan.seeds[0]} ... {result.plan.seeds[-1]}" in page.text
+    assert f"numpy {np.__version__}" in page.text
+    assert "Other criteria" not in page.text
+    assert "Failed clusterings" not in page.text
+
+
+@pytest.mark.parametrize("path", [str, Path])
+def test_paths(result, tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    assert result.report(path("here.html")) == Path("here.html")
+    assert [file.name for file in tmp_path.iterdir()] == ["here.html"]
+
+
+def test_with_a_comparison(X, result):
+    comparison = compare(X, ks=[2, 3, 4], n_subsamples=3, n_references=2)
+    page = Page(report.render(result, comparison))
+    assert page.tags.count("img") == 5
+    assert "Other criteria" in page.text
+    for line in comparison.explain().splitlines():
+        assert line in page.text
+
+
+def test_names_and_causes_are_escaped(X):
+    def transform(x):
+        return (1 + x) / 2
+
+    transform.__name__ = ATTACK
+    given = {"ks": [2, 3, 4], "n_subsamples": 4, "clusterer": fails_at(4), "on_failure": "skip"}
+    found = select_k(pd.DataFrame(X, columns=[ATTACK, "y"]), transform=transform, **given)
+    found = found.prepared(Preparation((ATTACK,), (ATTACK,), None, 0, (f"column {ATTACK!r}: odd.",)))
+    text = report.render(found, compare(X, criteria=["composite", "elbow"], **given))
+    page = Page(text)
+    assert ATTACK not in text
+    assert "script" not in page.tags
+    # Data (2), notes (failure, odd column), table (2), clusterer, transformation, and the four failures.
+    assert page.text.count(ATTACK) == 12
+
+
+def test_failures_are_listed(X):
+    found = select_k(X, ks=[2, 3], n_subsamples=60, clusterer=fails_at(3), on_failure="skip", sample_size=40)
+    page = Page(report.render(found))
+    assert "Failed clusterings" in page.text
+    assert page.text.count("ValueError: ") == 50 + 1
+    assert "... and 10 more" in page.text
+
+
+def test_without_a_choice(X):
+    with pytest.raises(SelectionError, match="No k of 2..3 can be selected") as caught:
+        select_k(X, ks=[2, 3], n_subsamples=3, clusterer=fails_at(2, 3), on_failure="skip")
+    page = Page(report.render(caught.value.result))
+    assert "no answer" in page.text
+    assert "No k of 2..3 can be selected" in page.text
+    assert page.tags.count("img") == 4
+
+
+def test_of_a_part(X):
+    first = next(stream(X, ks=[2, 3], n_subsamples=4))
+    assert first.partial
+    page = Page(report.render(first))
+    assert "The run was stopped after 1 of 4 subsamples." in page.text
+    assert "1 of 460 rows" in page.text
+
+
+def test_of_a_failed_run(X, tmp_path):
+    calls = []
+
+    def breaks(points, k, seed):
+        calls.append(k)
+        if len(calls) > 4:
+            raise ValueError("enough")
+        return KMeans(k, n_init=1, random_state=seed).fit_predict(points)
+
+    with pytest.raises(ClusteringError, match="enough") as caught:
+        select_k(X, ks=[2, 3], n_subsamples=4, clusterer=breaks)
+    assert "stopped after 2 of 4" in caught.value.result.report(tmp_path / "part.html").read_text(encoding="utf-8")
+
+
+def test_a_lower_bound_is_named(result):
+    assert "tanh, lcb" in Page(report.render(result.reweigh(rule="lcb"))).text
+
+
+def test_a_missing_folder_is_named_before_any_work(result, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "render", lambda *_: pytest.fail("rendered first"))
+    with pytest.raises(FileNotFoundError, match=r"no such folder for the report: .*nowhere'$"):
+        result.report(tmp_path / "nowhere" / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def fail(*_):
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Path, "replace"), (Path, "chmod"), (report, "render"), (os, "fdopen")])
+def test_an_error_leaves_the_old_file_and_nothing_else(result, tmp_path, monkeypatch, owner, name):
+    target = tmp_path / "report.html"
+    target.write_text("old")
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fail)
+        with pytest.raises(OSError, match="No space left on device"):
+            result.report(target)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+    result.report(target)
+    assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_the_file_follows_the_users_mask(result, tmp_path):
+    before = os.umask(0o027)
+    try:
+        written = result.report(tmp_path / "report.html")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(written.stat().st_mode) == 0o640
