@@ -51,8 +51,9 @@ class GroupSelection(Mapping[Any, SelectionResult]):
         return f"GroupSelection of {len(self.frame)} groups\n\n{self.frame.to_string()}"
 
     def _repr_html_(self) -> str:
-        """Show the table in a notebook; pandas escapes it."""
-        return str(self.frame.to_html())
+        """Show the table in a notebook, with whole sentences; pandas escapes it."""
+        with pd.option_context("display.max_colwidth", None):
+            return str(self.frame.to_html())
 
 
 def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame], SelectionResult]) -> GroupSelection:

@@ -120,7 +120,8 @@ def compare(
 
 
 def _check_criteria(criteria: Any) -> tuple[str, ...]:
-    given = CRITERIA if criteria == "all" else [criteria] if isinstance(criteria, str) else criteria
+    given = [criteria] if isinstance(criteria, str) else criteria
+    given = CRITERIA if isinstance(given, list) and given == ["all"] else given
     if not isinstance(given, Sequence) or not given:
         raise TypeError(f"criteria must be 'all' or a list of names; got {describe(criteria)}.")
     wrong = [name for name in given if name not in CRITERIA]

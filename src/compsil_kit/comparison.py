@@ -54,7 +54,8 @@ def knee(values: Array, _: Array, ks: Sequence[int], sensitivity: float = 1.0) -
             and _falls(depth, at, sensitivity / (len(depth) - 1))
         ):
             return at
-    return int(np.argmax(depth))
+    # A straight line has no deepest point but by rounding.
+    return int(np.argmax(depth)) if depth.max() > 1e-9 else None
 
 
 def _falls(depth: Array, at: int, by: float) -> bool:

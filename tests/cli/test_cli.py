@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
-from compsil_kit import SelectionResult, select_k
-from compsil_kit.cli import main
+from compsil_kit import SelectionResult, compare, select_k
+from compsil_kit.cli import COMMANDS, main
 from compsil_kit.cli_options import parse_ks
 
 
@@ -67,15 +67,19 @@ def test_scales(csv, frame, capsys, scale):
     np.testing.assert_allclose(json.loads(out)["scores"], expected.scores, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "tsv", "csv.gz"])
+@pytest.mark.parametrize(
+    "kind", ["parquet", "pq", "feather", "tsv", "jsonl", "ndjson", "csv.gz", "csv.bz2", "jsonl.xz"]
+)
 def test_kinds_of_files(frame, tmp_path, capsys, kind):
     path = tmp_path / f"data.{kind}"
-    if kind == "parquet":
+    if kind in ("parquet", "pq"):
         frame.to_parquet(path)
-    elif kind == "tsv":
-        frame.to_csv(path, sep="\t", index=False)
+    elif kind == "feather":
+        frame.to_feather(path)
+    elif "json" in kind:
+        frame.to_json(path, orient="records", lines=True)
     else:
-        path.write_bytes(gzip.compress(frame.to_csv(index=False).encode()))
+        frame.to_csv(path, sep="\t" if kind == "tsv" else ",", index=False)
     code, out, _ = run(capsys, "select", path, "--ks", "2:4", "-B", "3")
     assert code == 0
     assert "k* = 3" in out
@@ -126,11 +130,18 @@ def test_missing_values(frame, tmp_path, capsys):
         (["{tmp}/empty.csv"], "not a readable table"),
         (["{tmp}/data.xlsx"], "its name must end in .csv"),
         (["{tmp}/words.csv"], "no numeric column"),
+        (["{tmp}/damaged.csv.gz"], "not a readable table (EOFError)"),
+        (["{tmp}/folder.csv"], "is a folder, not a file"),
+        (["{tmp}/data.pkl"], "its name must end in .csv"),
+        (["{csv}", "--columns", "flg"], "Did you mean 'flag'?"),
     ],
 )
 def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, words, message):
     (tmp_path / "empty.csv").touch()
     (tmp_path / "data.xlsx").touch()
+    (tmp_path / "data.pkl").touch()
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "damaged.csv.gz").write_bytes(gzip.compress(b"x\nsecret\n" * 99)[:-9])
     (tmp_path / "words.csv").write_text("x\nsecret\nother\n")
     code, out, err = run(capsys, "select", *[word.format(csv=csv, tmp=tmp_path) for word in words])
     assert code == 2
@@ -150,6 +161,10 @@ def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, words, message)
         ["select", "x.csv", "--ks", "two"],
         ["select", "x.csv", "--ks", "1:4"],
         ["select", "x.csv", "--rule", "best"],
+        ["compare"],
+        ["compare", "x.csv", "--rule", "max"],
+        ["report", "x.csv"],
+        ["report", "x.csv", "out.html", "--plot", "x.png"],
     ],
 )
 def test_usage_errors_leave_with_2(words, capsys):
@@ -168,7 +183,7 @@ def test_failed_clustering_leaves_with_1(tmp_path, capsys):
 
 
 def test_help_and_version(capsys):
-    for words in (["--help"], ["select", "--help"], ["demo", "--help"], ["--version"]):
+    for words in (["--help"], *([name, "--help"] for name in COMMANDS), ["--version"]):
         with pytest.raises(SystemExit) as exit_:
             main(words)
         assert exit_.value.code == 0
@@ -211,3 +226,119 @@ def test_interrupt_shows_the_finished_part(tmp_path):
 )
 def test_candidate_counts(text, expected):
     assert list(parse_ks(text)) == expected
+
+
+# Comparing.
+
+
+def test_compare_prints_table_and_explanation(csv, capsys):
+    code, out, err = run(capsys, "compare", csv, "--columns", "a,b,c", "--ks", "2:5", "-B", "3", "--n-references", "2")
+    assert (code, err) == (0, "")
+    assert out.startswith("Data: columns a, b, c; scale standard\n")
+    assert "Comparison over k in 2..5; * marks each choice" in out
+    assert "choose k = 3" in out
+    assert "Note:" not in out
+
+
+def test_compare_gives_the_numbers_of_the_library(csv, frame, capsys):
+    words = ("--columns", "a,b,c", "--scale", "none", "--ks", "2,3,4", "-B", "3", "--n-repeats", "2", "--json")
+    code, out, _ = run(capsys, "compare", csv, "--criteria", "micro, elbow ,gap", "--n-references", "4", *words)
+    assert code == 0
+    data = json.loads(out)
+    expected = compare(
+        frame[["a", "b", "c"]],
+        criteria=["micro", "elbow", "gap"],
+        ks=[2, 3, 4],
+        n_subsamples=3,
+        n_repeats=2,
+        n_references=4,
+    )
+    assert data["choices"] == expected.choices
+    assert (data["n_repeats"], data["n_references"]) == (2, 4)
+    for name in ("micro", "elbow", "gap"):
+        np.testing.assert_allclose(data["values"][name], expected.values[name], rtol=1e-9)
+
+
+def test_compare_draws(csv, tmp_path, capsys):
+    plot = tmp_path / "deep" / "criteria.png"
+    words = ("--criteria", "micro,macro", "--ks", "2:4", "-B", "2", "--plot", plot)
+    code, out, _ = run(capsys, "compare", csv, *words)
+    assert code == 0
+    assert f"Plot: {plot}" in out
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_warns_of_odd_columns(frame, tmp_path, capsys):
+    path = tmp_path / "odd.csv"
+    frame.assign(customer_id=np.arange(300) * 11 % 307, one=1).to_csv(path, index=False)
+    words = (path, "--ks", "2:3", "-B", "2")
+    _, out, _ = run(capsys, "compare", *words, "--criteria", "micro")
+    assert "Note: column 'one': constant" in out
+    assert "Note: column 'customer_id': like a row number or an identifier" in out
+    _, text, _ = run(capsys, "compare", *words, "--criteria", "micro", "--json")
+    assert json.loads(text)["ks"] == [2, 3]
+    _, out, _ = run(capsys, "select", *words)
+    assert "Note: column 'customer_id': like a row number or an identifier" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--criteria", "luck"], "criteria must be among composite, micro, macro"),
+        (["--n-references", "1"], "n_references must be an integer of at least 2; got 1"),
+        (["--n-repeats", "0"], "n_repeats must be an integer of at least 1; got 0"),
+        (["--plot", "x.txt"], "--plot must name a .png, .svg or .pdf file"),
+    ],
+)
+def test_mistakes_in_comparing(csv, capsys, words, message):
+    code, _, err = run(capsys, "compare", csv, *words)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+# Reporting.
+
+
+@pytest.mark.parametrize("extra", [[], ["--compare"]])
+def test_report(csv, tmp_path, capsys, extra):
+    target = tmp_path / "new" / "folder" / "report.html"
+    code, out, err = run(capsys, "report", csv, target, "--ks", "2:4", "-B", "2", "--columns", "a,b,c", *extra)
+    assert (code, err) == (0, "")
+    assert "k* = 3 of 2..4" in out
+    assert out.endswith(f"\nReport: {target}\n")
+    page = target.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "columns a, b, c; scale standard" in page
+    assert ("Other criteria" in page) == bool(extra)
+    assert [file.name for file in target.parent.iterdir()] == ["report.html"]
+
+
+def test_report_and_json(csv, tmp_path, capsys):
+    code, out, _ = run(
+        capsys, "report", csv, tmp_path / "report.htm", "--ks", "2:4", "-B", "2", "--rule", "lcb", "--json"
+    )
+    assert code == 0
+    found = SelectionResult.from_dict(json.loads(out))
+    assert found.rule == "lcb"
+    assert found.preparation.left_out == ("city",)
+    assert (tmp_path / "report.htm").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [("report.pdf", "OUT must name a .html file; got"), ("data.csv/report.html", "data.csv: File exists")],
+)
+def test_a_target_that_cannot_be_written(csv, tmp_path, capsys, target, message):
+    code, out, err = run(capsys, "report", csv, tmp_path / target, "--ks", "2:4", "-B", "2")
+    assert code == 2
+    assert message in err
+    assert out == ""
+
+
+def test_a_failed_selection_leaves_no_report(csv, tmp_path, capsys):
+    target = tmp_path / "report.html"
+    target.write_text("old")
+    code, _, _ = run(capsys, "report", csv, target, "--ks", "2:1000")
+    assert code == 2
+    assert target.read_text() == "old"

@@ -1,11 +1,15 @@
 """The examples in the documentation, run as they stand."""
 
 import doctest
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+from sklearn.datasets import load_wine
 
 ROOT = Path(__file__).parents[2]
 PAGES = [path for path in sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]) if "_build" not in path.parts]
@@ -27,6 +31,34 @@ def test_examples_are_true(path, tmp_path, monkeypatch):
     report: list[str] = []
     runner.run(parser.get_doctest("\n".join(blocks(path)), {}, path.stem, str(path), 0), out=report.append)
     assert runner.failures == 0, "".join(report)
+
+
+def console_examples():
+    text = (ROOT / "docs/guides/command-line.md").read_text()
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, output = command.partition("\n")
+            yield pytest.param(line, output, id=line[:60])
+
+
+@pytest.fixture(scope="module")
+def wine(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wine")
+    data = load_wine(as_frame=True)
+    frame = data.data[["alcohol", "flavanoids", "color_intensity", "proline"]].assign(
+        cultivar=data.target_names[data.target]
+    )
+    frame.to_csv(folder / "wine.csv", index=False)
+    frame.to_parquet(folder / "wine.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(("command", "output"), list(console_examples()))
+def test_commands_print_what_the_guide_says(command, output, wine):
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(command, shell=True, cwd=wine, env=environment, capture_output=True, text=True, check=False)
+    printed = done.stdout + done.stderr
+    assert doctest.OutputChecker().check_output(output or "...", printed, FLAGS), printed
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())

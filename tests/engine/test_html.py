@@ -230,8 +230,10 @@ window.addEventListener("load", () => {
 
 def test_the_browser_would_tell(tmp_path):
     """The check of the check: a page with every fault is found out."""
-    faults = f"{PROBE}<img src='data:image/png;base64,AAAA'><p style='width:2000px'>wide</p><script>alert(1); missing()</script>"
-    dom, complaints = browse(f"<!doctype html><body>{faults}</body>", tmp_path)
+    faults = "<img src='data:image/png;base64,AAAA'><p style='width:2000px'>wide</p>"
+    dom, complaints = browse(
+        f"<!doctype html><body>{PROBE}{faults}<script>alert(1); missing()</script></body>", tmp_path
+    )
     for fault in ('data-broken="1"', 'data-wide="true"', 'data-attacked="yes"', 'data-answer="missing"'):
         assert fault in dom
     assert complaints

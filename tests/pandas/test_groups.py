@@ -159,6 +159,8 @@ def test_small_groups_are_reported_with_a_warning(df):
     with pytest.raises(KeyError, match="group 'tiny' has no answer: ks must be smaller"):
         found["tiny"]
     assert "tiny too" in repr(found)
+    assert found.frame.loc["tiny", "problem"] in repr(found)
+    assert found.frame.loc["tiny", "problem"] in Reader(found._repr_html_()).text
 
 
 def test_all_groups_too_small(df):

@@ -1,0 +1,173 @@
+"""Pictures of one clustering, by what they contain."""
+
+import io
+from itertools import pairwise
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from scipy import sparse
+from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import pairwise_distances
+
+from compsil_kit import CompositeSilhouette, silhouettes
+from compsil_kit.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_knives, plot_map
+
+mpl.use("agg")
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs([100, 60, 40], 4, cluster_std=1.5, random_state=0)
+
+
+@pytest.fixture
+def ax():
+    return Figure(figsize=(7.2, 4.2), layout="constrained").subplots()
+
+
+def drawn(ax):
+    """Render the picture: some faults only show then."""
+    ax.figure.savefig(io.BytesIO(), format="png")
+    return ax
+
+
+def test_knives(blobs, ax):
+    X, y = blobs
+    scores = silhouettes(X, y)
+    assert drawn(plot_knives(scores, y, ax=ax)) is ax
+    assert len(ax.collections) == 3
+    for at, knife in enumerate(ax.collections):
+        shape = knife.get_paths()[0].vertices
+        assert shape[:, 0].max() == pytest.approx(max(scores.per_point[y == at].max(), 0))
+        assert np.ptp(shape[:, 1]) == pytest.approx((y == at).sum() - 1)
+    heights = [knife.get_paths()[0].vertices[:, 1] for knife in ax.collections]
+    assert all(below.max() < above.min() for below, above in pairwise(heights))
+    assert [line.get_xdata()[0] for line in ax.lines] == [scores.micro, scores.macro]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        f"micro {scores.micro:.3f}", f"macro {scores.macro:.3f}",
+    ]  # fmt: skip
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["0  (100)", "1  (60)", "2  (40)"]
+    assert ax.get_title(loc="left") == "k = 3"
+    assert ax.get_xlim()[0] <= min(-0.1, scores.per_point.min())
+    assert ax.get_xlim()[1] == 1.0
+
+
+@pytest.mark.parametrize("sizes", [[2000, 3, 3, 3, 3, 3], [3, 3, 900, 3, 900, 3], [10] * 25], ids=str)
+def test_labels_do_not_run_into_each_other(ax, sizes):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = np.random.default_rng(0).normal(size=(len(y), 2)) + 9 * y[:, None]
+    drawn(plot_knives(silhouettes(X, y), y, ax=ax))
+    boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
+    assert len(boxes) == len(sizes)
+    assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(boxes))
+
+
+def test_map(blobs, ax):
+    X, y = blobs
+    assert drawn(plot_map(X, y, ax=ax)) is ax
+    flat = PCA(2, svd_solver="full").fit(X)
+    places = flat.transform(X)
+    assert len(ax.collections) == 3
+    for at, points in enumerate(ax.collections):
+        np.testing.assert_allclose(np.abs(points.get_offsets()), np.abs(places[y == at]), rtol=0, atol=1e-9)
+    assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+    for at, text in enumerate(ax.texts):
+        np.testing.assert_allclose(np.abs(text.get_position()), np.abs(places[y == at].mean(axis=0)), atol=1e-9)
+    share = flat.explained_variance_ratio_.sum()
+    assert ax.get_title(loc="left") == f"k = 3; these two axes hold {share:.0%} of the variance"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("first component", "second component")
+    assert ax.get_aspect() == 1
+
+
+def test_map_of_one_column(blobs, ax):
+    X, y = blobs
+    drawn(plot_map(X[:, :1], y, ax=ax))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("value", "")
+    np.testing.assert_array_equal(ax.collections[0].get_offsets()[:, 0], X[y == 0, 0])
+    assert "100%" in ax.get_title(loc="left")
+
+
+def test_map_of_sparse_data(blobs, ax):
+    X, y = blobs
+    drawn(plot_map(sparse.csr_array(np.where(X > 0, X, 0)), y, ax=ax))
+    assert sum(len(points.get_offsets()) for points in ax.collections) == 200
+    drawn(plot_map(sparse.csr_array(X[:, :1]), y, ax=Figure().subplots()))
+
+
+def test_a_large_map_is_thinned_out_and_says_so(ax):
+    X = np.random.default_rng(0).normal(size=(MOST_POINTS + 1000, 3))
+    y = np.arange(len(X)) % 4
+    plot_map(X, y, ax=ax)
+    assert sum(len(points.get_offsets()) for points in ax.collections) == MOST_POINTS
+    assert ax.get_title(loc="left").endswith("5,000 of 6,000 points drawn")
+    other = plot_map(X, y, ax=Figure().subplots())
+    np.testing.assert_array_equal(other.collections[0].get_offsets(), ax.collections[0].get_offsets())
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 9, 40])
+def test_colours_are_distinct(n):
+    colours = [to_hex(colour) for colour in cluster_colours(n)]
+    assert len(set(colours)) == n
+    assert n > len(PALETTE) or colours == [colour.lower() for colour in PALETTE[:n]]
+
+
+def test_names_with_dollars_are_no_formulas(blobs, ax):
+    X, y = blobs
+    names = np.array(["$0 to $10", r"$\nonsense$", "rest"])[y]
+    plot_map(X, names, ax=ax)
+    assert sorted(text.get_text() for text in drawn(ax).texts) == sorted(set(names))
+    assert not any(text.get_parse_math() for text in ax.texts)
+    other = drawn(plot_knives(silhouettes(X, names), names, ax=Figure().subplots()))
+    assert not any(text.get_parse_math() for text in other.get_yticklabels())
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs):
+    return CompositeSilhouette(ks=[3], n_subsamples=2).fit(blobs[0])
+
+
+both = pytest.mark.parametrize("draw", ["plot_silhouette", "plot_map"])
+
+
+@both
+def test_the_estimator_draws_its_labels(fitted, blobs, ax, draw):
+    assert getattr(fitted, draw)(blobs[0], ax=ax) is ax
+    assert ax.get_title(loc="left").startswith("k = 3")
+    assert len(ax.collections) == 3
+
+
+@both
+def test_a_new_figure_is_not_shown(fitted, blobs, draw, monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
+    before = plt.get_fignums()
+    ax = getattr(fitted, draw)(blobs[0])
+    assert plt.get_fignums() == [*before, ax.figure.number]
+    plt.close(ax.figure)
+
+
+@both
+def test_other_data_are_refused(fitted, blobs, draw):
+    with pytest.raises(ValueError, match="X must be the data that was fitted, 200 rows; got 150"):
+        getattr(fitted, draw)(blobs[0][:150])
+
+
+@both
+def test_without_labels_there_is_nothing_to_draw(blobs, draw):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(CompositeSilhouette(ks=[3]), draw)(blobs[0])
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(CompositeSilhouette(ks=[3], n_subsamples=2, refit=False).fit(blobs[0]), draw)(blobs[0])
+
+
+def test_the_estimators_metric_is_used(blobs, ax):
+    X, _ = blobs
+    model = CompositeSilhouette(ks=[3], n_subsamples=2, metric="precomputed", clusterer="agglomerative")
+    distances = pairwise_distances(X, metric="manhattan")
+    model.fit(distances).plot_silhouette(distances, ax=ax)
+    assert ax.lines[0].get_xdata()[0] == pytest.approx(silhouettes(X, model.labels_, metric="manhattan").micro)

@@ -1,0 +1,196 @@
+"""Tables in files: every kind, compressed or not, damaged, and those that are refused."""
+
+import bz2
+import gzip
+import io
+import lzma
+import pickle
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from compsil_kit.files import KINDS, kind_of, read_table
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"a": rng.normal(size=50), "b": rng.integers(9, size=50), "city": ["Rome", "Oslo"] * 25})
+
+
+def as_bytes(frame, kind):
+    buffer = io.BytesIO()
+    if kind in (".parquet", ".pq"):
+        frame.to_parquet(buffer)
+    elif kind == ".feather":
+        frame.to_feather(buffer)
+    elif kind in (".jsonl", ".ndjson"):
+        frame.to_json(buffer, orient="records", lines=True, double_precision=15)
+    else:
+        frame.to_csv(buffer, index=False, sep="\t" if kind == ".tsv" else ",")
+    return buffer.getvalue()
+
+
+def zipped(content):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("inside.csv", content)
+    return buffer.getvalue()
+
+
+COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zip": zipped}
+
+
+def put(folder, name, content):
+    (folder / name).write_bytes(content)
+    return str(folder / name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind(frame, tmp_path, kind):
+    found = read_table(put(tmp_path, f"data{kind}", as_bytes(frame, kind)))
+    pd.testing.assert_frame_equal(found, frame, check_dtype=False)
+    assert [dtype.kind for dtype in found.dtypes[:2]] == ["f", "i"]
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_compressed(frame, tmp_path, kind, compression):
+    content = COMPRESS[compression](as_bytes(frame, kind))
+    found = read_table(put(tmp_path, f"data{kind}{compression}", content))
+    pd.testing.assert_frame_equal(found, frame, check_dtype=False)
+
+
+@pytest.mark.parametrize("name", ["DATA.CSV", "data.2026.csv", "Data.Csv.GZ", "my data.tsv", "a.parquet.csv"])
+def test_names(frame, tmp_path, name):
+    content = as_bytes(frame, ".tsv" if name.endswith("tsv") else ".csv")
+    content = gzip.compress(content) if name.endswith("GZ") else content
+    assert read_table(put(tmp_path, name, content)).shape == (50, 3)
+
+
+def test_standard_input(frame, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(frame.to_csv(index=False)))
+    pd.testing.assert_frame_equal(read_table("-"), frame, check_dtype=False)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(ValueError, match="standard input: not a readable table"):
+        read_table("-")
+
+
+@pytest.mark.parametrize("name", ["data.xlsx", "data", "data.gz", "data.csv.txt", "data.csv.tar", ".csv", "data.npy"])
+def test_unknown_endings_are_refused_with_those_that_are_known(tmp_path, name):
+    with pytest.raises(
+        ValueError, match=r"cannot tell what this file holds; its name must end in \.csv, \.tsv, \.parquet"
+    ):
+        read_table(put(tmp_path, name, b"a,b\n1,2\n"))
+    with pytest.raises(ValueError, match="cannot tell"):
+        kind_of(tmp_path / name)
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no such file: 'nowhere\.csv'"):
+        read_table("nowhere.csv")
+    (tmp_path / "parts.parquet").mkdir()
+    with pytest.raises(IsADirectoryError, match="is a folder, not a file"):
+        read_table(str(tmp_path / "parts.parquet"))
+
+
+class Bomb:
+    """A pickle that leaves a mark where it is loaded."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return (open, (str(self.mark), "w"))
+
+
+@pytest.mark.parametrize("name", ["x.pkl", "x.pickle", *(f"x{kind}" for kind in KINDS), "x.csv.gz"])
+def test_a_pickle_is_never_loaded(tmp_path, name):
+    mark = tmp_path / "mark"
+    content = pickle.dumps(Bomb(mark))
+    path = put(tmp_path, name, gzip.compress(content) if name.endswith("gz") else content)
+    with pytest.raises(ValueError, match=r"cannot tell what this file holds|not a readable table"):
+        read_table(path)
+    assert not mark.exists()
+
+
+SECRET = "secret4711"
+LINES = f"name,value\n{SECRET},1\n" * 300
+
+
+def corrupted(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes(byte ^ 0xFF for byte in content[middle : middle + 40]) + content[middle + 40 :]
+
+
+DAMAGED = {
+    "empty.csv": b"",
+    "empty.tsv": b"",
+    "empty.parquet": b"",
+    "empty.feather": b"",
+    "empty.csv.gz": b"",
+    "ragged.csv": f"a,b\n1,2\n{SECRET},2,3,4\n".encode(),
+    "quote.csv": f'a,b\n"{SECRET},1\n'.encode(),
+    "other-encoding.csv": LINES.encode("utf-16"),
+    "cut.csv.gz": gzip.compress(LINES.encode())[:-20],
+    "corrupt.csv.gz": corrupted(gzip.compress(LINES.encode())),
+    "plain.csv.gz": LINES.encode(),
+    "cut.csv.bz2": bz2.compress(LINES.encode())[:-20],
+    "plain.csv.bz2": LINES.encode(),
+    "cut.csv.xz": lzma.compress(LINES.encode())[:-20],
+    "plain.csv.xz": LINES.encode(),
+    "plain.csv.zip": LINES.encode(),
+    "cut.csv.zip": zipped(LINES.encode())[:-30],
+    "plain.parquet": LINES.encode(),
+    "plain.feather": LINES.encode(),
+    "hollow.parquet": b"PAR1" + b"\0" * 50 + b"PAR1",
+    "cut.jsonl": f'{{"name": "{SECRET}"}}\n{{"name": "{SECRET}'.encode(),
+    "words.jsonl": SECRET.encode(),
+    "large.jsonl": b'{"a": 123456789012345678901234567890}\n',
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_is_named_but_not_quoted(tmp_path, name):
+    path = put(tmp_path, name, DAMAGED[name])
+    with pytest.raises(ValueError, match=r"not a readable table \(\w+\)\.$") as caught:
+        read_table(path)
+    assert str(caught.value).startswith(path)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [KeyError, TypeError, OSError, NotImplementedError, UnicodeDecodeError])
+def test_whatever_the_reader_makes_of_it(tmp_path, monkeypatch, error):
+    """Footers damaged in the right place make pyarrow raise these; the text can quote the content."""
+    arguments = ("utf-8", SECRET.encode(), 0, 1, SECRET) if error is UnicodeDecodeError else (SECRET,)
+
+    def read(*_):
+        raise error(*arguments)
+
+    monkeypatch.setattr(pd, "read_parquet", read)
+    with pytest.raises(ValueError, match=rf"not a readable table \({error.__name__}\)\.$"):
+        read_table(put(tmp_path, "x.parquet", b"content"))
+
+
+def raises_import_error(module):
+    def read(*_, **__):
+        raise ImportError(f"Missing optional dependency {module!r}.")
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "package"),
+    [
+        ("x.parquet", "pyarrow", r"pyarrow.*'compsil-kit\[scale\]'"),
+        ("x.csv.zst", "zstandard", "zstandard.*pip install zstandard"),
+    ],
+)
+def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, name, module, package):
+    monkeypatch.setattr(pd, "read_parquet", raises_import_error(module))
+    monkeypatch.setattr(pd, "read_csv", raises_import_error(module))
+    with pytest.raises(ImportError, match=f"reading this file needs the package {package}"):
+        read_table(put(tmp_path, name, b"content"))
