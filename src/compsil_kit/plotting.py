@@ -165,7 +165,7 @@ def _convergence(result: SelectionResult, ax: Axes) -> None:
     ax.scatter(across, np.full(len(across), strip), c=[colours.get(k, GREY) for k in chosen], marker="s", s=18)
     ax.set_ylim(low - 0.12 * (high - low), high)
     ax.set_xlim(0.5, max(result.n_subsamples, 1) + 0.5)
-    ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
     ax.set_xlabel("subsamples used (squares: the k chosen then)")
     ax.set_ylabel("composite silhouette")
     tidy(ax)
