@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -13,8 +14,14 @@ _lock = Lock()
 _state: dict[str, Any] = {"users": 0, "limiter": None}
 
 
+@cache
+def process_controller() -> ThreadpoolController:
+    """Return the thread pools of a worker process, found once: looking for them takes milliseconds."""
+    return ThreadpoolController()
+
+
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread(controller: ThreadpoolController | None = None) -> Iterator[None]:
     """Hold BLAS at one thread while at least one run is under way, and restore it after the last.
 
     Counting the runs matters: were two overlapping runs each to save and restore, the second would restore the
@@ -22,7 +29,7 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _lock:
         if _state["users"] == 0:
-            _state["limiter"] = ThreadpoolController().limit(limits=1, user_api="blas")
+            _state["limiter"] = (controller or ThreadpoolController()).limit(limits=1, user_api="blas")
         _state["users"] += 1
     try:
         yield

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from compsil_kit._threads import one_blas_thread, one_openmp_thread
+from compsil_kit._threads import one_blas_thread, one_openmp_thread, process_controller
 from compsil_kit._workers import Stopped, in_threads
 from compsil_kit.cluster import Clusterer
 from compsil_kit.errors import ClusteringError
@@ -177,11 +177,8 @@ def _no_tick() -> None:
 
 
 def _remote(X: Any, index: int, job: Job) -> Trial:
-    with (
-        sklearn.config_context(**_settings(job)),
-        one_blas_thread(),
-        one_openmp_thread(ThreadpoolController()),
-    ):
+    controller = process_controller()
+    with sklearn.config_context(**_settings(job)), one_blas_thread(controller), one_openmp_thread(controller):
         return run_subsample(X, index, job, _no_tick)
 
 
