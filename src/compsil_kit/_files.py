@@ -19,6 +19,6 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
         temporary.replace(path)
-    except BaseException:
+    finally:
+        # Gone already if it was moved; left over only if something went wrong.
         temporary.unlink(missing_ok=True)
-        raise
