@@ -1,0 +1,60 @@
+"""Whatever a notebook calls its data, as one matrix to cluster and a note of what was done to get there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from scipy import sparse
+
+from compsil_kit.sources import as_matrix, to_matrix
+from compsil_kit.tabular import prepare
+from compsil_kit.trials import Preparation
+
+# Frames are scaled unless told otherwise, as df.compsil does; arrays are taken as they are, as select_k does.
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A matrix to cluster, and what was done to the data before; None for a sparse matrix, which is left alone."""
+
+    matrix: Any
+    preparation: Preparation | None
+
+
+def is_table(data: Any) -> bool:
+    """Tell whether the data has named columns: a pandas, Polars or PyArrow table, or a pandas column."""
+    return isinstance(data, pd.DataFrame | pd.Series) or hasattr(data, "to_pandas")
+
+
+def default_scale(data: Any) -> str | None:
+    """Return how the data is scaled when nobody says how."""
+    return "standard" if is_table(data) else None
+
+
+def as_frame(data: Any) -> pd.DataFrame:
+    """Return dense data as a frame; the columns of an array are its positions."""
+    if isinstance(data, pd.DataFrame):
+        return data
+    if isinstance(data, pd.Series):
+        return data.to_frame()
+    if is_table(data):
+        # A lazy table computes nothing before it is collected, and says so itself.
+        return pd.DataFrame(data.to_pandas())
+    return pd.DataFrame(to_matrix(data)[1])
+
+
+def make_ready(data: Any, *, columns: Any = None, scale: str | None = AUTO, missing: str = "raise") -> Ready:
+    """Choose columns, treat missing values and scale, whatever kind of data it is."""
+    wanted = default_scale(data) if scale == AUTO else scale
+    if not sparse.issparse(data):
+        table = prepare(as_frame(data), columns=columns, scale=wanted, missing=missing)
+        return Ready(table.matrix, table.preparation)
+    if columns is not None or wanted is not None:
+        raise ValueError(
+            "columns and scale do not work on sparse data. Choose columns and scale before, for instance with "
+            "sklearn.preprocessing.MaxAbsScaler."
+        )
+    return Ready(as_matrix(data), None)
