@@ -13,6 +13,7 @@ import pandas as pd
 
 from compsil_kit import Comparison, SelectionResult, compare, select_k, silhouettes
 from compsil_kit._checks import check_choice, check_integer
+from compsil_kit._labels import largest_first
 from compsil_kit._optional import require
 from compsil_kit.cluster import fit_final
 from compsil_kit.cluster_plots import plot_knives, plot_map
@@ -267,9 +268,7 @@ def _labels(table: Table, k: int | None, keywords: dict[str, Any]) -> np.ndarray
     job = _request(table, {**keywords, "ks": [k]}).job
     # The seed with which CompositeSilhouette refits too.
     _, labels = fit_final(job.clusterer, table.matrix, k, job.plan.seeds[0])
-    _, codes = np.unique(labels, return_inverse=True)
-    rank = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
-    return np.asarray(rank[codes])
+    return largest_first(labels)
 
 
 def _request(table: Table, keywords: dict[str, Any]) -> Request:

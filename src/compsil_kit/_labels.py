@@ -60,3 +60,10 @@ def _from_objects(row: Array, who: str) -> Array:
     if typed.ndim != 1 or typed.dtype.kind == "O":
         raise TypeError(f"{who} must be integers or strings; got values of type {type(row[0]).__name__}.")
     return typed
+
+
+def largest_first(labels: Array) -> Array:
+    """Number the clusters anew, 0 for the largest; equally large ones keep their order."""
+    _, codes = np.unique(labels, return_inverse=True)
+    rank = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
+    return np.asarray(rank[codes])

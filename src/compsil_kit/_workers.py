@@ -26,14 +26,18 @@ class Stopped(Exception):
 
 
 def in_threads(
-    work: Callable[[Item, Callable[[], None]], Outcome], items: Sequence[Item], n_workers: int
+    work: Callable[[Item, Callable[[], None]], Outcome],
+    items: Sequence[Item],
+    n_workers: int,
+    stop: Event | None = None,
 ) -> Iterator[Outcome]:
     """Yield ``work(item, tick)`` of every item as it is finished; an exception in a worker is raised here.
 
-    Work calls ``tick`` now and then; once the iterator is closed or interrupted, tick raises. The threads are daemons,
-    so that one deep inside foreign code does not hold up the end of the program.
+    Work calls ``tick`` now and then; once the iterator is closed or interrupted, or somebody else sets ``stop``, tick
+    raises and the iterator ends. The threads are daemons, so that one deep inside foreign code does not hold up the end
+    of the program.
     """
-    stop = Event()
+    stop = Event() if stop is None else stop
     waiting: SimpleQueue[Item] = SimpleQueue()
     finished: SimpleQueue[tuple[Outcome | None, BaseException | None]] = SimpleQueue()
     for item in items:
@@ -44,7 +48,12 @@ def in_threads(
             _workers.add(worker)
             worker.start()
         for _ in items:
-            outcome, error = _wait(finished)
+            arrived = _wait(finished, stop)
+            if arrived is None:
+                return
+            outcome, error = arrived
+            if isinstance(error, Stopped):
+                return
             if error is not None:
                 raise error
             yield outcome  # type: ignore[misc]  # either outcome or error is set
@@ -52,12 +61,14 @@ def in_threads(
         stop.set()
 
 
-def _wait(finished: SimpleQueue[Outcome]) -> Outcome:
-    while True:
+def _wait(finished: SimpleQueue[Outcome], stop: Event) -> Outcome | None:
+    """Return what arrives next, or None once the work is to stop."""
+    while not stop.is_set():
         try:
             return finished.get(timeout=PATIENCE_SECONDS)
         except Empty:
             continue
+    return None
 
 
 @atexit.register

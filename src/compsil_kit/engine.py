@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import joblib
@@ -133,18 +134,22 @@ def take_rows(X: Any, rows: Any, metric: Metric) -> Any:
     return part
 
 
-def run(X: Any, job: Job, n_jobs: int | None) -> Iterator[Trial]:
+def run(X: Any, job: Job, n_jobs: int | None, stop: Event | None = None) -> Iterator[Trial]:
     """Yield the trial of every subsample as it is finished, calibration subsamples first.
 
-    Closing the iterator stops the work: at once on this side, in the workers at their next step.
+    Closing the iterator stops the work: at once on this side, in the workers at their next step. Setting ``stop`` in
+    another thread ends the iterator, at the latest when the next subsample is finished.
     """
     plan = job.plan
     order = [*range(plan.n_subsamples, len(plan.seeds)), *range(plan.n_subsamples)]
     backend, _ = get_active_backend(prefer="threads")
     if getattr(backend, "uses_threads", False):
-        yield from _in_threads(X, order, job, n_workers(n_jobs))
+        yield from _in_threads(X, order, job, n_workers(n_jobs), stop)
     else:
-        yield from _on_backend(X, order, job, n_jobs)
+        for trial in _on_backend(X, order, job, n_jobs):
+            yield trial
+            if stop is not None and stop.is_set():
+                return
 
 
 def n_workers(n_jobs: int | None) -> int:
@@ -152,7 +157,7 @@ def n_workers(n_jobs: int | None) -> int:
     return int(joblib.effective_n_jobs(n_jobs))
 
 
-def _in_threads(X: Any, order: list[int], job: Job, workers: int) -> Iterator[Trial]:
+def _in_threads(X: Any, order: list[int], job: Job, workers: int, stop: Event | None) -> Iterator[Trial]:
     """Run in threads of this process, even with one worker: the waiting main thread can then be interrupted at once."""
     controller = ThreadpoolController()
     config = {**sklearn.get_config(), **_settings(job)}
@@ -164,7 +169,7 @@ def _in_threads(X: Any, order: list[int], job: Job, workers: int) -> Iterator[Tr
             return run_subsample(take_rows(X, rows, job.metric), index, job, tick)
 
     with one_blas_thread():
-        yield from in_threads(work, order, workers)
+        yield from in_threads(work, order, workers, stop)
 
 
 def _settings(job: Job) -> dict[str, bool]:

@@ -39,11 +39,14 @@ def new_axes() -> Axes:
     return ax
 
 
-def plot(result: SelectionResult, kind: str = "curve", *, ax: Axes | None = None) -> Axes:
+def plot(result: SelectionResult, kind: str = "curve", *, ax: Axes | None = None, delta: float = 0.05) -> Axes:
     """Draw a picture of the result on ``ax`` or a new figure, and return the axes."""
     draw = KINDS[check_choice("kind", kind, tuple(KINDS))]
     ax = new_axes() if ax is None else ax
-    draw(result, ax)
+    if kind == "convergence":
+        _convergence(result, ax, delta)
+    else:
+        draw(result, ax)
     return ax
 
 
@@ -137,7 +140,7 @@ def _weights(result: SelectionResult, ax: Axes) -> None:
     tidy(ax)
 
 
-def _convergence(result: SelectionResult, ax: Axes) -> None:
+def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None:
     """Draw the scores of the leading ks, and the choice, against the number of subsamples used."""
     from matplotlib.ticker import MaxNLocator
 
@@ -155,7 +158,7 @@ def _convergence(result: SelectionResult, ax: Axes) -> None:
     ax.margins(y=0.15)
     low, high = ax.get_ylim()
     if result.best_index is not None:
-        radius = np.array([hoeffding_radius(int(n), n_ks=len(result.ks)) for n in across])
+        radius = np.array([hoeffding_radius(int(n), delta=delta, n_ks=len(result.ks)) for n in across])
         centre = scores[result.best_index]
         ax.fill_between(across, centre - radius, centre + radius, color=BLUE, alpha=0.08, linewidth=0)
         title(ax, f"score against subsamples used; Hoeffding band ±{radius[-1]:.2f} at B = {across[-1]}")

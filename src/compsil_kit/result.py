@@ -203,7 +203,7 @@ class SelectionResult(ScoredTrials):
         """
         return replace(self, preparation=preparation)
 
-    def plot(self, kind: str = "curve", *, ax: Axes | None = None) -> Axes:
+    def plot(self, kind: str = "curve", *, ax: Axes | None = None, delta: float = 0.05) -> Axes:
         """Draw the result and return the axes; nothing is shown or saved.
 
         Parameters
@@ -213,6 +213,8 @@ class SelectionResult(ScoredTrials):
             k; score and choice against the number of subsamples; how often each k wins the bootstrap.
         ax : matplotlib Axes, optional
             Where to draw; a new figure if None.
+        delta : float, default=0.05
+            Probability that the Hoeffding band of ``"convergence"`` misses.
 
         Returns
         -------
@@ -221,7 +223,7 @@ class SelectionResult(ScoredTrials):
         """
         from compsil_kit import plotting
 
-        return plotting.plot(self, kind, ax=ax)
+        return plotting.plot(self, kind, ax=ax, delta=delta)
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write everything into one HTML file that needs no network, to be mailed or stored.
