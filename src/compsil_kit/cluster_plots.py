@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # More points than this only blacken the map.
 MOST_POINTS = 5_000
-
+Projection = tuple[NDArray[Any], float]
 
 # Okabe and Ito's colours, which stay apart for colour-blind eyes.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7a5195", "#3d3d3d")
@@ -61,13 +61,16 @@ def plot_knives(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | None = 
     return ax
 
 
-def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None) -> Axes:
-    """Draw the points on their first two principal components, coloured by cluster, with its name at its centre."""
+def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None, projection: Projection | None = None) -> Axes:
+    """Draw the points on their first two principal components, coloured by cluster, with its name at its centre.
+
+    ``projection`` is what :func:`project` made of X, where several labelings of it are drawn.
+    """
     ax = new_axes() if ax is None else ax
     shown = np.arange(X.shape[0])
     if len(shown) > MOST_POINTS:
         shown = np.sort(np.random.default_rng(0).choice(len(shown), MOST_POINTS, replace=False))
-    flat, explained = _project(X)
+    flat, explained = project(X) if projection is None else projection
     names = np.unique(labels)
     for name, colour in zip(names, cluster_colours(len(names)), strict=True):
         here = flat[shown][labels[shown] == name]
@@ -94,7 +97,7 @@ def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _project(X: Any) -> tuple[NDArray[Any], float]:
+def project(X: Any) -> Projection:
     """Return the points in two dimensions and the share of variance those hold."""
     if X.shape[1] == 1:
         values = X.toarray() if sparse.issparse(X) else np.asarray(X)
