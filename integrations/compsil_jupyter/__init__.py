@@ -1,1 +1,47 @@
-"""compsil-kit for notebooks. Not there yet: ``%compsil`` and the explorer come with a later release."""
+"""compsil-kit for notebooks: ``%load_ext compsil_jupyter`` gives ``%compsil``, ``explore(df)`` opens the explorer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from compsil_jupyter.explorer import Explorer, explore
+
+__all__ = ["Explorer", "explore", "load_ipython_extension", "unload_ipython_extension"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the explorer when it is first asked for: the magic works without widgets."""
+    if name not in ("Explorer", "explore"):
+        raise AttributeError(f"module 'compsil_jupyter' has no attribute {name!r}")
+    from compsil_jupyter import explorer
+
+    return getattr(explorer, name)
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Give the shell ``%compsil``, and frames ``df.compsil``.
+
+    Parameters
+    ----------
+    shell : InteractiveShell
+        What ``%load_ext`` hands over.
+    """
+    from compsil_jupyter import magic
+
+    magic.load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Take ``%compsil`` away again; frames keep their accessor.
+
+    Parameters
+    ----------
+    shell : InteractiveShell
+        What ``%unload_ext`` hands over.
+    """
+    from compsil_jupyter import magic
+
+    magic.unload(shell)

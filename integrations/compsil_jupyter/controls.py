@@ -17,7 +17,7 @@ from compsil_kit.sources import is_numeric_dtype
 from compsil_kit.tabular import MISSING, SCALERS
 from compsil_kit.weights import TRANSFORMS, transform_name
 
-NARROW = {"width": "100%"}
+NARROW = {"width": "auto"}
 STYLE = {"description_width": "84px"}
 DELTAS = (0.1, 0.05, 0.01, 0.001)
 
@@ -130,15 +130,35 @@ def reading_controls(session: Session) -> list[Any]:
     reading = session.reading
     transforms = [(transform_name(value), value) for value in dict.fromkeys([*TRANSFORMS, reading.transform])]
     transform = widgets.Dropdown(
-        options=transforms, value=reading.transform, description="transformation", layout={"width": "210px"}
+        options=transforms,
+        value=reading.transform,
+        description="transformation",
+        layout={"width": "230px"},
+        style={"description_width": "initial"},
+        tooltip="from micro minus macro to the weight of micro",
     )
-    rule = widgets.Dropdown(options=RULES, value=reading.rule, description="rule", layout={"width": "170px"})
+    rule = widgets.Dropdown(
+        options=RULES,
+        value=reading.rule,
+        description="rule",
+        layout={"width": "150px"},
+        style={"description_width": "50px"},
+        tooltip="maximise the score, or its lower confidence bound",
+    )
     delta = widgets.Dropdown(
         options=sorted({*DELTAS, reading.delta}, reverse=True), value=reading.delta, description="δ",
-        layout={"width": "150px"}, style={"description_width": "30px"},
+        layout={"width": "130px"}, style={"description_width": "30px"},
+        tooltip="probability that the Hoeffding bound on the tab Stability misses",
     )  # fmt: skip
     first = widgets.IntSlider(
-        1, min=1, max=1, description="use the first", continuous_update=False, disabled=True, layout={"width": "330px"}
+        1,
+        min=1,
+        max=1,
+        description="use the first",
+        continuous_update=False,
+        disabled=True,
+        layout={"width": "330px"},
+        tooltip="subsamples to use, in the order of their seeds",
     )
     return [
         bind(transform, "transform", lambda value: session.read(transform=value)),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compsil_kit import api, baselines, tabular
-from compsil_kit.cli_options import PROGRAM, USAGE, make_parser
+from compsil_kit.cli_options import PROGRAM, USAGE, make_parser, report_path
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
 from compsil_kit.files import read_table
@@ -41,10 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (ClusteringError, SelectionError, MemoryError) as error:
-        _complain(_one_line(error))
+        _complain(one_line(error))
         return FAILED
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _complain(_one_line(error))
+        _complain(one_line(error))
         return USAGE
     return OK
 
@@ -53,10 +53,11 @@ def _complain(text: str) -> None:
     print(f"{PROGRAM}: error: {text}", file=sys.stderr)
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """Return what an error says, without line breaks."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split())
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _load(arguments: argparse.Namespace) -> tabular.Table:
@@ -71,9 +72,8 @@ def _load(arguments: argparse.Namespace) -> tabular.Table:
 
 def _shared(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the keywords that every computing command hands on."""
-    names = ("ks", "clusterer", "n_subsamples", "sample_size", "metric", "on_failure", "n_jobs")
-    quiet = {"random_state": arguments.seed, "progress": False if arguments.quiet else None}
-    return {name: getattr(arguments, name) for name in names} | quiet
+    names = ("ks", "clusterer", "n_subsamples", "sample_size", "metric", "on_failure", "n_jobs", "random_state")
+    return {name: getattr(arguments, name) for name in names} | {"progress": False if arguments.quiet else None}
 
 
 def _run_selection(arguments: argparse.Namespace, table: tabular.Table) -> SelectionResult:
@@ -105,10 +105,7 @@ def _run_comparison(arguments: argparse.Namespace, table: tabular.Table) -> Comp
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    target = Path(arguments.out)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"OUT must name a .html file; got {str(target)!r}.")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target = report_path(arguments.out)
     table = _load(arguments)
     result = _run_selection(arguments, table)
     write(result, target, _run_comparison(arguments, table) if arguments.compare else None)

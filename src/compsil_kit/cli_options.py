@@ -1,11 +1,11 @@
-"""The options of the command line, and how their values are read."""
+"""The options of the command line, and how their values are read; the notebook's ``%compsil`` has the same ones."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from compsil_kit import __version__
 from compsil_kit.baselines import CRITERIA
@@ -21,12 +21,17 @@ from compsil_kit.weights import TRANSFORMS
 PROGRAM = "compsil-kit"
 USAGE = 2
 EXIT_CODES = "Exit codes: 0 done, 1 the selection failed, 2 wrong use or unusable data, 130 interrupted."
+# Distances in a file are read as a table, so they are points there.
+METRICS = tuple(name for name in NAMES if name != "precomputed")
 HELP = {
     "select": "select the number of clusters of a table",
     "compare": "put the composite silhouette beside the other criteria",
     "report": "write the selection into one HTML file",
     "demo": "select k on an embedded, imbalanced data set",
 }
+
+# What argparse calls add_argument, of a parser or of a group of options.
+Add = Callable[..., Any]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -44,33 +49,40 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
         command = choices.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXIT_CODES)
         command.set_defaults(run=run)
         if name != "demo":
-            _add_data(command, with_target=name == "report")
-            _add_method(command)
+            data = command.add_argument_group("data").add_argument
+            _add_files(data, with_target=name == "report")
+            add_preparation(data)
+            add_method(command.add_argument_group("method").add_argument)
         if name in ("select", "report"):
-            _add_choice(command)
+            add_choice(command.add_argument_group("choice").add_argument)
         if name == "compare":
-            _add_criteria(command)
-        _add_output(command, with_plot=name != "report")
+            add_criteria(command.add_argument_group("criteria").add_argument)
+        _add_output(command.add_argument_group("output").add_argument, with_plot=name != "report")
     return parser
 
 
-def _add_data(parser: argparse.ArgumentParser, *, with_target: bool) -> None:
-    group = parser.add_argument_group("data")
-    add = group.add_argument
+def _add_files(add: Add, *, with_target: bool) -> None:
     add("data", metavar="FILE", help=f"a table ({', '.join(KINDS)}, also compressed); - reads CSV from standard input")
     if with_target:
         add("out", metavar="OUT.html", help="where to write the report")
-        add("--compare", action="store_true", help="include the other criteria")
+        add_comparison(add)
+
+
+def add_comparison(add: Add) -> None:
+    """Add what a report takes beside the options of a selection."""
+    add("--compare", action="store_true", help="include the other criteria")
+
+
+def add_preparation(add: Add, scales: Sequence[str] = (*SCALERS, "none"), scale: str = "standard") -> None:
+    """Add the options that say what is done to the table before."""
     add("--columns", type=_words, metavar="A,B,...", help="columns to use (default: all numeric ones)")
-    add("--scale", choices=(*SCALERS, "none"), default="standard", help="how to scale columns (default: standard)")
-    add(
-        "--missing", choices=MISSING, default="raise", help="rows with missing values: refuse, or drop (default: raise)"
-    )
+    add("--scale", choices=scales, default=scale, help=f"how to scale columns (default: {scale})")
+    add("--missing", choices=MISSING, default="raise",
+        help="rows with missing values: refuse, or drop (default: raise)")  # fmt: skip
 
 
-def _add_method(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("method").add_argument
-    metrics = tuple(name for name in NAMES if name != "precomputed")
+def add_method(add: Add, metrics: Sequence[str] = METRICS) -> None:
+    """Add the options of every computation."""
     add("--ks", type=parse_ks, default=range(2, 11), metavar="2:10",
         help="candidate counts: 2:10 (both ends included), 2:20:2, or 2,3,5 (default: 2:10)")  # fmt: skip
     add("--clusterer", choices=tuple(NAMED), default="kmeans", help="default: kmeans")
@@ -82,33 +94,45 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
     add("--on-failure", choices=ON_FAILURE, default="raise",
         help="when a clustering fails: stop, or count it and go on (default: raise)")  # fmt: skip
     add("-j", "--n-jobs", type=int, metavar="N", help="workers; -1 for all cores (default: 1)")
-    add("--seed", type=int, default=42, metavar="N", help="random state (default: 42)")
+    add("--seed", type=int, default=42, dest="random_state", metavar="N", help="random state (default: 42)")
 
 
-def _add_choice(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("choice").add_argument
+def add_choice(add: Add) -> None:
+    """Add the options that say how k is chosen from what was computed."""
     add("--transform", choices=tuple(TRANSFORMS), default="tanh", help="from discrepancy to weight (default: tanh)")
     add("--rule", choices=RULES, default="max", help="maximise the score or its lower bound (default: max)")
-    add(
-        "--z", type=float, default=1.0, metavar="Z", help="standard errors below the score with --rule lcb (default: 1)"
-    )
+    add("--z", type=float, default=1.0, metavar="Z",
+        help="standard errors below the score with --rule lcb (default: 1)")  # fmt: skip
     add("--n-calibration", type=int, default=0, metavar="N",
         help="further subsamples that only estimate the largest discrepancies (default: 0)")  # fmt: skip
 
 
-def _add_criteria(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("criteria").add_argument
+def add_criteria(add: Add) -> None:
+    """Add the options of a comparison."""
     add("--criteria", type=_criteria, default="all", metavar="A,B,...", help=f"all, or some of {', '.join(CRITERIA)}")
     add("--n-repeats", type=int, metavar="N", help="runs on all the data (default: as many as subsamples)")
     add("--n-references", type=int, default=20, metavar="N", help="reference sets of the gap statistic (default: 20)")
 
 
-def _add_output(parser: argparse.ArgumentParser, *, with_plot: bool) -> None:
-    add = parser.add_argument_group("output").add_argument
+def _add_output(add: Add, *, with_plot: bool) -> None:
     add("--json", action="store_true", help="print the result as JSON instead of text")
     if with_plot:
         add("--plot", type=Path, metavar="OUT.png", help="also draw a picture into a file (.png, .svg, .pdf)")
+    add_quiet(add)
+
+
+def add_quiet(add: Add) -> None:
+    """Add the option that silences the progress bar."""
     add("-q", "--quiet", action="store_true", help="no progress bar")
+
+
+def report_path(text: str | Path) -> Path:
+    """Return where a report goes; its folder is made if it is missing."""
+    target = Path(text)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"OUT must name a .html file; got {str(target)!r}.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
 
 
 def parse_ks(text: str) -> tuple[int, ...]:

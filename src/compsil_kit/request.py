@@ -64,7 +64,7 @@ def check_request(
     rule = check_choice("rule", rule, RULES)
     z = check_real("z", z, low=0.0, high=1e6)
     on_failure = check_choice("on_failure", on_failure, ON_FAILURE)
-    _check_n_jobs(n_jobs)
+    check_n_jobs(n_jobs)
     measure = resolve_metric(metric)
     method = resolve_clusterer(clusterer, measure)
     if rule == "lcb" and is_integer(n_subsamples):
@@ -83,7 +83,8 @@ def check_request(
     return Request(matrix, job, transform, rule, z, n_jobs, preparation)
 
 
-def _check_n_jobs(n_jobs: Any) -> None:
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse a number of workers that joblib would not understand."""
     if n_jobs is None or (is_integer(n_jobs) and n_jobs != 0 and abs(n_jobs) < 10**6):
         return
     error = ValueError if is_integer(n_jobs) else TypeError
