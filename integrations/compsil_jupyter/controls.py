@@ -10,6 +10,7 @@ from scipy import sparse
 
 from compsil_jupyter.data import as_frame
 from compsil_jupyter.state import Reading, Session, Settings
+from compsil_kit._checks import is_integer
 from compsil_kit.cluster import NAMED
 from compsil_kit.metrics import NAMES
 from compsil_kit.selection import RULES
@@ -107,7 +108,7 @@ def _choice(name: str, names: tuple[str, ...], given: Any) -> widgets.Dropdown:
 
 def _seed(session: Session, settings: Settings) -> Any:
     """Return the input of the seed; seeds given one by one, or none, are shown and stay."""
-    if not isinstance(settings.random_state, int):
+    if not is_integer(settings.random_state):
         return widgets.Text("as given", description="seed", disabled=True, style=STYLE, layout=NARROW)
     seed = widgets.BoundedIntText(
         settings.random_state, min=0, max=2**31 - 1, description="seed", style=STYLE, layout=NARROW

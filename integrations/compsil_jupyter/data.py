@@ -52,9 +52,14 @@ def make_ready(data: Any, *, columns: Any = None, scale: str | None = AUTO, miss
     if not sparse.issparse(data):
         table = prepare(as_frame(data), columns=columns, scale=wanted, missing=missing)
         return Ready(table.matrix, table.preparation)
-    if columns is not None or wanted is not None:
+    check_sparse(columns, wanted)
+    return Ready(as_matrix(data), None)
+
+
+def check_sparse(columns: Any, scale: str | None) -> None:
+    """Refuse what cannot be done to a sparse matrix without filling it."""
+    if columns is not None or scale is not None:
         raise ValueError(
-            "columns and scale do not work on sparse data. Choose columns and scale before, for instance with "
+            "columns and scale must be None on sparse data. Choose columns and scale before, for instance with "
             "sklearn.preprocessing.MaxAbsScaler."
         )
-    return Ready(as_matrix(data), None)

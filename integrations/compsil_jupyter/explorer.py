@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import ipywidgets as widgets
+from scipy import sparse
 
-from compsil_jupyter.data import AUTO, default_scale
+from compsil_jupyter.data import AUTO, as_frame, check_sparse, default_scale
 from compsil_jupyter.state import Session, initial
 from compsil_jupyter.view import View
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit._checks import check_choice, check_integer
 from compsil_kit.plan import check_ks
 from compsil_kit.selection import RULES
-from compsil_kit.tabular import MISSING, SCALERS
+from compsil_kit.tabular import MISSING, SCALERS, choose_columns
 from compsil_kit.weights import check_transform
 
 
@@ -51,10 +53,19 @@ def explore(
         check_transform(settings["transform"])
     if "n_subsamples" in settings:
         check_integer("n_subsamples", settings["n_subsamples"], minimum=1)
-    names = None if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
     scaled = default_scale(data) if scale == AUTO else scale
-    chosen, reading = initial({"columns": names, "scale": scaled, "missing": missing, **settings})
-    return Explorer(Session(data, chosen, reading))
+    table = {"columns": _names(data, columns, scaled), "scale": scaled, "missing": missing}
+    return Explorer(View(Session(data, *initial({**table, **settings}))))
+
+
+def _names(data: Any, columns: Any, scale: str | None) -> tuple[Hashable, ...] | None:
+    """Return the names of the columns to start with, None for all; wrong ones are told now, not at the first run."""
+    if sparse.issparse(data):
+        check_sparse(columns, scale)
+        return None
+    frame = as_frame(data)
+    positions, _ = choose_columns(frame, columns)
+    return None if columns is None else tuple(dict.fromkeys(frame.columns[at] for at in positions))
 
 
 class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
@@ -62,28 +73,35 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     Parameters
     ----------
-    session : Session
-        The state that is shown.
+    view : View
+        The parts, bound to a session.
 
     Attributes
     ----------
+    session : Session
+        The state behind the widgets: settings, status, what is finished.
     result : SelectionResult or None
         The selection on show: partial while it runs, None before.
     comparison : Comparison or None
         The other criteria, once they have been computed.
     """
 
-    def __init__(self, session: Session) -> None:
-        """Show a session."""
-        self.session = session
-        self.view = View(session)
-        super().__init__([self.view.body])
+    def __init__(self, view: View) -> None:
+        """Show a view."""
+        # First of all: a widget is closed when it is thrown away, even if it could not be built.
+        self.view = view
+        super().__init__([view.body])
         self.add_class("compsil-explorer")
 
     def __repr__(self) -> str:
         """Say in a line what is on show."""
         result = self.result
         return f"Explorer: {'nothing computed yet' if result is None else repr(result).partition(chr(10))[0]}"
+
+    @property
+    def session(self) -> Session:
+        """The state behind the widgets."""
+        return self.view.session
 
     @property
     def result(self) -> SelectionResult | None:

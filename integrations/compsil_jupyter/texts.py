@@ -132,5 +132,6 @@ def lines(text: str) -> str:
 def saved(path: Path, kind: str) -> str:
     """Say where a file is, with a link that also works where the kernel runs on another machine."""
     data = base64.b64encode(path.read_bytes()).decode()
-    link = f'<a style="text-decoration:underline" download="{escape(path.name)}" href="data:{kind};base64,{data}">download</a>'
+    target = f'download="{escape(path.name)}" href="data:{kind};base64,{data}"'
+    link = f'<a style="text-decoration:underline" {target}>download</a>'
     return muted(f"Saved as {escape(path.name)} beside the notebook · {link}")

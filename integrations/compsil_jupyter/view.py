@@ -13,7 +13,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from compsil_jupyter import pictures, texts
-from compsil_jupyter.clusterings import Clustering
+from compsil_jupyter.clusterings import Clustering, Clusterings
 from compsil_jupyter.code import code
 from compsil_jupyter.controls import data_controls, method_controls, reading_controls, show_finished
 from compsil_jupyter.state import Session
@@ -32,6 +32,8 @@ class View:
         self.session = session
         self._painted: dict[str, Any] = {}
         self._painted_at = 0.0
+        # The clusterings on whose k* the slider was put.
+        self._placed: Clusterings | None = None
         self._lock = RLock()
         self._build()
         session.listen(self._changed)
@@ -119,13 +121,14 @@ class View:
         show_finished(self._first, session, session.reading)
 
     def _offer_ks(self) -> None:
-        """Give the slider of the clusters the ks of the result on show, and put it on k* when a run is new."""
-        result = self.session.result
-        if result is not None and result.ks != self._k.options:
+        """Give the slider of the clusters the ks of the result on show, and put it on k* once per run."""
+        result, clusterings = self.session.result, self.session.clusterings
+        if result is None:
+            return
+        if result.ks != self._k.options:
             self._k.options = result.ks
-            self._painted.pop("k", None)
-        if result is not None and not self.session.running and self._painted.get("k") is not self.session.clusterings:
-            self._painted["k"] = self.session.clusterings
+        if not self.session.running and self._placed is not clusterings:
+            self._placed = clusterings
             if result.best_index is not None:
                 self._k.value = result.best_k
 

@@ -44,7 +44,7 @@ def prepare(
     check_choice("missing", missing, MISSING)
     if scale is not None:
         check_choice("scale", scale, tuple(SCALERS))
-    positions, left_out = _positions(frame, columns)
+    positions, left_out = choose_columns(frame, columns)
     chosen = frame.iloc[:, positions]
     _, matrix = to_matrix(chosen)
     if not len(matrix):
@@ -66,8 +66,8 @@ def _name(frame: pd.DataFrame, at: int) -> str:
     return ", ".join(str(level) for level in name) if isinstance(name, tuple) else str(name)
 
 
-def _positions(frame: pd.DataFrame, columns: Any) -> tuple[list[int], tuple[str, ...]]:
-    """Return the positions of the columns to use and the names of those left out as not numeric.
+def choose_columns(frame: pd.DataFrame, columns: Any) -> tuple[list[int], tuple[str, ...]]:
+    """Return the positions of the columns to use and the names of those left out as not numeric, or say what is wrong.
 
     Positions, not names: names may occur twice.
     """
