@@ -9,11 +9,12 @@ import pandas as pd
 from scipy import sparse
 
 from compsil_jupyter.data import is_table
-from compsil_jupyter.state import Reading, Session, Settings
+from compsil_jupyter.state import Reading, Session, Settings, fitting
 
 # Settings that say nothing as long as they have these values.
-_SILENT = {"missing": "raise", "n_calibration": 0, "on_failure": "raise", "n_jobs": None, "columns": None}
-_METHOD = ("clusterer", "metric", "sample_size", "on_failure", "n_jobs", "random_state")
+_SILENT = {"missing": "raise", "n_calibration": 0, "on_failure": "raise", "n_jobs": None, "columns": None,
+           "criteria": "all"}  # fmt: skip
+_METHOD = ("clusterer", "metric", "n_subsamples", "sample_size", "on_failure", "n_jobs", "random_state")
 
 
 def code(session: Session, name: str, k: int | None = None) -> str:
@@ -50,6 +51,7 @@ class _Lines:
     def __init__(self, name: str, data: Any, settings: Settings) -> None:
         self.name, self.settings = name, settings
         self.sparse = sparse.issparse(data)
+        self.criteria = fitting(data, settings)
         self.to_frame = "" if self.sparse else _to_frame(name, data)
 
     def head(self) -> str:
@@ -74,15 +76,13 @@ class _Lines:
 
     def select(self, reading: Reading) -> str:
         width = {"z": reading.z} if reading.rule == "lcb" else {}
-        keywords = self._counted() | {"n_calibration": self.settings.n_calibration}
+        keywords = {"ks": _counts(self.settings.ks), "n_calibration": self.settings.n_calibration}
         keywords |= {"transform": reading.transform, "rule": reading.rule} | width
         return f"result = {self._on('select_k')}, {_arguments(keywords)})"
 
     def compare(self) -> str:
-        return f"comparison = {self._on('compare')}, {_arguments(self._counted())})\nprint(comparison)"
-
-    def _counted(self) -> dict[str, Any]:
-        return {"ks": _counts(self.settings.ks), "n_subsamples": self.settings.n_subsamples}
+        keywords = {"ks": _counts(self.settings.ks), "criteria": self.criteria}
+        return f"comparison = {self._on('compare')}, {_arguments(keywords)})\nprint(comparison)"
 
     def cluster(self, k: int) -> str:
         return f"labels = {self._on('cluster')}, k={k})"

@@ -2,60 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import ipywidgets as widgets
 from scipy import sparse
 
 from compsil_jupyter.data import AUTO, as_frame, check_sparse, default_scale
-from compsil_jupyter.state import Session, initial
+from compsil_jupyter.state import Reading, Session, Settings
 from compsil_jupyter.view import View
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit._checks import check_choice, check_integer
+from compsil_kit.api import DEFAULT_KS, Clustering, Random
 from compsil_kit.plan import check_ks
 from compsil_kit.selection import RULES
 from compsil_kit.tabular import MISSING, SCALERS, choose_columns
-from compsil_kit.weights import check_transform
+from compsil_kit.weights import Transform, check_transform
 
 
 def explore(
-    data: Any, columns: Any = None, *, scale: str | None = AUTO, missing: str = "raise", **settings: Any
-) -> Any:
+    data: Any,
+    columns: Any = None,
+    *,
+    scale: str | None = AUTO,
+    missing: str = "raise",
+    ks: Any = DEFAULT_KS,
+    clusterer: Clustering = "kmeans",
+    n_subsamples: int = 30,
+    sample_size: str | int | float = "auto",
+    metric: str | Callable[..., float] = "euclidean",
+    transform: Transform = "tanh",
+    rule: str = "max",
+    z: float = 1.0,
+    n_calibration: int = 0,
+    on_failure: str = "raise",
+    n_jobs: int | None = None,
+    random_state: Random = 42,
+) -> Explorer:
     """Open the explorer on a frame, an array or a sparse matrix.
+
+    Every setting is where the explorer starts; most can be changed in it.
 
     Parameters
     ----------
     data : DataFrame, array, sparse matrix or other table
         The data; it is never changed.
     columns : list of names, optional
-        Columns to start with; all numeric ones if None. Those of an array are numbered from 0.
+        Columns to use; all numeric ones if None. Those of an array are numbered from 0.
     scale : {"auto", "standard", "robust", "minmax"} or None, default="auto"
         How to scale the columns; ``"auto"`` is ``"standard"`` for tables and None for arrays.
     missing : {"raise", "drop"}, default="raise"
         Rows with missing values: refuse them, or leave them out.
-    **settings
-        As in :func:`compsil_kit.select_k`: ``ks``, ``clusterer``, ``n_subsamples``, ``rule`` and so on.
+    ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, n_calibration, on_failure, n_jobs, \
+    random_state
+        As in :func:`compsil_kit.select_k`.
 
     Returns
     -------
     Explorer
         A widget; ``.result`` is the selection on show.
+
+    Examples
+    --------
+    >>> from compsil_jupyter import explore
+    >>> from compsil_kit.datasets import imbalanced_blobs
+    >>> explorer = explore(imbalanced_blobs()[0], ks=range(2, 8))
+    >>> explorer.run()
+    >>> explorer.wait()
+    >>> explorer.result.best_k
+    5
     """
-    if scale not in (AUTO, None):
-        check_choice("scale", scale, tuple(SCALERS))
-    check_choice("missing", missing, MISSING)
-    if "ks" in settings:
-        settings["ks"] = check_ks(settings["ks"])
-    if "rule" in settings:
-        check_choice("rule", settings["rule"], RULES)
-    if "transform" in settings:
-        check_transform(settings["transform"])
-    if "n_subsamples" in settings:
-        check_integer("n_subsamples", settings["n_subsamples"], minimum=1)
     scaled = default_scale(data) if scale == AUTO else scale
-    table = {"columns": _names(data, columns, scaled), "scale": scaled, "missing": missing}
-    return Explorer(View(Session(data, *initial({**table, **settings}))))
+    if scaled is not None:
+        check_choice("scale", scaled, tuple(SCALERS))
+    settings = Settings(
+        columns=_names(data, columns, scaled), scale=scaled, missing=check_choice("missing", missing, MISSING),
+        ks=check_ks(ks), clusterer=clusterer, n_subsamples=check_integer("n_subsamples", n_subsamples, minimum=1),
+        sample_size=sample_size, metric=metric, n_calibration=n_calibration, on_failure=on_failure, n_jobs=n_jobs,
+        random_state=random_state,
+    )  # fmt: skip
+    reading = Reading(check_transform(transform), check_choice("rule", rule, RULES), z)
+    return Explorer(View(Session(data, settings, reading)))
 
 
 def _names(data: Any, columns: Any, scale: str | None) -> tuple[Hashable, ...] | None:

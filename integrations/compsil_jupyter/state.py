@@ -10,9 +10,12 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
+from scipy import sparse
+
 from compsil_jupyter.clusterings import Clusterings
 from compsil_jupyter.data import Ready, make_ready
 from compsil_kit import Comparison, SelectionResult, compare
+from compsil_kit.baselines import CRITERIA, NEED_POINTS
 from compsil_kit.engine import Trial, run
 from compsil_kit.report import write
 from compsil_kit.request import Request, check_request
@@ -242,7 +245,7 @@ class Session:
             if result is not None and ready.preparation is not None:
                 result = result.prepared(ready.preparation)
             with self._lock:
-                if task is not self._selecting or task.stopped.is_set():
+                if task is not self._selecting:
                     return trials
                 if self.clusterings is None:
                     self.clusterings = Clusterings(request, lambda: self._tell("clusters"))
@@ -283,7 +286,7 @@ class Session:
         keywords = {name: value for name, value in settings.engine.items() if name != "n_calibration"}
         try:
             ready = make_ready(self.data, **settings.preparation)
-            found = compare(ready.matrix, progress=count, **keywords)
+            found = compare(ready.matrix, criteria=fitting(self.data, settings), progress=count, **keywords)
         except _Left:
             return
         except Exception as error:  # noqa: BLE001  (shown in the explorer, not lost in a thread)
@@ -300,6 +303,13 @@ class Session:
         return write(result, path, self.comparison)
 
 
+def fitting(data: Any, settings: Settings) -> str | list[str]:
+    """Return the criteria that can be computed: some need dense points."""
+    if not sparse.issparse(data) and settings.metric != "precomputed":
+        return "all"
+    return [name for name in CRITERIA if name not in NEED_POINTS]
+
+
 class _Left(Exception):
     """Nobody waits for the comparison any more."""
 
@@ -309,13 +319,3 @@ def in_words(error: BaseException) -> str:
     text = " ".join(str(error).split())
     own = isinstance(error, ValueError | TypeError | RuntimeError | ImportError) and text
     return text if own else f"{type(error).__name__}: {text}".rstrip(": ")
-
-
-def initial(known: dict[str, Any]) -> tuple[Settings, Reading]:
-    """Split the keywords of ``explore`` into settings and reading, and say which it does not know."""
-    of_reading = {name: known.pop(name) for name in ("transform", "rule", "z") if name in known}
-    unknown = sorted(set(known) - set(Settings.__dataclass_fields__))
-    if unknown:
-        allowed = ", ".join([*Settings.__dataclass_fields__, "transform", "rule", "z"])
-        raise TypeError(f"explore() does not know {', '.join(map(repr, unknown))}. It takes {allowed}.")
-    return Settings(**known), Reading(**of_reading)

@@ -53,7 +53,7 @@ def in_threads(
                 return
             outcome, error = arrived
             if isinstance(error, Stopped):
-                return
+                continue
             if error is not None:
                 raise error
             yield outcome  # type: ignore[misc]  # either outcome or error is set
@@ -62,13 +62,14 @@ def in_threads(
 
 
 def _wait(finished: SimpleQueue[Outcome], stop: Event) -> Outcome | None:
-    """Return what arrives next, or None once the work is to stop."""
-    while not stop.is_set():
+    """Return what arrives next; None once the work is to stop and all that was finished has been handed over."""
+    while True:
+        stopped = stop.is_set()
         try:
-            return finished.get(timeout=PATIENCE_SECONDS)
+            return finished.get(timeout=0 if stopped else PATIENCE_SECONDS)
         except Empty:
-            continue
-    return None
+            if stopped:
+                return None
 
 
 @atexit.register
