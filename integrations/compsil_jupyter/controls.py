@@ -111,7 +111,7 @@ def _seed(session: Session, settings: Settings) -> Any:
     if not is_integer(settings.random_state):
         return widgets.Text("as given", description="seed", disabled=True, style=STYLE, layout=NARROW)
     seed = widgets.BoundedIntText(
-        settings.random_state, min=0, max=2**31 - 1, description="seed", style=STYLE, layout=NARROW
+        settings.random_state, min=0, max=2**32 - 1, description="seed", style=STYLE, layout=NARROW
     )
     return bind(seed, "seed", lambda value: session.change(random_state=value))
 

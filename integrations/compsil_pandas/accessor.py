@@ -225,10 +225,8 @@ class CompsilAccessor:
             The explorer.
         """
         require("ipywidgets", extra="jupyter", purpose="df.compsil.explore()")
-        jupyter = import_module("compsil_jupyter")
-        if not hasattr(jupyter, "explore"):
-            raise ImportError("the explorer is not part of this release yet; df.compsil.plot() draws what there is.")
-        return jupyter.explore(self._frame, columns=columns, **keywords)
+        # By name: pandas users without the extra never load it.
+        return import_module("compsil_jupyter").explore(self._frame, columns=columns, **keywords)
 
     def _series(self, table: Table, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
         spread = np.full(len(self._frame), -1)

@@ -395,17 +395,6 @@ def test_explore_without_widgets_names_the_extra(df, monkeypatch):
         df.compsil.explore()
 
 
-def test_explore_hands_over_the_frame(df, monkeypatch):
-    seen = []
-    fake = types.ModuleType("compsil_jupyter")
-    fake.explore = lambda frame, **keywords: seen.append((frame, keywords)) or "widget"
-    monkeypatch.setitem(sys.modules, "ipywidgets", types.ModuleType("ipywidgets"))
-    monkeypatch.setitem(sys.modules, "compsil_jupyter", fake)
-    assert df.compsil.explore(["age"], ks=[2, 3]) == "widget"
-    assert seen[0][0] is df
-    assert seen[0][1] == {"columns": ["age"], "ks": [2, 3]}
-
-
 def test_public_names():
     assert set(compsil_pandas.__all__) == {"ColumnWarning", "CompsilAccessor", "GroupSelection"}
     assert issubclass(ColumnWarning, UserWarning)

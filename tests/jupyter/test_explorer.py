@@ -1,0 +1,416 @@
+"""The explorer's widgets, driven from Python: what a click or a slider does, and what is then on show."""
+
+import re
+
+import ipywidgets as widgets
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+
+import compsil_pandas  # noqa: F401  (df.compsil.explore)
+from compsil_jupyter import Explorer, explore
+from compsil_jupyter.view import TABS
+from compsil_kit import select_k
+
+SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
+
+
+@pytest.fixture
+def frame(blobs):
+    return pd.DataFrame(blobs, columns=["a", "b", "c"]).assign(city="Oslo")
+
+
+@pytest.fixture
+def explorer(frame):
+    opened = explore(frame, **SMALL)
+    yield opened
+    opened.close()
+    opened.wait(20)
+
+
+def parts(widget):
+    return [widget, *(part for child in getattr(widget, "children", ()) for part in parts(child))]
+
+
+def find(explorer, name):
+    """The one widget that carries a class, as a stylesheet would find it."""
+    (found,) = [part for part in parts(explorer) if f"compsil-{name}" in part._dom_classes]
+    return found
+
+
+def run(explorer):
+    find(explorer, "run").click()
+    explorer.wait(60)
+
+
+def show(explorer, tab):
+    find(explorer, "tabs").selected_index = TABS.index(tab)
+
+
+def text(explorer, name):
+    return " ".join(re.sub(r"<[^>]+>", " ", find(explorer, name).value).split())
+
+
+def picture(explorer, tab):
+    return bytes(find(explorer, f"image-{tab}").value)
+
+
+def pictures(explorer):
+    """The names of the pictures that are there to be seen, whatever tab is in front."""
+    shown = (tab for tab in TABS[:5] if find(explorer, f"image-{tab.lower()}").layout.display != "none")
+    return {tab for tab in shown if picture(explorer, tab.lower()).startswith(b"\x89PNG")}
+
+
+class TestRun:
+    def test_shows_the_choice(self, explorer, frame):
+        assert "Press" in text(explorer, "headline")
+        run(explorer)
+        direct = frame.compsil.select_k(["a", "b", "c"], **SMALL)
+        np.testing.assert_array_equal(explorer.result.composite, direct.composite)
+        assert f"k* = {direct.best_k}" in text(explorer, "headline")
+        assert "5 of 5 subsamples in" in text(explorer, "progress")
+        assert find(explorer, "stop").disabled
+        assert not find(explorer, "run").disabled
+
+    def test_draws_the_curve_again_as_subsamples_come_in(self, frame, monkeypatch):
+        monkeypatch.setattr("compsil_jupyter.view.REDRAW_SECONDS", 0.0)
+        explorer = explore(frame, **SMALL)
+        seen = []
+        find(explorer, "image-curve").observe(lambda change: seen.append(change["new"]), names="value")
+        run(explorer)
+        assert len(seen) >= 5
+        assert len(set(seen)) == len(seen)
+        explorer.close()
+
+    def test_stop_keeps_what_is_finished(self, frame):
+        explorer = explore(frame, ks=[2, 3], n_subsamples=2000)
+        find(explorer, "image-curve").observe(lambda _: find(explorer, "stop").click(), names="value")
+        run(explorer)
+        assert 0 < explorer.result.n_subsamples < 2000
+        assert explorer.result.partial
+        assert "stopped after" in text(explorer, "progress")
+        assert "partial" in text(explorer, "headline")
+        explorer.close()
+
+    def test_says_when_settings_have_changed(self, explorer):
+        run(explorer)
+        find(explorer, "scale").value = "robust"
+        assert "Settings have changed since: Run again." in text(explorer, "progress")
+        run(explorer)
+        assert "changed" not in text(explorer, "progress")
+        assert explorer.result.preparation.scale == "robust"
+
+    def test_warnings_are_told_in_plain_words(self, blobs):
+        explorer = explore(blobs[:100], ks=[2, 3, 4, 5], n_subsamples=4)
+        run(explorer)
+        assert "every subsample is the whole data set" in text(explorer, "warnings").lower()
+        assert len(explorer.result.warnings) >= 1
+        explorer.close()
+
+
+class TestSettings:
+    def test_every_input_reaches_the_session(self, explorer):
+        find(explorer, "columns").value = ("a", "c")
+        find(explorer, "scale").value = None
+        find(explorer, "missing").value = "drop"
+        find(explorer, "ks").value = (3, 6)
+        find(explorer, "n-subsamples").value = 7
+        find(explorer, "sample-size").value = "0.5"
+        find(explorer, "clusterer").value = "gmm"
+        find(explorer, "metric").value = "manhattan"
+        find(explorer, "seed").value = 9
+        found = explorer.session.settings
+        assert found.columns == ("a", "c")
+        assert (found.scale, found.missing) == (None, "drop")
+        assert found.ks == (3, 4, 5, 6)
+        assert (found.n_subsamples, found.sample_size) == (7, 0.5)
+        assert (found.clusterer, found.metric, found.random_state) == ("gmm", "manhattan", 9)
+        run(explorer)
+        plan = explorer.result.plan
+        assert (plan.ks, plan.clusterer, plan.metric, plan.n_features) == ((3, 4, 5, 6), "gmm", "manhattan", 2)
+
+    @pytest.mark.parametrize(("typed", "read"), [("auto", "auto"), (" 2,000 ", 2000), ("0.25", 0.25), ("", "auto")])
+    def test_sizes_as_people_type_them(self, explorer, typed, read):
+        find(explorer, "sample-size").value = "77"
+        find(explorer, "sample-size").value = typed
+        assert explorer.session.settings.sample_size == read
+
+    def test_all_columns_means_all_numeric_ones(self, explorer):
+        assert find(explorer, "columns").value == ("a", "b", "c")
+        find(explorer, "columns").value = ("a",)
+        find(explorer, "columns").value = ("a", "b", "c")
+        assert explorer.session.settings.columns is None
+
+    def test_given_objects_are_on_offer(self, frame):
+        def mine(X, k, seed):
+            return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+        explorer = explore(frame, clusterer=mine, random_state=range(5), transform=np.abs, **SMALL)
+        assert find(explorer, "clusterer").label == "mine"
+        assert find(explorer, "transform").label == "absolute"
+        run(explorer)
+        assert explorer.result.plan.seeds == (0, 1, 2, 3, 4)
+        find(explorer, "clusterer").value = "kmeans"
+        run(explorer)
+        assert explorer.result.plan.clusterer == "kmeans"
+        explorer.close()
+
+    @pytest.mark.parametrize(("keywords", "message"), [
+        ({"columns": ["incme"]}, "'incme' not in the data"),
+        ({"columns": ["city"]}, "'city' not numeric"),
+        ({"ks": [1, 2]}, "ks must be"),
+        ({"scale": "log"}, "scale must be one of"),
+        ({"missing": "ignore"}, "missing must be one of"),
+        ({"rule": "min"}, "rule must be one of"),
+        ({"transform": "cosh"}, "transform must be"),
+        ({"n_subsamples": 0}, "n_subsamples must be"),
+    ])  # fmt: skip
+    def test_wrong_ones_are_refused_when_it_opens(self, frame, keywords, message):
+        with pytest.raises(ValueError, match=message):
+            explore(frame, **keywords)
+
+    def test_a_column_may_be_named_alone(self, frame):
+        assert explore(frame, "b").session.settings.columns == ("b",)
+
+
+class TestReading:
+    def test_acts_at_once(self, explorer):
+        run(explorer)
+        before = picture(explorer, "curve")
+        find(explorer, "transform").value = "step"
+        assert explorer.result.transform == "step"
+        assert picture(explorer, "curve") != before
+        find(explorer, "rule").value = "lcb"
+        assert explorer.result.rule == "lcb"
+        assert explorer.session.status.done == 5
+
+    def test_first_subsamples(self, explorer):
+        first = find(explorer, "first")
+        assert first.disabled
+        run(explorer)
+        assert (first.max, first.value, first.disabled) == (5, 5, False)
+        first.value = 3
+        assert explorer.result.n_subsamples == 3
+        first.value = 5
+        assert explorer.session.reading.first is None
+
+    def test_delta_moves_the_bound(self, explorer):
+        run(explorer)
+        show(explorer, "Stability")
+        before = picture(explorer, "stability")
+        assert "With probability 0.95" in text(explorer, "note-stability")
+        find(explorer, "delta").value = 0.001
+        assert "With probability 0.999" in text(explorer, "note-stability")
+        assert picture(explorer, "stability") != before
+
+
+class TestTabs:
+    def test_each_has_its_picture_once_it_is_in_front(self, explorer):
+        assert pictures(explorer) == set()
+        run(explorer)
+        assert pictures(explorer) == {"Curve"}
+        show(explorer, "Weights")
+        show(explorer, "Stability")
+        assert pictures(explorer) == {"Curve", "Weights", "Stability"}
+
+    def test_nothing_is_drawn_twice(self, explorer):
+        run(explorer)
+        drawn = []
+        find(explorer, "image-curve").observe(drawn.append, names="value")
+        show(explorer, "Table")
+        show(explorer, "Curve")
+        assert not drawn
+
+    def test_clusters_of_the_k_under_the_slider(self, explorer):
+        run(explorer)
+        show(explorer, "Clusters")
+        assert find(explorer, "k").value == explorer.result.best_k
+        explorer.session.clusterings.wait(60)
+        first = picture(explorer, "clusters")
+        assert first.startswith(b"\x89PNG")
+        find(explorer, "k").value = 2 if explorer.result.best_k != 2 else 3
+        assert picture(explorer, "clusters") != first
+
+    def test_the_slider_follows_the_candidates(self, explorer):
+        run(explorer)
+        find(explorer, "ks").value = (6, 8)
+        run(explorer)
+        assert find(explorer, "k").options == (6, 7, 8)
+
+    def test_clusters_that_fail_say_so(self, frame):
+        def refuses_all(X, k, seed):
+            if len(X) == len(frame):
+                raise RuntimeError("too many <rows>")
+            return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+        explorer = explore(frame, clusterer=refuses_all, sample_size=100, **SMALL)
+        run(explorer)
+        show(explorer, "Clusters")
+        explorer.session.clusterings.wait(60)
+        assert "too many &lt;rows&gt;" in find(explorer, "note-clusters").value
+        assert "Clusters" not in pictures(explorer)
+        explorer.close()
+
+    def test_compare_on_demand(self, explorer):
+        run(explorer)
+        show(explorer, "Compare")
+        assert explorer.comparison is None
+        find(explorer, "compare").click()
+        explorer.wait(120)
+        assert "choose k =" in text(explorer, "note-compare")
+        assert "Compare" in pictures(explorer)
+        assert explorer.comparison.choices["composite"] == explorer.result.best_k
+
+    def test_table_and_code(self, explorer):
+        run(explorer)
+        show(explorer, "Table")
+        assert f"{explorer.result.best_score:.4f}" in text(explorer, "note-table")
+        show(explorer, "Code")
+        assert "df.compsil.select_k(" in text(explorer, "note-code")
+        find(explorer, "rule").value = "lcb"
+        assert "rule=&quot;lcb&quot;" in find(explorer, "note-code").value
+
+    def test_the_table_lists_failures(self, frame):
+        def sometimes(X, k, seed):
+            if k == 5:
+                raise RuntimeError("<not> five")
+            return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+        explorer = explore(frame, clusterer=sometimes, on_failure="skip", **SMALL)
+        run(explorer)
+        show(explorer, "Table")
+        assert "&lt;not&gt; five" in find(explorer, "note-table").value
+        explorer.close()
+
+
+class TestErrors:
+    def test_appear_inside(self, frame):
+        holed = frame.copy()
+        holed.loc[2, "a"] = np.nan
+        explorer = explore(holed, **SMALL)
+        run(explorer)
+        assert "missing values in &#x27;a&#x27; (1)" in find(explorer, "error").value
+        assert explorer.result is None
+        find(explorer, "missing").value = "drop"
+        run(explorer)
+        assert find(explorer, "error").value == ""
+        assert explorer.result.preparation.n_dropped == 1
+        explorer.close()
+
+    def test_no_columns_chosen(self, explorer):
+        find(explorer, "columns").value = ()
+        run(explorer)
+        assert "columns must name at least one column" in text(explorer, "error")
+
+    def test_markup_in_names_stays_text(self, frame):
+        named = frame.rename(columns={"a": "<b>bold</b>"})
+        explorer = explore(named, **SMALL)
+        run(explorer)
+        show(explorer, "Table")
+        assert "<b>bold" not in find(explorer, "note-table").value
+        show(explorer, "Code")
+        assert "<b>bold" not in find(explorer, "note-code").value
+        explorer.close()
+
+
+class TestSaving:
+    def test_report_and_code(self, explorer, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        run(explorer)
+        find(explorer, "save-report").click()
+        assert "Saved as compsil-report.html" in text(explorer, "saved")
+        assert 'download="compsil-report.html"' in find(explorer, "saved").value
+        find(explorer, "save-code").click()
+        assert (tmp_path / "compsil-report.html").read_text().startswith("<!doctype html>")
+        assert "select_k(" in (tmp_path / "compsil_selection.py").read_text()
+
+    def test_writes_over_nothing(self, explorer, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        run(explorer)
+        (tmp_path / "compsil_selection.py").write_text("mine")
+        find(explorer, "save-code").click()
+        find(explorer, "save-code").click()
+        assert (tmp_path / "compsil_selection.py").read_text() == "mine"
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
+            "compsil_selection-2.py", "compsil_selection-3.py", "compsil_selection.py",
+        ]  # fmt: skip
+
+    def test_without_a_result_says_so(self, explorer, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        find(explorer, "save-report").click()
+        assert "Not saved: there is no result yet" in text(explorer, "saved")
+        assert not list(tmp_path.iterdir())
+
+
+class TestKindsOfData:
+    def test_arrays_are_not_scaled(self, blobs):
+        explorer = explore(blobs, **SMALL)
+        run(explorer)
+        np.testing.assert_array_equal(explorer.result.composite, select_k(blobs, **SMALL).composite)
+        assert find(explorer, "columns").value == (0, 1, 2)
+        explorer.close()
+
+    def test_sparse_matrices(self, blobs):
+        X = sparse.csr_matrix(np.maximum(blobs, 0))
+        explorer = explore(X, **SMALL)
+        run(explorer)
+        np.testing.assert_array_equal(explorer.result.composite, select_k(X, **SMALL).composite)
+        show(explorer, "Compare")
+        find(explorer, "compare").click()
+        explorer.wait(120)
+        assert "Compare" in pictures(explorer)
+        explorer.close()
+        with pytest.raises(ValueError, match="must be None on sparse data"):
+            explore(X, scale="standard")
+
+    def test_polars(self, blobs):
+        import polars as pl
+
+        explorer = explore(pl.DataFrame(blobs, schema=["a", "b", "c"]), **SMALL)
+        run(explorer)
+        assert explorer.result.preparation.scale == "standard"
+        explorer.close()
+
+    @pytest.mark.parametrize("data", [5, "text", [[1, 2], [3]]])
+    def test_what_is_no_table_is_refused(self, data):
+        with pytest.raises((TypeError, ValueError), match="X must"):
+            explore(data)
+
+    def test_by_the_accessor(self, frame):
+        explorer = frame.compsil.explore(["a", "b"], ks=[2, 3])
+        assert isinstance(explorer, Explorer)
+        assert explorer.session.settings.columns == ("a", "b")
+
+
+class TestLife:
+    def test_closing_stops_the_work_and_removes_every_part(self, frame):
+        explorer = explore(frame, ks=[2, 3], n_subsamples=100_000)
+        explorer.run()
+        every = parts(explorer)
+        explorer.close()
+        explorer.wait(30)
+        assert explorer.session.status.phase == "stopped"
+        assert not explorer.session._selecting.thread.is_alive()
+        assert all(part.comm is None for part in every if isinstance(part, widgets.Widget))
+
+    def test_two_side_by_side(self, frame):
+        one, two = explore(frame, **SMALL), explore(frame, "a", ks=[2, 3], n_subsamples=4)
+        both = widgets.HBox([one, two])
+        one.run()
+        two.run()
+        one.wait(60)
+        two.wait(60)
+        assert (one.result.n_subsamples, two.result.n_subsamples) == (5, 4)
+        assert (one.result.plan.n_features, two.result.plan.n_features) == (3, 1)
+        assert picture(one, "curve") != picture(two, "curve")
+        both.close()
+        one.close()
+        two.close()
+
+    def test_says_in_a_line_what_is_on_show(self, explorer):
+        assert repr(explorer) == "Explorer: nothing computed yet"
+        run(explorer)
+        assert repr(explorer).startswith("Explorer: SelectionResult: k* = ")
+        assert "\n" not in repr(explorer)
