@@ -4,7 +4,6 @@ import inspect
 import json
 import subprocess
 import sys
-import types
 import warnings
 
 import matplotlib as mpl
