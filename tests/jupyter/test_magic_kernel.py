@@ -1,0 +1,223 @@
+"""%compsil in a real kernel: what a notebook is sent, tab completion over the wire, and the interrupt."""
+
+import os
+import re
+from types import SimpleNamespace
+
+import pytest
+from jupyter_client.manager import KernelManager
+
+# So that a kernel that hangs fails the test instead of stopping the suite.
+PATIENCE = 120
+
+SETUP = """
+%load_ext compsil_jupyter
+%config CompsilMagics.ks = "2:4"
+%config CompsilMagics.n_subsamples = 3
+import time
+import numpy as np
+import pandas as pd
+from sklearn.datasets import make_blobs
+df = pd.DataFrame(make_blobs(200, 2, centers=3, random_state=3)[0], columns=["left", "net income"])
+odd = df.assign(row_id=range(200))
+"""
+
+
+class Notebook:
+    """A kernel and its client, as a front end has them."""
+
+    def __init__(self, folder):
+        self.manager = KernelManager()
+        self.manager.start_kernel(cwd=str(folder), env={**os.environ, "IPYTHONDIR": str(folder)})
+        self.client = self.manager.blocking_client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=PATIENCE)
+
+    def close(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+    def run(self, code, interrupt_at=None):
+        """Run a cell; interrupt the kernel once it prints a word. Return what a notebook would show."""
+        message = self.client.execute(code)
+        shown = SimpleNamespace(out="", err="", data=None, error=None, comms=0)
+        while True:
+            found = self.client.get_iopub_msg(timeout=PATIENCE)
+            if found["parent_header"].get("msg_id") != message:
+                continue
+            kind, content = found["msg_type"], found["content"]
+            if kind == "status" and content["execution_state"] == "idle":
+                break
+            self._note(shown, kind, content)
+            if interrupt_at is not None and interrupt_at in shown.out:
+                self.manager.interrupt_kernel()
+                interrupt_at = None
+        shown.status = self._reply(message)["status"]
+        return shown
+
+    def _reply(self, message):
+        while True:
+            found = self.client.get_shell_msg(timeout=PATIENCE)
+            if found["parent_header"]["msg_id"] == message:
+                return found["content"]
+
+    def _note(self, shown, kind, content):
+        if kind == "stream":
+            name = {"stdout": "out", "stderr": "err"}[content["name"]]
+            setattr(shown, name, getattr(shown, name) + content["text"])
+        elif kind == "execute_result":
+            shown.data = content["data"]
+        elif kind == "error":
+            shown.error = content
+        elif kind.startswith("comm_"):
+            shown.comms += 1
+
+    def complete(self, line):
+        found = self._reply(self.client.complete(line, len(line)))
+        return line[found["cursor_start"] : found["cursor_end"]], found["matches"]
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory):
+    notebook = Notebook(tmp_path_factory.mktemp("notebook"))
+    try:
+        assert notebook.run(SETUP).status == "ok"
+        yield notebook
+    finally:
+        notebook.close()
+
+
+def test_a_line_shows_a_card_and_a_live_progress_bar(notebook):
+    shown = notebook.run("%compsil df")
+    assert "compsil-card" in shown.data["text/html"]
+    assert "SelectionResult: k* = 3" in shown.data["text/plain"]
+    assert (shown.out, shown.err) == ("", "")
+    assert shown.comms > 3
+    assert notebook.run("%compsil df --quiet").comms == 0
+
+
+def test_the_progress_bar_needs_no_widgets(notebook):
+    shown = notebook.run("import sys; sys.modules['ipywidgets'] = None\n%compsil df")
+    notebook.run("del sys.modules['ipywidgets']")
+    assert shown.status == "ok"
+    assert "compsil:   0%" in shown.err
+    assert "0/3 [00:00<?, ?subsample/s]" in shown.err
+    assert shown.comms == 0
+
+
+def test_assignment_and_silence(notebook):
+    shown = notebook.run("r = %compsil df -o kept")
+    assert (shown.data, shown.out) == (None, "")
+    assert notebook.run("r is kept, r.best_k").data["text/plain"] == "(True, 3)"
+    assert notebook.run("%compsil df -o kept;").data is None
+    assert notebook.run("q = %compsil df;\nq.best_k").data["text/plain"] == "3"
+    assert "compsil-card" in notebook.run("%compsil df -o kept").data["text/html"]
+
+
+def test_inside_a_function(notebook):
+    notebook.run("def choose(table, most):\n    found = %compsil table[['left']] --ks 2:most\n    return found")
+    assert notebook.run("choose(df, 3).ks").data["text/plain"] == "(2, 3)"
+
+
+def test_the_cell_form(notebook):
+    shown = notebook.run("%%compsil --ks 2:3\npart = df[df.left > 0]\npart")
+    assert "compsil-card" in shown.data["text/html"]
+    assert notebook.run("len(part) < 200").data["text/plain"] == "True"
+
+
+def test_odd_columns_are_told_once(notebook):
+    shown = notebook.run("%compsil odd")
+    assert shown.data["text/html"].count("like a row number") == 1
+    assert shown.err == ""
+    for line in ("r = %compsil odd", "%compsil odd;", "%compsil compare odd --criteria micro"):
+        assert notebook.run(line).err.count("ColumnWarning: column 'row_id': like a row number") == 1
+
+
+def test_mistakes_show_no_traceback(notebook):
+    shown = notebook.run("%compsil df --clusterer kmean")
+    assert shown.status == "error"
+    assert shown.err == "UsageError: --clusterer: 'kmean' is unknown. Did you mean 'kmeans'?\n"
+    assert shown.out == ""
+    # ipykernel sends an error besides; its traceback is empty, so a notebook shows the line alone.
+    assert shown.error is None or shown.error["traceback"] == []
+
+
+def test_the_explorer_is_shown(notebook):
+    shown = notebook.run("%compsil explore df --ks 2:3 -B 2")
+    assert "application/vnd.jupyter.widget-view+json" in shown.data
+
+
+@pytest.mark.parametrize(
+    ("line", "fragment", "matches"),
+    [
+        ("%compsil ", "", ["df", "odd", "part", "select", "compare", "explore", "report"]),
+        ("r = %compsil df --clust", "--clust", ["--clusterer"]),
+        ("compsil df --rule ", "", ["max", "lcb"]),
+        ("%compsil odd --columns left,", "", ['"net income"', "row_id"]),
+        ('%compsil df --columns "net', '"net', ['"net income"']),
+    ],
+)
+def test_completion(notebook, line, fragment, matches):
+    notebook.run("part = df")
+    assert notebook.complete(line) == (fragment, matches)
+
+
+# The clusterer says when it has done enough, so that the interrupt comes in the middle of the run.
+SLOW = """
+calls = 0
+def slow(X, k, seed):
+    global calls
+    calls += 1
+    if calls == {calls}:
+        print("now", flush=True)
+    time.sleep(0.05)
+    return np.arange(len(X)) % k
+"""
+
+
+def test_an_interrupt_keeps_the_finished_part(notebook):
+    notebook.run(SLOW.format(calls=8))
+    shown = notebook.run("r = %compsil df --clusterer slow -B 500 -o kept\nr", interrupt_at="now")
+    assert shown.status == "ok"
+    assert re.search(
+        r"compsil: stopped after \d+ of 500 subsamples; the result is that of the finished part\.\n", shown.err
+    )
+    assert "PARTIAL" in shown.data["text/plain"]
+    found = notebook.run("r is kept, r.partial, r.n_subsamples >= 2, r.preparation.columns").data["text/plain"]
+    assert found == "(True, True, True, ('left', 'net income'))"
+
+
+def test_an_interrupted_report_is_not_written(notebook):
+    notebook.run(SLOW.format(calls=8))
+    shown = notebook.run("r = %compsil report df out.html --clusterer slow -B 500", interrupt_at="now")
+    assert shown.status == "ok"
+    assert shown.err.endswith("compsil: stopped, so no report was written.\n")
+    assert notebook.run("import os; r.partial, os.path.exists('out.html')").data["text/plain"] == "(True, False)"
+
+
+def test_a_report_interrupted_while_comparing_returns_the_selection(notebook):
+    # Three subsamples under three ks are nine calls; the tenth belongs to the comparison.
+    notebook.run(SLOW.format(calls=12))
+    shown = notebook.run("r = %compsil report df out.html --compare --clusterer slow", interrupt_at="now")
+    assert shown.err.endswith("compsil: stopped, so no report was written.\n")
+    assert notebook.run("r.partial, os.path.exists('out.html')").data["text/plain"] == "(False, False)"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("%compsil df --clusterer slow -B 500", "stopped before the first subsample was finished."),
+        (
+            "%compsil compare df --clusterer slow -B 500",
+            "the comparison was stopped before its end, and a part of it says little.",
+        ),
+    ],
+)
+def test_an_interrupt_with_nothing_to_show_is_one_line(notebook, line, message):
+    notebook.run(SLOW.format(calls=1))
+    shown = notebook.run(f"{line} -o nothing\nafterwards = 1", interrupt_at="now")
+    assert shown.status == "error"
+    assert shown.error["ename"] == "Stopped"
+    assert shown.error["traceback"] == [f"Stopped: {message}"]
+    assert shown.err == ""
+    assert notebook.run("'nothing' in dir(), 'afterwards' in dir()").data["text/plain"] == "(False, False)"
