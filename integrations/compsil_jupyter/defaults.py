@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import traitlets
-from IPython.core.magic import Magics, magics_class
+from IPython.core.magic import Magics
 from traitlets.config import Config
 
 from compsil_jupyter.data import AUTO
@@ -71,7 +71,6 @@ def _default(name: str, text: str) -> Any:
     return traitlets.Any(_ENGINE[name].default, help=text).tag(config=True)
 
 
-@magics_class
 class Defaults(Magics):
     """Magics with a default for every option that is worth setting once in a notebook."""
 

@@ -35,7 +35,7 @@ def read_line(line: str, names: Names, *, in_cell: bool) -> Call:
     words, missing = scan(line)
     if missing:
         raise UsageError(f"a closing {missing} is missing in: {line.strip()}")
-    words = [word for word in words if word]
+    words = _join_lists([word for word in words if word])
     silent = bool(words) and words[-1].endswith(";")
     if silent:
         words = [*words[:-1], *filter(None, [words[-1].rstrip(";")])]
@@ -49,6 +49,17 @@ def read_line(line: str, names: Names, *, in_cell: bool) -> Call:
     target = given_words.pop() if command == "report" and len(given_words) > (not in_cell) else None
     _check_complete(command, given_words, target, in_cell=in_cell)
     return Call(command, _expression(given_words), given, silent, target)
+
+
+def _join_lists(words: list[str]) -> list[str]:
+    """Put the value of an option together again where a space follows a comma: ``--columns a, b``."""
+    joined: list[str] = []
+    for word in words:
+        if len(joined) > 1 and joined[-1].endswith(",") and joined[-2].startswith("--") and not word.startswith("-"):
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
 
 
 def _command(words: list[str], names: Names, *, in_cell: bool) -> tuple[str, list[str]]:

@@ -1,16 +1,15 @@
 """%compsil in a real IPython: what it returns, stores, says and refuses."""
 
-import inspect
-
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
 
 import compsil_jupyter
-from compsil_jupyter.options import options
 from compsil_kit import Comparison, SelectionResult, compare, select_k
 from compsil_kit.tabular import prepare
 from compsil_pandas import ColumnWarning
@@ -79,7 +78,6 @@ def test_any_expression_is_data(shell, expression):
 
 
 def test_other_kinds_of_data(shell, frame):
-    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     numeric = frame[["a", "b"]]
     expected = select_k(prepare(numeric).matrix, **SHORT)
     for table in (polars.DataFrame(numeric.to_dict("list")), pyarrow.Table.from_pandas(numeric)):
@@ -110,6 +108,8 @@ def test_distances_are_not_scaled_even_in_a_frame(shell):
         ("chosen", ["b", "a"]),
         ("a", ["a"]),
         ('"a",', ["a"]),
+        ("b, a", ["b", "a"]),
+        ("b, 'a' --ks 2:3", ["b", "a"]),
     ],
 )
 def test_columns(shell, words, columns):
@@ -305,174 +305,6 @@ def test_an_error_in_the_body_is_the_users(shell, capsys):
     assert isinstance(done.error_in_exec, SyntaxError)
 
 
-# Mistakes.
-
-MISTAKES = {
-    "%compsil": "which data? For instance: %compsil df --ks 2:10. %compsil? shows all options.",
-    "%compsil ;": "which data? For instance: %compsil df --ks 2:10. %compsil? shows all options.",
-    "%compsil --ks 2:3": "which data? For instance: %compsil df",
-    "%compsil dff": "name 'dff' is not defined. Did you mean 'df'?",
-    "%compsil nothing_like_it": "name 'nothing_like_it' is not defined.",
-    "%compsil df[df.z > 1]": "the data 'df[df.z > 1]' gives AttributeError: 'DataFrame' object has no attribute 'z'",
-    "%compsil df['z']": "the data \"df['z']\" gives KeyError: 'z'",
-    "%compsil df[": "a closing ] is missing in: df[",
-    "%compsil df['a": "a closing ' is missing in: df['a",
-    "%compsil df ks 2:5": "the data must be one Python expression; got 'df ks 2:5'. Did you mean '--ks'?",
-    "%compsil df df": "the data must be one Python expression; got 'df df'. %compsil? shows how to say it.",
-    "%compsil -df": "unknown option '-df'. Data that starts with a minus needs brackets: (-df).",
-    "%compsil df --kss 2:4": "unknown option '--kss'. Did you mean '--ks'?",
-    "%compsil df --n_subsamples 4": "unknown option '--n_subsamples'. Did you mean '--n-subsamples'?",
-    "%compsil df -b 4": "unknown option '-b'. Did you mean '-B'?",
-    "%compsil df --xyzzy": "unknown option '--xyzzy'. %compsil? lists the options.",
-    "%compsil df --criteria all": "unknown option '--criteria'. It belongs to %compsil compare, not to select.",
-    "%compsil compare df --rule max": "unknown option '--rule'. It belongs to %compsil select, not to compare.",
-    "%compsil df --clusterer kmean": "--clusterer: 'kmean' is unknown. Did you mean 'kmeans'?",
-    "%compsil df --clusterer estimatr": "--clusterer must be one of kmeans, minibatch-kmeans, bisecting-kmeans, gmm, "
-    "agglomerative, spectral, birch, kmedoids, clara, or the name of a variable; got 'estimatr'. "
-    "Did you mean 'estimator'?",
-    "%compsil df --scale standart": "--scale: 'standart' is unknown. Did you mean 'standard'?",
-    "%compsil df --metric euclid": "--metric: 'euclid' is unknown. Did you mean 'euclidean'?",
-    "%compsil df --rule min": "--rule must be one of max, lcb, or the name of a variable; got 'min'.",
-    "%compsil compare df --criteria mico,gap": "--criteria: 'mico' is unknown. Did you mean 'micro'?",
-    "%compsil df --ks 2:kmx": "name 'kmx' is not defined. Did you mean 'kmax'?",
-    "%compsil df --ks 2:name": "--ks: 'name' must hold an integer; it holds 'text'.",
-    "%compsil df --ks range(2,5)": "--ks: must look like 2:10, 2:20:2 or 2,3,5; got 'range(2,5)'",
-    "%compsil df --ks 1:4": "--ks: ks must be an integer of at least 2; got 1.",
-    "%compsil df -B many": "--n-subsamples must be an integer, or the name of a variable; got 'many'.",
-    "%compsil df -B kmx": "--n-subsamples must be an integer, or the name of a variable; got 'kmx'. "
-    "Did you mean 'kmax'?",
-    "%compsil df --z wide": "--z must be a number, or the name of a variable; got 'wide'.",
-    "%compsil df --sample-size half": "--sample-size must be auto, a number of rows, a fraction such as 0.5, or the "
-    "name of a variable; got 'half'.",
-    "%compsil df --rule": "--rule: expected one argument",
-    "%compsil df -o 1x": "--output: must be a name to store under, such as result; got '1x'.",
-    "%compsil df -o class": "--output: must be a name to store under, such as result; got 'class'.",
-    "%compsil df --columns a,cty": "columns: 'cty' not in the data, whose columns are a, b, net income, EUR, city. "
-    "Did you mean 'city'?",
-    "%compsil df --columns city": "columns: 'city' not numeric. Leave out, or encode as numbers first "
-    "(pandas.get_dummies turns categories into 0/1 columns).",
-    "%compsil df -B 0": "n_subsamples must be an integer of at least 1; got 0.",
-    "%compsil df -B name": "n_subsamples must be an integer of at least 1; got 'text'.",
-    "%compsil df --ks 2:999": "ks must be smaller than the number of rows, 240; got k=241.",
-    "%compsil name": "X must have two dimensions, rows and columns; got a value of type str. Pass an array or a table.",
-    "%compsil comapre df": "unknown sub-command 'comapre'. Did you mean 'compare'?",
-    "%compsil reprt df out.html --compare": "unknown sub-command 'reprt'. Did you mean 'report'?",
-    "%compsil compare": "which data? For instance: %compsil compare df",
-    "%compsil explore --ks 2:3": "which data? For instance: %compsil explore df",
-    "%compsil report df": "report needs data and a file, such as: %compsil report df out.html",
-    "%compsil report df out.txt": "OUT must name a .html file; got 'out.txt'.",
-    "%compsil report df file/out.html": "file: File exists",
-    "%%compsil\nx = df": "the last line of a %%compsil cell must be the data: an expression, such as df.",
-    "%%compsil df\nX": "the data of %%compsil is the last line of the cell; 'df' is too much.",
-    "%%compsil report\nX": "report needs a file, such as: %%compsil report out.html",
-    "%compsil X --clusterer fails": "clustering into k=2 failed on subsample 0 (seed ",
-    "%compsil X --clusterer fails --on-failure skip": "No k of 2..4 can be selected: each lost more than",
-}
-
-
-@pytest.mark.parametrize("line", MISTAKES, ids=lambda line: line.replace("\n", " / "))
-def test_mistakes_get_one_line(shell, tmp_path, capsys, line):
-    def fails(X, k, seed):
-        raise RuntimeError("out of luck")
-
-    (tmp_path / "file").touch()
-    shell.push({"kmax": 4, "name": "text", "fails": fails, "estimator": KMeans()})
-    done = shell.run_cell(line)
-    output = capsys.readouterr()
-    assert type(done.error_in_exec).__name__ == "UsageError"
-    assert output.out == ""
-    assert output.err.startswith("UsageError: " + MISTAKES[line])
-    assert output.err.count("\n") == 1
-    if "fails" not in line:
-        assert output.err == f"UsageError: {MISTAKES[line]}\n"
-
-
-def test_a_refused_selection_leaves_variables_and_reports_alone(shell, tmp_path):
-    (tmp_path / "out.html").write_text("old")
-    shell.push({"kept": "old"})
-    shell.run_cell("%compsil report df out.html --ks 2:999 -o kept")
-    assert (tmp_path / "out.html").read_text() == "old"
-    assert shell.user_ns["kept"] == "old"
-
-
-# Help and defaults.
-
-
-def test_help(shell, capsys):
-    for line in ("%compsil -h", "%compsil df --help"):
-        run(shell, line)
-        assert capsys.readouterr().out == "%compsil? shows the help.\n"
-    run(shell, "%compsil?")
-    text = capsys.readouterr().out
-    for command in ("select", "compare", "explore", "report"):
-        for option in options(command):
-            assert option.flags[-1] in text
-            assert option.spec["help"].split("(default")[0].split()[-1] in text
-    assert "%compsil report DATA OUT.html [options]" in text
-    assert max(map(len, inspect.getdoc(shell.find_line_magic("compsil")).splitlines())) <= 110
-
-
-def test_config(shell, frame):
-    for name, value in {
-        "ks": "[2, 3]", "n_subsamples": 2, "clusterer": "'gmm'", "sample_size": 0.5, "metric": "'manhattan'",
-        "transform": "'linear'", "rule": "'lcb'", "z": 2, "scale": "'none'", "random_state": 0, "n_jobs": 2,
-        "missing": "'drop'", "on_failure": "'skip'",
-    }.items():  # fmt: skip
-        run(shell, f"%config CompsilMagics.{name} = {value}")
-    expected = select_k(
-        prepare(frame, scale=None).matrix, ks=[2, 3], n_subsamples=2, clusterer="gmm", sample_size=0.5, z=2.0,
-        metric="manhattan", transform="linear", rule="lcb", random_state=0,
-    )  # fmt: skip
-    found = run(shell, "%compsil df")
-    same(found, expected)
-    assert (found.rule, found.z, found.plan) == ("lcb", 2, expected.plan)
-    assert run(shell, "%compsil df -B 3 --ks 2:4").plan.n_subsamples == 3
-
-
-WRONG = {
-    "ks": ("'two'", "must look like 2:10, 2:20:2 or 2,3,5; got 'two'"),
-    "n_subsamples": ("0", "n_subsamples must be an integer of at least 1; got 0."),
-    "clusterer": ("'kmean'", "clusterer must be one of 'kmeans', 'minibatch-kmeans'"),
-    "sample_size": ("'half'", "sample_size must be 'auto', an integer number of rows, or a fraction"),
-    "metric": ("'euclid'", "metric must be a function or one of braycurtis"),
-    "transform": ("'tan'", "transform must be"),
-    "rule": ("'min'", "rule must be one of 'max', 'lcb'; got 'min'."),
-    "z": ("-1", "z must be a number in [0, 1e+06]; got -1.0."),
-    "scale": ("'bad'", "scale must be one of 'auto', 'standard', 'robust', 'minmax', 'none'; got 'bad'."),
-    "missing": ("None", "missing must be one of 'raise', 'drop'; got None."),
-    "on_failure": ("'stop'", "on_failure must be one of 'raise', 'skip'; got 'stop'."),
-    "n_jobs": ("0", "n_jobs must be None, a number of workers, or -1 for all cores; got 0."),
-    "random_state": ("'lucky'", "random_state must be an integer, None, or a sequence"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_defaults_are_refused(shell, caplog, name):
-    value, message = WRONG[name]
-    magics = shell.magics_manager.registry["CompsilMagics"]
-    before = getattr(magics, name)
-    run(shell, f"%config CompsilMagics.{name} = {value}")
-    assert f"CompsilMagics.{name}: {message}" in caplog.text
-    assert getattr(magics, name) == before
-    caplog.clear()
-    # A refused value is forgotten: it does not come up again with the next one.
-    run(shell, "%config CompsilMagics.z = 3.0")
-    assert caplog.text == ""
-    assert magics.z == 3.0
-
-
-def test_every_default_has_a_wrong_value_above(shell):
-    magics = shell.magics_manager.registry["CompsilMagics"]
-    assert set(WRONG) == set(type(magics).class_trait_names(config=True))
-
-
-def test_defaults_are_the_librarys(shell):
-    defaults = type(shell.magics_manager.registry["CompsilMagics"])(shell=None).settings()
-    for name, parameter in inspect.signature(select_k).parameters.items():
-        if name in defaults:
-            assert defaults[name] == parameter.default
-
-
 # Odd columns.
 
 
@@ -483,34 +315,3 @@ def test_odd_columns_are_a_warning_at_the_line(shell, frame):
             run(shell, line)
         assert len(caught) == 1
         assert "ipython-input" in caught[0].filename
-
-
-# Loading.
-
-
-def test_loading_twice_and_unloading(shell, frame, capsys):
-    assert hasattr(frame, "compsil")
-    n_matchers = len(shell.Completer.custom_matchers)
-    compsil_jupyter.load_ipython_extension(shell)
-    run(shell, "%reload_ext compsil_jupyter")
-    assert [type(c).__name__ for c in shell.configurables].count("CompsilMagics") == 1
-    assert len(shell.Completer.custom_matchers) == n_matchers
-    run(shell, "%compsil df;")
-    run(shell, "%unload_ext compsil_jupyter")
-    assert "CompsilMagics" not in [type(c).__name__ for c in shell.configurables]
-    assert len(shell.Completer.custom_matchers) == n_matchers - 1
-    assert "CompsilMagics" not in shell.magics_manager.registry
-    capsys.readouterr()
-    for line in ("%compsil df", "%%compsil\ndf"):
-        shell.run_cell(line)
-        assert f"`{line.split()[0]}` not found." in capsys.readouterr().err
-    run(shell, "%load_ext compsil_jupyter")
-    assert isinstance(run(shell, "%compsil df"), SelectionResult)
-
-
-def test_public_names():
-    assert sorted(compsil_jupyter.__all__) == list(compsil_jupyter.__all__)
-    for name in compsil_jupyter.__all__:
-        assert getattr(compsil_jupyter, name)
-    with pytest.raises(AttributeError, match="module 'compsil_jupyter' has no attribute 'nothing'"):
-        _ = compsil_jupyter.nothing

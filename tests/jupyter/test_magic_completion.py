@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow
 import pytest
 from IPython.core.completer import provisionalcompleter
 
@@ -89,7 +91,6 @@ def test_columns_of_the_data(complete):
 
 
 def test_columns_of_other_tables(shell, complete):
-    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     shell.push({"p": polars.DataFrame({"left": [1.0], "right": [2.0]}), "q": pyarrow.table({"left": [1.0]})})
     assert complete("%compsil p --columns ")[1] == ["left", "right"]
     assert complete("%compsil q --columns ")[1] == ["left"]

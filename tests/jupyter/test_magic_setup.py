@@ -1,0 +1,157 @@
+"""%compsil beside its lines: loading, help, the defaults of %config, and what the guide says of it all."""
+
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compsil_jupyter
+from compsil_jupyter.options import options
+from compsil_kit import SelectionResult, select_k
+from compsil_kit.tabular import prepare
+
+
+def run(shell, line):
+    """Run a cell as a user would and return what it shows; a traceback fails the test."""
+    done = shell.run_cell(line)
+    done.raise_error()
+    return done.result
+
+
+# Help and defaults.
+
+
+def test_help(shell, capsys):
+    for line in ("%compsil -h", "%compsil df --help"):
+        run(shell, line)
+        assert capsys.readouterr().out == "%compsil? shows the help.\n"
+    run(shell, "%compsil?")
+    text = capsys.readouterr().out
+    for command in ("select", "compare", "explore", "report"):
+        for option in options(command):
+            assert option.flags[-1] in text
+            assert option.spec["help"].split("(default")[0].split()[-1] in text
+    assert "%compsil report DATA OUT.html [options]" in text
+    assert max(map(len, inspect.getdoc(shell.find_line_magic("compsil")).splitlines())) <= 110
+
+
+def test_config(shell, frame):
+    for name, value in {
+        "ks": "[2, 3]", "n_subsamples": 2, "clusterer": "'gmm'", "sample_size": 0.5, "metric": "'manhattan'",
+        "transform": "'linear'", "rule": "'lcb'", "z": 2, "scale": "'none'", "random_state": 0, "n_jobs": 2,
+        "missing": "'drop'", "on_failure": "'skip'",
+    }.items():  # fmt: skip
+        run(shell, f"%config CompsilMagics.{name} = {value}")
+    expected = select_k(
+        prepare(frame, scale=None).matrix, ks=[2, 3], n_subsamples=2, clusterer="gmm", sample_size=0.5, z=2.0,
+        metric="manhattan", transform="linear", rule="lcb", random_state=0,
+    )  # fmt: skip
+    found = run(shell, "%compsil df")
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-12)
+    assert (found.rule, found.z, found.plan) == ("lcb", 2, expected.plan)
+    assert run(shell, "%compsil df -B 3 --ks 2:4").plan.n_subsamples == 3
+
+
+WRONG = {
+    "ks": ("'two'", "must look like 2:10, 2:20:2 or 2,3,5; got 'two'"),
+    "n_subsamples": ("0", "n_subsamples must be an integer of at least 1; got 0."),
+    "clusterer": ("'kmean'", "clusterer must be one of 'kmeans', 'minibatch-kmeans'"),
+    "sample_size": ("'half'", "sample_size must be 'auto', an integer number of rows, or a fraction"),
+    "metric": ("'euclid'", "metric must be a function or one of braycurtis"),
+    "transform": ("'tan'", "transform must be"),
+    "rule": ("'min'", "rule must be one of 'max', 'lcb'; got 'min'."),
+    "z": ("-1", "z must be a number in [0, 1e+06]; got -1.0."),
+    "scale": ("'bad'", "scale must be one of 'auto', 'standard', 'robust', 'minmax', 'none'; got 'bad'."),
+    "missing": ("None", "missing must be one of 'raise', 'drop'; got None."),
+    "on_failure": ("'stop'", "on_failure must be one of 'raise', 'skip'; got 'stop'."),
+    "n_jobs": ("0", "n_jobs must be None, a number of workers, or -1 for all cores; got 0."),
+    "random_state": ("'lucky'", "random_state must be an integer, None, or a sequence"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_defaults_are_refused(shell, caplog, name):
+    value, message = WRONG[name]
+    magics = shell.magics_manager.registry["CompsilMagics"]
+    before = getattr(magics, name)
+    run(shell, f"%config CompsilMagics.{name} = {value}")
+    assert f"CompsilMagics.{name}: {message}" in caplog.text
+    assert getattr(magics, name) == before
+    caplog.clear()
+    # A refused value is forgotten: it does not come up again with the next one.
+    run(shell, "%config CompsilMagics.z = 3.0")
+    assert caplog.text == ""
+    assert magics.z == 3.0
+
+
+def test_every_default_has_a_wrong_value_above(shell):
+    magics = shell.magics_manager.registry["CompsilMagics"]
+    assert set(WRONG) == set(type(magics).class_trait_names(config=True))
+
+
+def test_defaults_are_the_librarys(shell):
+    defaults = type(shell.magics_manager.registry["CompsilMagics"])(shell=None).settings()
+    for name, parameter in inspect.signature(select_k).parameters.items():
+        if name in defaults:
+            assert defaults[name] == parameter.default
+
+
+# Loading.
+
+
+def test_loading_twice_and_unloading(shell, frame, capsys):
+    assert hasattr(frame, "compsil")
+    n_matchers = len(shell.Completer.custom_matchers)
+    compsil_jupyter.load_ipython_extension(shell)
+    run(shell, "%reload_ext compsil_jupyter")
+    assert [type(c).__name__ for c in shell.configurables].count("CompsilMagics") == 1
+    assert len(shell.Completer.custom_matchers) == n_matchers
+    run(shell, "%compsil df;")
+    run(shell, "%unload_ext compsil_jupyter")
+    assert "CompsilMagics" not in [type(c).__name__ for c in shell.configurables]
+    assert len(shell.Completer.custom_matchers) == n_matchers - 1
+    assert "CompsilMagics" not in shell.magics_manager.registry
+    capsys.readouterr()
+    for line in ("%compsil df", "%%compsil\ndf"):
+        shell.run_cell(line)
+        assert f"`{line.split()[0]}` not found." in capsys.readouterr().err
+    run(shell, "%load_ext compsil_jupyter")
+    assert isinstance(run(shell, "%compsil df"), SelectionResult)
+
+
+def test_public_names():
+    assert sorted(compsil_jupyter.__all__) == list(compsil_jupyter.__all__)
+    for name in compsil_jupyter.__all__:
+        assert getattr(compsil_jupyter, name)
+    with pytest.raises(AttributeError, match="module 'compsil_jupyter' has no attribute 'nothing'"):
+        _ = compsil_jupyter.nothing
+
+
+# The guide.
+
+GUIDE = (Path(__file__).parents[2] / "docs/guides/notebook.md").read_text().partition("## The magic")[2]
+GUIDE = GUIDE.partition("\n## ")[0]
+
+
+def test_the_guide_lists_every_option():
+    table = GUIDE.partition("### Options")[2].partition("###")[0]
+    listed = re.findall(r"^\| (`-[^|]*?) \|", table, re.MULTILINE)
+    real = [option for command in ("select", "compare", "report") for option in options(command)]
+    assert {tuple(re.findall("`(.*?)`", row)) for row in listed} == {option.flags for option in real}
+    for option in options("select"):
+        if "choices" in option.spec and option.name not in ("clusterer", "metric"):
+            assert ", ".join(f"`{word}`" for word in option.spec["choices"]) in table
+
+
+@pytest.mark.parametrize("block", re.findall(r"^```text\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL))
+def test_the_guides_examples_run(shell, frame, capsys, block):
+    people = frame.rename(columns={"a": "age", "net income, EUR": "net income"})
+    shell.push({"df": people, "X": people[["age", "b"]].to_numpy()})
+    code, _, error = block.partition("UsageError: ")
+    done = shell.run_cell(code)
+    if error:
+        assert capsys.readouterr().err == f"UsageError: {error}"
+    else:
+        done.raise_error()
