@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compsil_jupyter.data import AUTO, Ready, make_ready
+from compsil_jupyter.data import Ready, make_ready, resolve_scale
 from compsil_kit import Comparison, Interrupted, SelectionResult, select_k
 from compsil_kit import compare as compare_criteria
 from compsil_kit.report import write
@@ -39,9 +39,8 @@ class Task:
     @property
     def preparation(self) -> dict[str, Any]:
         """The keywords that concern the table."""
-        # Distances are what they are, also in a frame.
-        distances = self.scale == AUTO and self.settings.get("metric") == "precomputed"
-        return {"columns": self.columns, "scale": None if distances else self.scale, "missing": self.missing}
+        scale = resolve_scale(self.scale, self.data, self.settings.get("metric"))
+        return {"columns": self.columns, "scale": scale, "missing": self.missing}
 
     def make_ready(self) -> Ready:
         """Return the matrix to cluster."""

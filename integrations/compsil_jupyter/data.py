@@ -29,9 +29,11 @@ def is_table(data: Any) -> bool:
     return isinstance(data, pd.DataFrame | pd.Series) or hasattr(data, "to_pandas")
 
 
-def default_scale(data: Any) -> str | None:
-    """Return how the data is scaled when nobody says how."""
-    return "standard" if is_table(data) else None
+def resolve_scale(scale: str | None, data: Any, metric: Any) -> str | None:
+    """Return how the data is scaled: as told, or as suits it. Distances are what they are, also in a frame."""
+    if scale != AUTO:
+        return scale
+    return "standard" if is_table(data) and metric != "precomputed" else None
 
 
 def as_frame(data: Any) -> pd.DataFrame:
@@ -46,13 +48,12 @@ def as_frame(data: Any) -> pd.DataFrame:
     return pd.DataFrame(to_matrix(data)[1])
 
 
-def make_ready(data: Any, *, columns: Any = None, scale: str | None = AUTO, missing: str = "raise") -> Ready:
+def make_ready(data: Any, *, columns: Any, scale: str | None, missing: str) -> Ready:
     """Choose columns, treat missing values and scale, whatever kind of data it is."""
-    wanted = default_scale(data) if scale == AUTO else scale
     if not sparse.issparse(data):
-        table = prepare(as_frame(data), columns=columns, scale=wanted, missing=missing)
+        table = prepare(as_frame(data), columns=columns, scale=scale, missing=missing)
         return Ready(table.matrix, table.preparation)
-    check_sparse(columns, wanted)
+    check_sparse(columns, scale)
     return Ready(as_matrix(data), None)
 
 

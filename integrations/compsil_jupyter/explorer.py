@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 from scipy import sparse
 
-from compsil_jupyter.data import AUTO, as_frame, check_sparse, default_scale
+from compsil_jupyter.data import AUTO, as_frame, check_sparse, resolve_scale
 from compsil_jupyter.state import Reading, Session, Settings
 from compsil_jupyter.view import View
 from compsil_kit import Comparison, SelectionResult
@@ -72,7 +72,7 @@ def explore(
     >>> explorer.result.best_k
     5
     """
-    scaled = default_scale(data) if scale == AUTO else scale
+    scaled = resolve_scale(scale, data, metric)
     if scaled is not None:
         check_choice("scale", scaled, tuple(SCALERS))
     settings = Settings(

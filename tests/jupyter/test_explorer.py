@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances
 
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
@@ -371,6 +372,16 @@ class TestKindsOfData:
         explorer = explore(pl.DataFrame(blobs, schema=["a", "b", "c"]), **SMALL)
         run(explorer)
         assert explorer.result.preparation.scale == "standard"
+        explorer.close()
+
+    def test_distances_are_what_they_are_also_in_a_frame(self, blobs):
+        distances = pd.DataFrame(pairwise_distances(blobs[:200]))
+        explorer = explore(distances, metric="precomputed", clusterer="agglomerative", **SMALL)
+        run(explorer)
+        assert explorer.result.preparation.scale is None
+        show(explorer, "Clusters")
+        explorer.session.clusterings.wait(60)
+        assert "Clusters" in pictures(explorer)
         explorer.close()
 
     @pytest.mark.parametrize("data", [5, "text", [[1, 2], [3]]])
