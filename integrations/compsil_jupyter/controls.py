@@ -21,6 +21,7 @@ from compsil_kit.weights import TRANSFORMS, transform_name
 NARROW = {"width": "auto"}
 STYLE = {"description_width": "84px"}
 DELTAS = (0.1, 0.05, 0.01, 0.001)
+MOST_SUBSAMPLES = 10_000
 
 
 def heading(text: str) -> widgets.HTML:
@@ -83,8 +84,9 @@ def method_controls(session: Session) -> list[Any]:
         continuous_update=False, style=STYLE, layout=NARROW,
     )  # fmt: skip
     count = widgets.BoundedIntText(
-        settings.n_subsamples, min=1, max=10_000, description="subsamples", style=STYLE, layout=NARROW
-    )
+        settings.n_subsamples, min=1, max=max(MOST_SUBSAMPLES, settings.n_subsamples), description="subsamples",
+        style=STYLE, layout=NARROW,
+    )  # fmt: skip
     size = widgets.Text(
         str(settings.sample_size), description="their size", placeholder="auto, 0.5, 2000", style=STYLE, layout=NARROW,
         continuous_update=False,
@@ -154,7 +156,8 @@ def reading_controls(session: Session) -> list[Any]:
     first = widgets.IntSlider(
         1,
         min=1,
-        max=1,
+        # In the browser, the key End goes no further than the end that a slider was made with.
+        max=max(MOST_SUBSAMPLES, session.settings.n_subsamples),
         description="use the first",
         continuous_update=False,
         disabled=True,
@@ -165,16 +168,17 @@ def reading_controls(session: Session) -> list[Any]:
         bind(transform, "transform", lambda value: session.read(transform=value)),
         bind(rule, "rule", lambda value: session.read(rule=value)),
         bind(delta, "delta", lambda value: session.read(delta=value)),
-        bind(first, "first", lambda value: session.read(first=None if value >= session.n_finished else value)),
+        # At its end the slider means all. That is its own end: the run may have got further meanwhile.
+        bind(first, "first", lambda value: session.read(first=None if value >= first.max else value)),
     ]
 
 
 def show_finished(first: Any, session: Session, reading: Reading) -> None:
     """Let the slider of subsamples reach as far as there are any; at its end it stays there while they come in."""
-    finished = max(session.n_finished, 1)
-    if first.max == finished:
+    finished = session.n_finished
+    first.disabled = finished < 2
+    if not finished or first.max == finished:
         return
     value = finished if reading.first is None else min(reading.first, finished)
     with first.hold_trait_notifications():
-        first.max, first.disabled = finished, finished < 2
-        first.value = value
+        first.max, first.value = finished, value

@@ -34,6 +34,8 @@ def headline(result: SelectionResult | None) -> str:
         return '<div style="font-size:20px;font-weight:600">no k can be selected</div>'
     at = result.best_index
     score = f"score {number(result.best_score)} ± {number(float(result.sem[at]))}"
+    if result.rule == "lcb":
+        score += f", lower bound {number(float(result.lcb[at]))}"
     wins = f"wins {escape(percent(float(result.probability[at])))} of resamples"
     alone = ", ".join(f"{name} alone {result.choices[name] or '–'}" for name in ("micro", "macro"))
     partial = f' · <span style="color:{WARNING}">partial</span>' if result.partial else ""

@@ -99,7 +99,8 @@ class View:
         """Follow the session; while subsamples pour in, leave out pictures that nobody could look at."""
         hurried = what == "result" and self.session.running
         if hurried and time.monotonic() - self._painted_at < REDRAW_SECONDS:
-            self._tell_progress()
+            with self._lock:
+                self._tell_progress()
             return
         self._show()
 
@@ -108,7 +109,8 @@ class View:
             self._tell_progress()
             result = self.session.result
             self._headline.value, self._warnings.value = texts.headline(result), texts.warnings(result)
-            self._error.value = texts.error(self.session.status.error)
+            unread = "" if result is None or result.best_index is not None else result.explain()
+            self._error.value = texts.error(self.session.status.error or unread)
             self._offer_ks()
             self._paint()
 
