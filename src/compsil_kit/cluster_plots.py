@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.decomposition import PCA, TruncatedSVD
 
+from compsil_kit.explanation import percent
 from compsil_kit.plotting import MOST_LABELS, new_axes, tidy, title
 
 if TYPE_CHECKING:
@@ -89,11 +90,11 @@ def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None, projection
             parse_math=False,
         )
     ax.set_aspect("equal", adjustable="datalim")
-    ax.set_xlabel("first component" if X.shape[1] > 1 else "value")
+    some = f" ({len(shown):,} of {X.shape[0]:,} points drawn)" if len(shown) < X.shape[0] else ""
+    ax.set_xlabel(("first component" if X.shape[1] > 1 else "value") + some)
     ax.set_ylabel("second component" if X.shape[1] > 1 else "")
     ax.spines[["top", "right"]].set_visible(False)
-    some = f", {len(shown):,} of {X.shape[0]:,} points drawn" if len(shown) < X.shape[0] else ""
-    title(ax, f"k = {len(names)}; these two axes hold {explained:.0%} of the variance{some}")
+    title(ax, f"k = {len(names)}; these two axes hold {percent(explained)} of the variance")
     return ax
 
 

@@ -82,7 +82,8 @@ def _curve(result: SelectionResult, ax: Axes) -> None:
                 "markersize": 15,
                 "markeredgecolor": "white",
                 "linestyle": "none",
-                "zorder": 6,
+                # Where two stars meet, that of the composite is in front.
+                "zorder": 7 if name == "composite" else 6,
             }
             ax.plot([choice], [float(values.loc[choice])], color=STYLES[name]["color"], **star)
     if result.best_index is not None:

@@ -17,6 +17,7 @@ from sklearn.metrics import pairwise_distances
 
 from compsil_kit import CompositeSilhouette, silhouettes
 from compsil_kit.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_knives, plot_map
+from compsil_kit.explanation import percent
 
 mpl.use("agg")
 
@@ -80,7 +81,7 @@ def test_map(blobs, ax):
     for at, text in enumerate(ax.texts):
         np.testing.assert_allclose(np.abs(text.get_position()), np.abs(places[y == at].mean(axis=0)), atol=1e-9)
     share = flat.explained_variance_ratio_.sum()
-    assert ax.get_title(loc="left") == f"k = 3; these two axes hold {share:.0%} of the variance"
+    assert ax.get_title(loc="left") == f"k = 3; these two axes hold {percent(share)} of the variance"
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("first component", "second component")
     assert ax.get_aspect() == 1
 
@@ -105,7 +106,7 @@ def test_a_large_map_is_thinned_out_and_says_so(ax):
     y = np.arange(len(X)) % 4
     plot_map(X, y, ax=ax)
     assert sum(len(points.get_offsets()) for points in ax.collections) == MOST_POINTS
-    assert ax.get_title(loc="left").endswith("5,000 of 6,000 points drawn")
+    assert ax.get_xlabel().endswith("(5,000 of 6,000 points drawn)")
     other = plot_map(X, y, ax=Figure().subplots())
     np.testing.assert_array_equal(other.collections[0].get_offsets(), ax.collections[0].get_offsets())
 
