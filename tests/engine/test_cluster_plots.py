@@ -91,7 +91,7 @@ def test_map_of_one_column(blobs, ax):
     drawn(plot_map(X[:, :1], y, ax=ax))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("value", "")
     np.testing.assert_array_equal(ax.collections[0].get_offsets()[:, 0], X[y == 0, 0])
-    assert "100%" in ax.get_title(loc="left")
+    assert "100 %" in ax.get_title(loc="left")
 
 
 def test_map_of_sparse_data(blobs, ax):
