@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from scipy import sparse
 
 from compsil_jupyter.data import as_frame
-from compsil_jupyter.state import Reading, Session, Settings
+from compsil_jupyter.state import Session, Settings
 from compsil_kit._checks import is_integer
 from compsil_kit.cluster import NAMED
 from compsil_kit.metrics import NAMES
@@ -136,7 +136,7 @@ def reading_controls(session: Session) -> list[Any]:
         options=transforms,
         value=reading.transform,
         description="transformation",
-        layout={"width": "230px"},
+        layout={"width": "205px"},
         style={"description_width": "initial"},
         tooltip="from micro minus macro to the weight of micro",
     )
@@ -144,41 +144,54 @@ def reading_controls(session: Session) -> list[Any]:
         options=RULES,
         value=reading.rule,
         description="rule",
-        layout={"width": "150px"},
-        style={"description_width": "50px"},
+        layout={"width": "120px"},
+        style={"description_width": "40px"},
         tooltip="maximise the score, or its lower confidence bound",
     )
     delta = widgets.Dropdown(
         options=sorted({*DELTAS, reading.delta}, reverse=True), value=reading.delta, description="δ",
-        layout={"width": "130px"}, style={"description_width": "30px"},
+        layout={"width": "105px"}, style={"description_width": "24px"},
         tooltip="probability that the Hoeffding bound on the tab Stability misses",
     )  # fmt: skip
     first = widgets.IntSlider(
         1,
         min=1,
         # In the browser, the key End goes no further than the end that a slider was made with.
-        max=max(MOST_SUBSAMPLES, session.settings.n_subsamples),
+        max=MOST_SUBSAMPLES,
         description="use the first",
         continuous_update=False,
         disabled=True,
-        layout={"width": "330px"},
+        layout={"width": "265px"},
+        style={"description_width": "initial"},
         tooltip="subsamples to use, in the order of their seeds",
     )
     return [
         bind(transform, "transform", lambda value: session.read(transform=value)),
         bind(rule, "rule", lambda value: session.read(rule=value)),
         bind(delta, "delta", lambda value: session.read(delta=value)),
-        # At its end the slider means all. That is its own end: the run may have got further meanwhile.
-        bind(first, "first", lambda value: session.read(first=None if value >= first.max else value)),
+        bind(first, "first", lambda value: _use_first(session, first, value)),
     ]
 
 
-def show_finished(first: Any, session: Session, reading: Reading) -> None:
+def _use_first(session: Session, first: Any, value: int) -> None:
+    """Take what the user has set; not what only follows the run."""
+    if session.n_finished and value != _n_used(session):
+        # At its end the slider means all. That is its own end: the run may have got further meanwhile.
+        session.read(first=None if value >= first.max else value)
+
+
+def _n_used(session: Session) -> int:
+    wanted = session.reading.first
+    return session.n_finished if wanted is None else min(wanted, session.n_finished)
+
+
+def show_finished(first: Any, session: Session) -> None:
     """Let the slider of subsamples reach as far as there are any; at its end it stays there while they come in."""
     finished = session.n_finished
     first.disabled = finished < 2
-    if not finished or first.max == finished:
-        return
-    value = finished if reading.first is None else min(reading.first, finished)
-    with first.hold_trait_notifications():
-        first.max, first.value = finished, value
+    # A new run begins at 1: an end that came below the value would make the browser move the slider and tell us so,
+    # as if by the user and when the run is further already.
+    end, value = (finished, _n_used(session)) if finished else (MOST_SUBSAMPLES, 1)
+    if (first.max, first.value) != (end, value):
+        with first.hold_trait_notifications():
+            first.max, first.value = end, value

@@ -14,6 +14,10 @@ from compsil_kit.html import COMPOSITE, MUTED, WARNING, settings, table
 from compsil_kit.plan import format_seconds
 
 ERROR = "#d33f3f"
+# Where there is little room, tabs would cut off their names.
+STYLE = """<style>
+.jupyter-widgets.compsil-tabs > .lm-TabBar .lm-TabBar-tab { min-width: max-content; padding: 0 8px }
+</style>"""
 EMPTY = "Press <b>Run</b>: the curve appears with the first subsample."
 
 
@@ -40,8 +44,8 @@ def headline(result: SelectionResult | None) -> str:
     alone = ", ".join(f"{name} alone {result.choices[name] or '–'}" for name in ("micro", "macro"))
     partial = f' · <span style="color:{WARNING}">partial</span>' if result.partial else ""
     return (
-        '<div style="display:flex;gap:14px;align-items:baseline;flex-wrap:wrap;line-height:1.3">'
-        f'<span>k* =</span><span style="font-size:32px;font-weight:650;color:{COMPOSITE}">{result.best_k}</span>'
+        '<div style="display:flex;gap:0 14px;align-items:baseline;flex-wrap:wrap;line-height:1.3">'
+        f'<span>k* = <span style="font-size:32px;font-weight:650;color:{COMPOSITE}">{result.best_k}</span></span>'
         f'<span>{score} · {wins}{partial}</span><span style="{MUTED}">{alone}</span></div>'
     )
 
@@ -127,7 +131,8 @@ def numbers(result: SelectionResult) -> str:
 
 def lines(text: str) -> str:
     """Return code, to be read and copied."""
-    look = "white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.4;font-family:monospace;font-size:13px;margin:0"
+    # A line that is too long can be scrolled: broken anywhere, code is hard to read.
+    look = "white-space:pre;overflow-x:auto;line-height:1.4;font-family:monospace;font-size:13px;margin:0"
     return f'<pre style="{look}">{escape(text)}</pre>'
 
 

@@ -48,7 +48,7 @@ class View:
         session = self.session
         self._run = _button("Run", "play", "run", session.start, style="primary")
         self._stop = _button("Stop", "stop", "stop", session.stop)
-        self._bar = widgets.IntProgress(0, min=0, max=1, layout={"width": "100%"})
+        self._bar = widgets.IntProgress(0, min=0, max=1, layout={"width": "auto"})
         self._progress, self._error, self._headline, self._warnings = (widgets.HTML() for _ in range(4))
         for name in ("progress", "error", "headline", "warnings"):
             getattr(self, f"_{name}").add_class(f"compsil-{name}")
@@ -60,8 +60,9 @@ class View:
         *reading, self._first = reading_controls(session)
         at_once = widgets.HBox([*reading, self._first], layout={"flex_flow": "row wrap"})
         self._tabs = self._make_tabs()
+        style = widgets.HTML(texts.STYLE, layout={"display": "none"})
         right = widgets.VBox(
-            [self._headline, self._error, self._warnings, at_once, self._tabs, self._make_export()],
+            [style, self._headline, self._error, self._warnings, at_once, self._tabs, self._make_export()],
             layout={"flex": "1 1 560px", "min_width": "0"},
         )
         self.body = widgets.HBox([left, right], layout={"flex_flow": "row wrap", "grid_gap": "16px"})
@@ -120,7 +121,7 @@ class View:
         self._bar.max, self._bar.value = max(status.total, 1), status.done
         self._bar.bar_style = {"done": "success", "failed": "danger", "stopped": "warning"}.get(status.phase, "")
         self._progress.value = texts.progress(session)
-        show_finished(self._first, session, session.reading)
+        show_finished(self._first, session)
 
     def _offer_ks(self) -> None:
         """Give the slider of the clusters the ks of the result on show, and put it on k* once per run."""
