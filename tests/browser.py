@@ -118,8 +118,9 @@ def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
 
 def run_all(page):
     """Run all cells of the notebook in front by JupyterLab's menu."""
-    # Before the kernel is there, JupyterLab would ask which one to use.
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
+    # Earlier, JupyterLab would start a second kernel, or ask which one to use. The sign in the notebook's own toolbar
+    # says idle too soon.
+    page.locator("#jp-main-statusbar").get_by_text(" | Idle").wait_for(timeout=60_000)
     page.locator(".lm-MenuBar-itemLabel", has_text=re.compile("^Run$")).click()
     page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Run All Cells$")).click()
 
@@ -197,5 +198,7 @@ class Screen:
 
     def run(self, seconds=60):
         """Press Run and wait for the end."""
+        before = self.text("progress")
         self.press("run")
+        until(self.page, lambda: self.text("progress") != before, "the run has begun")
         self.says("progress", r"(\d+) of \1 subsamples in", seconds)

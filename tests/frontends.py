@@ -18,8 +18,7 @@ from urllib.error import URLError
 import nbformat
 from jupyter_client import BlockingKernelClient
 
-# The last cell of every notebook says which kernel has run it. Not the first: who calls on a kernel that has more cells
-# waiting makes it drop them.
+# The last cell of every notebook says which kernel has run it.
 TELL_KERNEL = """import json, os, pathlib, ipykernel
 pathlib.Path({name!r}).write_text(json.dumps([os.getpid(), ipykernel.get_connection_file()]));"""
 LAB_SETTINGS = {
