@@ -62,7 +62,7 @@ def data_controls(session: Session) -> list[Any]:
         options=[(str(name), name) for name in names], value=chosen, rows=min(max(len(names), 2), 8), layout=NARROW
     )
     scale = widgets.Dropdown(
-        options=[*((name, name) for name in SCALERS), ("none", None)], value=settings.scale, description="scale",
+        options=(*SCALERS, "none"), value=settings.scale or "none", description="scale",
         style=STYLE, layout=NARROW,
     )  # fmt: skip
     missing = widgets.Dropdown(
@@ -71,7 +71,8 @@ def data_controls(session: Session) -> list[Any]:
     return [
         heading("Columns"),
         bind(columns, "columns", choose),
-        bind(scale, "scale", lambda value: session.change(scale=value)),
+        # Not None as a value: to a drop-down that means that nothing is chosen.
+        bind(scale, "scale", lambda name: session.change(scale=None if name == "none" else name)),
         bind(missing, "missing", lambda value: session.change(missing=value)),
     ]
 

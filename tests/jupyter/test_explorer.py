@@ -114,7 +114,7 @@ class TestRun:
 class TestSettings:
     def test_every_input_reaches_the_session(self, explorer):
         find(explorer, "columns").value = ("a", "c")
-        find(explorer, "scale").value = None
+        find(explorer, "scale").value = "none"
         find(explorer, "missing").value = "drop"
         find(explorer, "ks").value = (3, 6)
         find(explorer, "n-subsamples").value = 7
@@ -351,6 +351,7 @@ class TestKindsOfData:
         run(explorer)
         np.testing.assert_array_equal(explorer.result.composite, select_k(blobs, **SMALL).composite)
         assert find(explorer, "columns").value == (0, 1, 2)
+        assert find(explorer, "scale").label == "none"
         explorer.close()
 
     def test_sparse_matrices(self, blobs):
