@@ -142,8 +142,10 @@ def check_that_readings_act_at_once(desk, screen):
 def test_every_tab_shows_one_picture_or_none(desk):
     with shown(desk, "tabs") as (screen,):
         screen.run()
+        desk.kernel.run("tabs.wait(30)")
         pictures = {}
-        for name in ("Curve", "Weights", "Stability", "Clusters"):
+        # The curve is not the first: once others have arrived, its last picture has as well.
+        for name in ("Weights", "Stability", "Curve", "Clusters"):
             screen.tab(name)
             pictures[name] = screen.picture()
             expect(screen.part(f"image-{name.lower()}")).to_be_visible()
@@ -217,6 +219,7 @@ def test_two_explorers_do_not_disturb_each_other_and_closing_one_ends_its_work(d
         left.press("run")
         left.says("progress", r"[1-9]\d* of 9000 subsamples")
         right.run()
+        desk.kernel.run("right.wait(30)")
         right.choose("rule", "lcb")
         right.tab("Weights")
         count, weights = left.count, right.picture()
