@@ -54,7 +54,7 @@ demo: $(VENV)/.base
 
 test: $(VENV)/.test $(VENV)-pandas2/.test browser
 	$(VENV)-pandas2/bin/python -m pytest tests/pandas
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
