@@ -29,6 +29,9 @@ PIXELS = """async image => {
   }
 }"""
 
+# Machines that test are busy, and five seconds are the default.
+expect.set_options(timeout=30_000)
+
 
 def find_browser():
     """Return the path of a Chromium, or None."""
