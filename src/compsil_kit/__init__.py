@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compsil_kit.api import plan_selection, select_k, stream
     from compsil_kit.baselines import compare
+    from compsil_kit.batches import combine_batches, plan_batches, run_batch
     from compsil_kit.comparison import Comparison
     from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
     from compsil_kit.estimator import CompositeSilhouette
@@ -30,9 +31,12 @@ _HOME = {
     "SelectionError": "errors",
     "SelectionResult": "result",
     "Silhouettes": "silhouette",
+    "combine_batches": "batches",
     "compare": "baselines",
     "hoeffding_radius": "guarantees",
+    "plan_batches": "batches",
     "plan_selection": "api",
+    "run_batch": "batches",
     "select_k": "api",
     "silhouettes": "silhouette",
     "stream": "api",
@@ -49,9 +53,12 @@ __all__ = [
     "SelectionError",
     "SelectionResult",
     "Silhouettes",
+    "combine_batches",
     "compare",
     "hoeffding_radius",
+    "plan_batches",
     "plan_selection",
+    "run_batch",
     "select_k",
     "silhouettes",
     "stream",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from os import PathLike
 from typing import Any
 
+from compsil_kit.checkpoint import resume
 from compsil_kit.engine import Trial, n_workers, run
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
 from compsil_kit.plan import Plan, format_seconds
@@ -41,6 +44,7 @@ def select_k(
     n_jobs: int | None = None,
     random_state: Random = 42,
     progress: bool | Callable[[int, int], None] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> SelectionResult:
     """Select the number of clusters by Composite Silhouette.
 
@@ -84,6 +88,13 @@ def select_k(
         (``range(42, 72)`` repeats the authors' runs).
     progress : bool or callable, optional
         Progress bar; None shows one when a terminal or notebook is watching. A function is called with (done, total).
+    checkpoint : str or path, optional
+        File that keeps finished subsamples. The same call continues from it after whatever stopped the first one, also
+        with more subsamples or another transform, rule or z, and gives the result of an uninterrupted run bit for bit.
+        A file of other data, settings or library versions is refused, never overwritten. Of an estimator its class and
+        parameters are compared; of a function given as ``clusterer`` or ``metric`` its name, code, defaults and the
+        plain values it captures. Changes in what these call, in global variables and inside other objects are not
+        noticed. One run at a time may use a file.
 
     Returns
     -------
@@ -117,15 +128,16 @@ def select_k(
     request = check_request(
         X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
         transform=transform, rule=rule, z=z, n_calibration=n_calibration, on_failure=on_failure, n_jobs=n_jobs,
-        random_state=random_state,
+        random_state=random_state, checkpoint=checkpoint,
     )  # fmt: skip
     meter = make_meter(check_progress(progress), len(request.job.plan.seeds))
     trials: list[Trial] = []
     try:
-        _announce(request, meter)
+        trials, arriving = _begin(request)
+        _announce(request, meter, len(trials))
         # Clusterers that silence warnings in two threads at once leave the filters changed; this puts them back.
-        with warnings.catch_warnings():
-            for trial in run(request.X, request.job, request.n_jobs):
+        with warnings.catch_warnings(), closing(arriving):
+            for trial in arriving:
                 trials.append(trial)
                 meter.advance()
     except KeyboardInterrupt as stop:
@@ -135,7 +147,7 @@ def select_k(
         raise
     finally:
         meter.close()
-    return _finished(request.result(trials))
+    return chosen(request.result(trials))
 
 
 def stream(
@@ -153,18 +165,19 @@ def stream(
     on_failure: str = "raise",
     n_jobs: int | None = None,
     random_state: Random = 42,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> Iterator[SelectionResult]:
     """Yield a growing result after every scored subsample; the last one equals that of :func:`select_k`.
 
-    Leaving the loop stops the work. Parameters are those of :func:`select_k`; they are checked at the call, before the
-    first result is asked for.
+    Leaving the loop stops the work. What a checkpoint holds comes as one first result. Parameters are those of
+    :func:`select_k`; they are checked at the call, before the first result is asked for.
 
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
         The data.
     ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, n_calibration, on_failure, n_jobs, \
-    random_state
+    random_state, checkpoint
         As in :func:`select_k`.
 
     Yields
@@ -183,18 +196,29 @@ def stream(
     request = check_request(
         X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
         transform=transform, rule=rule, z=z, n_calibration=n_calibration, on_failure=on_failure, n_jobs=n_jobs,
-        random_state=random_state,
+        random_state=random_state, checkpoint=checkpoint,
     )  # fmt: skip
-    return _grow(request)
+    return _grow(request, *_begin(request))
 
 
-def _grow(request: Request) -> Iterator[SelectionResult]:
-    trials: list[Trial] = []
-    for trial in run(request.X, request.job, request.n_jobs):
-        trials.append(trial)
-        # Calibration subsamples go first, but one may finish late: the last result is always the whole one.
-        if any(done.index < request.job.plan.n_subsamples for done in trials):
-            yield request.result(trials)
+def _begin(request: Request) -> tuple[list[Trial], Generator[Trial, None, None]]:
+    """Return the trials that are known already, and an iterator that computes the others."""
+    if request.checkpoint is None:
+        return [], run(request.X, request.job, request.n_jobs)
+    return resume(request.checkpoint, request.X, request.job, request.n_jobs)
+
+
+def _grow(request: Request, trials: list[Trial], arriving: Generator[Trial, None, None]) -> Iterator[SelectionResult]:
+    with closing(arriving):
+        known = request.partial(trials)
+        if known is not None:
+            yield known
+        for trial in arriving:
+            trials.append(trial)
+            # Calibration subsamples go first, but one may finish late: the last result is always the whole one.
+            growing = request.partial(trials)
+            if growing is not None:
+                yield growing
 
 
 def plan_selection(
@@ -237,25 +261,31 @@ def plan_selection(
     return request.job.plan
 
 
-def _announce(request: Request, meter: Meter) -> None:
-    seconds = request.job.plan.estimate_seconds(n_workers(request.n_jobs))
+def _announce(request: Request, meter: Meter, n_done: int) -> None:
+    if n_done:
+        meter.resume(n_done)
+    n_all = len(request.job.plan.seeds)
+    seconds = request.job.plan.estimate_seconds(n_workers(request.n_jobs)) * (1 - n_done / n_all)
     if seconds >= LONG_SECONDS:
-        text = f"This will take a while, roughly {format_seconds(seconds)}:\n{request.job.plan}"
+        known = f", {n_done} of {n_all} subsamples are known already" if n_done else ""
+        text = f"This will take a while, roughly {format_seconds(seconds)}{known}:\n{request.job.plan}"
         logger.info(text)
         meter.announce(text)
 
 
 def _interrupted(request: Request, trials: Sequence[Trial]) -> Interrupted:
     done, total = len(trials), len(request.job.plan.seeds)
+    kept = "" if request.checkpoint is None else f", and in {request.checkpoint}, from which the same call continues"
     stopped = Interrupted(
         f"stopped after {done} of {total} subsamples; the finished part is in this exception's .result "
-        "(sys.last_value.result in a notebook)"
+        f"(sys.last_value.result in a notebook){kept}"
     )
     stopped.result = request.partial(trials)
     return stopped
 
 
-def _finished(result: SelectionResult) -> SelectionResult:
+def chosen(result: SelectionResult) -> SelectionResult:
+    """Return the result if it has a choice, or say why it has none."""
     if result.best_index is None:
         error = SelectionError(result.explain())
         error.result = result

@@ -30,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.run(arguments)
     except Interrupted as stop:
-        _complain(str(stop).partition(";")[0])
+        kept = getattr(arguments, "checkpoint", None)
+        _complain(str(stop).partition(";")[0] + (f"; the same command continues from {kept}" if kept else ""))
         if stop.result is not None:
             _print(stop.result, arguments)
         return INTERRUPTED
@@ -77,7 +78,7 @@ def _shared(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_selection(arguments: argparse.Namespace, table: tabular.Table) -> SelectionResult:
-    rules = {name: getattr(arguments, name) for name in ("transform", "rule", "z", "n_calibration")}
+    rules = {name: getattr(arguments, name) for name in ("transform", "rule", "z", "n_calibration", "checkpoint")}
     return api.select_k(table.matrix, **_shared(arguments), **rules).prepared(table.preparation)
 
 

@@ -57,7 +57,8 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
             add_choice(command.add_argument_group("choice").add_argument)
         if name == "compare":
             add_criteria(command.add_argument_group("criteria").add_argument)
-        _add_output(command.add_argument_group("output").add_argument, with_plot=name != "report")
+        output = command.add_argument_group("output").add_argument
+        _add_output(output, with_plot=name != "report", with_checkpoint=name in ("select", "report"))
     return parser
 
 
@@ -114,11 +115,19 @@ def add_criteria(add: Add) -> None:
     add("--n-references", type=int, default=20, metavar="N", help="reference sets of the gap statistic (default: 20)")
 
 
-def _add_output(add: Add, *, with_plot: bool) -> None:
+def _add_output(add: Add, *, with_plot: bool, with_checkpoint: bool) -> None:
     add("--json", action="store_true", help="print the result as JSON instead of text")
     if with_plot:
         add("--plot", type=Path, metavar="OUT.png", help="also draw a picture into a file (.png, .svg, .pdf)")
+    if with_checkpoint:
+        add_checkpoint(add)
     add_quiet(add)
+
+
+def add_checkpoint(add: Add) -> None:
+    """Add the option that makes a run continue where an earlier one ended."""
+    add("--checkpoint", type=Path, metavar="FILE",
+        help="keep finished subsamples in a file; the same command continues from it")  # fmt: skip
 
 
 def add_quiet(add: Add) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -134,22 +136,28 @@ def take_rows(X: Any, rows: Any, metric: Metric) -> Any:
     return part
 
 
-def run(X: Any, job: Job, n_jobs: int | None, stop: Event | None = None) -> Iterator[Trial]:
-    """Yield the trial of every subsample as it is finished, calibration subsamples first.
+def run(
+    X: Any, job: Job, n_jobs: int | None, indices: Collection[int] | None = None, stop: Event | None = None
+) -> Generator[Trial, None, None]:
+    """Yield the trial of every subsample, or of those in ``indices``, as it is finished, calibration subsamples first.
 
     Closing the iterator stops the work: at once on this side, in the workers at their next step. Setting ``stop`` in
     another thread ends the iterator, at the latest when the next subsample is finished.
     """
     plan = job.plan
     order = [*range(plan.n_subsamples, len(plan.seeds)), *range(plan.n_subsamples)]
+    if indices is not None:
+        wanted = set(indices)
+        order = [index for index in order if index in wanted]
     backend, _ = get_active_backend(prefer="threads")
     if getattr(backend, "uses_threads", False):
         yield from _in_threads(X, order, job, n_workers(n_jobs), stop)
     else:
-        for trial in _on_backend(X, order, job, n_jobs):
-            yield trial
-            if stop is not None and stop.is_set():
-                return
+        with closing(_on_backend(X, order, job, n_jobs)) as arriving:
+            for trial in arriving:
+                yield trial
+                if stop is not None and stop.is_set():
+                    return
 
 
 def n_workers(n_jobs: int | None) -> int:
@@ -187,7 +195,7 @@ def _remote(X: Any, index: int, job: Job) -> Trial:
         return run_subsample(X, index, job, _no_tick)
 
 
-def _on_backend(X: Any, order: list[int], job: Job, n_jobs: int | None) -> Iterator[Trial]:
+def _on_backend(X: Any, order: list[int], job: Job, n_jobs: int | None) -> Generator[Trial, None, None]:
     """Run on the joblib backend that is in force (processes, Dask, Ray, ...); only the rows of a subsample travel."""
 
     def calls() -> Iterator[Any]:
@@ -197,4 +205,14 @@ def _on_backend(X: Any, order: list[int], job: Job, n_jobs: int | None) -> Itera
 
     backend, _ = get_active_backend()
     streams = getattr(backend, "supports_return_generator", False)
-    yield from joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered" if streams else "list")(calls())
+    arriving = iter(joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered" if streams else "list")(calls()))
+    try:
+        # Not "yield from", which would hand an early end on to joblib before it is told that this is no mistake.
+        for trial in arriving:  # noqa: UP028
+            yield trial
+    finally:
+        with warnings.catch_warnings():
+            # joblib warns of work that was in vain; whoever stops a run knows.
+            warnings.filterwarnings("ignore", r"\d+ tasks ", UserWarning)
+            if streams:
+                arriving.close()

@@ -85,6 +85,8 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Seed of the subsamples; the first subsample's seed also serves the refit.
     progress : bool or callable, optional
         Progress bar.
+    checkpoint : str or path, optional
+        File that keeps finished subsamples; the same ``fit`` continues from it.
     refit : bool, default=True
         Whether to fit the clusterer on all of X with the selected k. The name ``"kmeans"`` uses ten starts there.
 
@@ -139,6 +141,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         random_state: Any = 42,
         progress: Any = None,
+        checkpoint: Any = None,
         refit: bool = True,
     ) -> None:
         """Keep the parameters as they are; ``fit`` checks them."""
@@ -155,6 +158,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+        self.checkpoint = checkpoint
         self.refit = refit
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

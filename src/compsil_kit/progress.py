@@ -15,6 +15,9 @@ ProgressLike = bool | Callable[[int, int], None] | None
 class Meter(Protocol):
     """Something that is told about every finished subsample."""
 
+    def resume(self, done: int) -> None:
+        """Count those that an earlier run has finished."""
+
     def advance(self) -> None:
         """Count one more."""
 
@@ -56,6 +59,8 @@ def _in_notebook() -> bool:
 
 
 class _Silent:
+    def resume(self, done: int) -> None: ...
+
     def advance(self) -> None: ...
 
     def announce(self, text: str) -> None: ...
@@ -66,6 +71,10 @@ class _Silent:
 class _Callback:
     def __init__(self, function: Callable[[int, int], None], total: int) -> None:
         self._function, self._total, self._done = function, total, 0
+
+    def resume(self, done: int) -> None:
+        self._done = done
+        self._function(self._done, self._total)
 
     def advance(self) -> None:
         self._done += 1
@@ -87,6 +96,11 @@ class _Bar:
 
             make = tqdm
         self._bar = make(total=total, desc="compsil", unit="subsample", leave=False)
+
+    def resume(self, done: int) -> None:
+        # As the bar's start: they took no time, and would spoil its guess of the time left.
+        self._bar.n = self._bar.initial = done
+        self._bar.refresh()
 
     def advance(self) -> None:
         self._bar.update()

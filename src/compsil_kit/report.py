@@ -55,12 +55,12 @@ def write(result: SelectionResult, path: str | PathLike[str], comparison: Compar
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder for the report", str(target.parent))
-    write_atomically(target, render(result, comparison).encode())
+    write_atomically(target, render(result, comparison, datetime.now(UTC)).encode())
     return target
 
 
-def render(result: SelectionResult, comparison: Comparison | None = None) -> str:
-    """Return the report as a complete HTML page."""
+def render(result: SelectionResult, comparison: Comparison | None = None, written: datetime | None = None) -> str:
+    """Return the report as a complete HTML page; without a time, equal results give equal pages."""
     title = "No k can be selected" if result.best_index is None else f"{result.best_k} clusters"
     explanation = result.explain().split("\n")
     words = "".join(f"<p>{escape(line)}</p>" for line in explanation if not line.startswith("Note: "))
@@ -71,7 +71,7 @@ def render(result: SelectionResult, comparison: Comparison | None = None) -> str
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
         f'<p class="muted">How many clusters? Composite Silhouette</p><h1>{_big(result)}</h1>{words}{notes}'
         f"<h2>Pictures</h2>{pictures}<h2>Table</h2>{html.table(result)}{_comparison(comparison)}"
-        f"<h2>Settings</h2>{_settings(result)}{_failures(result)}</body></html>\n"
+        f"<h2>Settings</h2>{_settings(result, written)}{_failures(result)}</body></html>\n"
     )
 
 
@@ -101,7 +101,7 @@ def _comparison(comparison: Comparison | None) -> str:
     return f"<h2>Other criteria</h2>{lines}{picture}"
 
 
-def _settings(result: SelectionResult) -> str:
+def _settings(result: SelectionResult, written: datetime | None) -> str:
     plan = result.plan
     rows = {
         "data": f"{plan.n_rows:,} rows, {plan.n_features:,} features, {plan.dtype}",
@@ -113,7 +113,7 @@ def _settings(result: SelectionResult) -> str:
         "transformation, rule": html.settings(result).split(" · ")[3] + ", " + result.rule,
         "seeds": f"{plan.seeds[0]} ... {plan.seeds[-1]}",
         "versions": ", ".join(f"{name} {number}" for name, number in result.versions.items()),
-        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        **({} if written is None else {"written": written.strftime("%Y-%m-%d %H:%M UTC")}),
     }
     return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items()) + "</dl>"
 

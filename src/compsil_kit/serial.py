@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.engine import Failure
+from compsil_kit._checks import check_integer
+from compsil_kit.engine import Failure, Trial
 from compsil_kit.plan import Plan
 from compsil_kit.trials import Preparation, Saved, Trials
 from compsil_kit.weights import TRANSFORMS, transform_name
@@ -45,8 +46,8 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
         "calibration": _trials_out(result.calibration),
         "weights": _plain(result.weights) if custom else None,
         "failures": [asdict(failure) for failure in result.failures],
-        "plan": _lists(asdict(result.plan)),
-        "preparation": None if result.preparation is None else _lists(asdict(result.preparation)),
+        "plan": plan_out(result.plan),
+        "preparation": preparation_out(result.preparation),
         "versions": dict(result.versions),
     }
 
@@ -63,7 +64,7 @@ def from_dict(data: Mapping[str, Any]) -> SelectionResult:
             "Read it with the release that wrote it."
         )
     try:
-        plan = _plan_in(data["plan"])
+        plan = plan_in(data["plan"])
         saved = data["weights"]
         custom = saved is not None or data["transform"] not in TRANSFORMS
         return SelectionResult(
@@ -75,7 +76,7 @@ def from_dict(data: Mapping[str, Any]) -> SelectionResult:
             z=float(data["z"]),
             failures=tuple(Failure(**failure) for failure in data["failures"]),
             versions=dict(data["versions"]),
-            preparation=_preparation_in(data["preparation"]),
+            preparation=preparation_in(data["preparation"]),
             saved=Saved(_array(saved, len(plan.ks)), _array(data["probability"], len(plan.ks))[:, 0])
             if custom
             else None,
@@ -84,16 +85,51 @@ def from_dict(data: Mapping[str, Any]) -> SelectionResult:
         raise ValueError(f"data is not a complete {FORMAT}: {error}") from error
 
 
-def _plan_in(data: Mapping[str, Any]) -> Plan:
+def plan_out(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain data."""
+    return _lists(asdict(plan))
+
+
+def plan_in(data: Mapping[str, Any]) -> Plan:
+    """Rebuild a plan."""
     values: dict[str, Any] = {field.name: data[field.name] for field in fields(Plan)}
     return Plan(**{**values, "ks": tuple(values["ks"]), "seeds": tuple(values["seeds"])})
 
 
-def _preparation_in(data: Mapping[str, Any] | None) -> Preparation | None:
+def preparation_out(preparation: Preparation | None) -> dict[str, Any] | None:
+    """Return what is known of a table as plain data."""
+    return None if preparation is None else _lists(asdict(preparation))
+
+
+def preparation_in(data: Mapping[str, Any] | None) -> Preparation | None:
+    """Rebuild what is known of a table."""
     if data is None:
         return None
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
     return Preparation(**values)
+
+
+def trial_out(trial: Trial, seed: int) -> dict[str, Any]:
+    """Return one trial as plain data. It goes by its seed: the place of a subsample depends on how many there are."""
+    return {
+        "seed": seed,
+        "micro": _plain(np.array(trial.micro)),
+        "macro": _plain(np.array(trial.macro)),
+        "failures": [{"k": failure.k, "cause": failure.cause} for failure in trial.failures],
+    }
+
+
+def trial_in(data: Mapping[str, Any], index: int, ks: Sequence[int]) -> Trial:
+    """Rebuild a trial as that of subsample ``index``; data that cannot be one of these ks are an error."""
+    seed = check_integer("the seed of a trial", data["seed"], minimum=0)
+    failures = tuple(Failure(failure["k"], index, seed, str(failure["cause"])) for failure in data["failures"])
+    failed = {failure.k for failure in failures}
+    for values in (data["micro"], data["macro"]):
+        # Without a failure there is a number, and with one there is none.
+        if [value is None for value in values] != [k in failed for k in ks]:
+            raise ValueError("the values of a trial do not fit its ks and failures.")
+    micro, macro = (tuple(_array(data[name], len(ks))[:, 0].tolist()) for name in ("micro", "macro"))
+    return Trial(index, micro, macro, failures)
 
 
 def _lists(data: dict[str, Any]) -> dict[str, Any]:

@@ -163,6 +163,7 @@ def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, words, message)
         ["select", "x.csv", "--rule", "best"],
         ["compare"],
         ["compare", "x.csv", "--rule", "max"],
+        ["compare", "x.csv", "--checkpoint", "x.json"],
         ["report", "x.csv"],
         ["report", "x.csv", "out.html", "--plot", "x.png"],
     ],
@@ -221,11 +222,53 @@ def test_interrupt_shows_the_finished_part(tmp_path):
     assert "PARTIAL" in out
 
 
+def test_the_same_command_continues_after_an_interrupt(tmp_path):
+    path, kept = tmp_path / "data.csv", tmp_path / "kept.json"
+    X, _ = make_blobs(20_000, 8, centers=6, random_state=0)
+    pd.DataFrame(X).to_csv(path, index=False)
+    words = [sys.executable, "-m", "compsil_kit", "select", path, "--checkpoint", kept, "--ks", "2:4", "--json", "-B"]
+    process = subprocess.Popen([*words, "2000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (kept.exists() and json.loads(kept.read_text())["trials"]):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert f"subsamples; the same command continues from {kept}" in err
+    finished = len(json.loads(kept.read_text())["trials"])
+    assert len(json.loads(out)["trials"]["subsamples"]) == finished
+    # What is there is enough for a smaller run, which computes nothing.
+    before = kept.read_bytes()
+    done = subprocess.run([*words, str(finished)], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["trials"]["micro"] == json.loads(out)["trials"]["micro"]
+    assert kept.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("text", "expected"), [("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("2,7,5", [2, 5, 7])]
 )
 def test_candidate_counts(text, expected):
     assert list(parse_ks(text)) == expected
+
+
+def test_a_checkpoint_of_another_selection_is_refused(csv, tmp_path, capsys):
+    kept = tmp_path / "kept.json"
+    words = ("select", csv, "-B", "3", "--checkpoint", kept, "--ks")
+    code, first, _ = run(capsys, *words, "2:4")
+    assert code == 0
+    assert run(capsys, *words, "2:4") == (0, first, "")
+    code, _, err = run(capsys, *words, "2:5")
+    assert code == 2
+    assert "ks is [2, 3, 4] there and [2, 3, 4, 5] here. Pass another path, or delete the file" in err
+    assert err.count("\n") == 1
+
+
+def test_a_checkpoint_without_a_folder_is_refused(csv, tmp_path, capsys):
+    code, _, err = run(capsys, "select", csv, "--checkpoint", tmp_path / "missing" / "kept.json")
+    assert code == 2
+    assert err.endswith("missing: no such folder for the checkpoint\n")
 
 
 # Comparing.
@@ -312,6 +355,17 @@ def test_report(csv, tmp_path, capsys, extra):
     assert "columns a, b, c; scale standard" in page
     assert ("Other criteria" in page) == bool(extra)
     assert [file.name for file in target.parent.iterdir()] == ["report.html"]
+
+
+def test_a_report_takes_up_a_selection(csv, tmp_path, capsys):
+    kept, words = tmp_path / "kept.json", ("--ks", "2:4", "-B", "3", "--json")
+    code, selected, _ = run(capsys, "select", csv, *words, "--checkpoint", kept)
+    assert code == 0
+    before = kept.stat().st_mtime_ns
+    code, reported, _ = run(capsys, "report", csv, tmp_path / "report.html", *words, "--checkpoint", kept)
+    assert code == 0
+    assert reported == selected
+    assert kept.stat().st_mtime_ns == before
 
 
 def test_report_and_json(csv, tmp_path, capsys):

@@ -203,3 +203,10 @@ def test_the_file_follows_the_users_mask(result, tmp_path):
     finally:
         os.umask(before)
     assert stat.S_IMODE(written.stat().st_mode) == 0o640
+
+
+def test_says_when_it_was_written_only_where_asked(result, tmp_path):
+    """A pipeline that runs twice writes the same file twice."""
+    assert "UTC" in result.report(tmp_path / "report.html").read_text()
+    assert "UTC" not in report.render(result)
+    assert report.render(result) == report.render(result)

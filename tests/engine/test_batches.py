@@ -1,0 +1,309 @@
+"""A selection in parts: planned once, run anywhere, combined into what one run would have found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+from compsil_kit import ClusteringError, SelectionError, combine_batches, fingerprint, plan_batches, run_batch, select_k
+
+X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
+SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 7, "sample_size": 120}
+
+
+def plan(data=X, **keywords):
+    keywords = keywords if "batch_size" in keywords else {"n_batches": 3, **keywords}
+    return plan_batches(data, **{**SETTINGS, **keywords})
+
+
+def travel(batch):
+    """What a scheduler does to data between two tasks: strict JSON and back."""
+    return json.loads(json.dumps(batch, allow_nan=False))
+
+
+def finished(data=X, again=None, **keywords):
+    return [travel(run_batch(data, travel(batch), **(again or {}))) for batch in plan(data, **keywords)]
+
+
+def same(left, right):
+    return json.dumps(left.to_dict()) == json.dumps(right.to_dict())
+
+
+def split(X, k, seed):
+    return (np.arange(X.shape[0]) + seed) % k
+
+
+def picky(X, k, seed):
+    if k == 4 and seed % 2:
+        raise RuntimeError("odd seed")
+    return split(X, k, seed)
+
+
+KINDS = {
+    "plain": {},
+    "calibration": {"n_calibration": 3},
+    "name": {"clusterer": "gmm", "metric": "manhattan"},
+    "skipped": {"clusterer": picky, "on_failure": "skip"},
+    "estimator": {"clusterer": KMeans(n_init=3)},
+    "function": {"clusterer": split, "metric": lambda a, b: float(np.abs(a - b).max())},
+    "float32": {"data": X.astype(np.float32)},
+    "sparse": {"data": sparse.csr_array(X * (np.abs(X) > 1))},
+    "table": {"data": pd.DataFrame(X, columns=list("abc"))},
+    "seeds": {"random_state": range(42, 49)},
+}
+
+
+@pytest.mark.parametrize("keywords", KINDS.values(), ids=KINDS)
+def test_the_result_is_that_of_one_run(keywords):
+    given = {name: value for name in ("clusterer", "metric") if not isinstance(value := keywords.get(name), str)}
+    again = {name: value for name, value in given.items() if value is not None}
+    batches = finished(again=again, **keywords)
+    whole = select_k(keywords.get("data", X), **{**SETTINGS, **{k: v for k, v in keywords.items() if k != "data"}})
+    assert same(combine_batches(batches[::-1]), whole)
+
+
+def test_the_choice_is_made_when_combining():
+    batches = finished()
+    for settings in ({"transform": "step", "rule": "lcb", "z": 2.0}, {"transform": np.abs}):
+        assert same(combine_batches(batches, **settings), select_k(X, **SETTINGS, **settings))
+
+
+def test_fresh_seeds_are_drawn_once():
+    batches = finished(random_state=None)
+    seeds = batches[0]["plan"]["seeds"]
+    assert seeds != plan(random_state=None)[0]["plan"]["seeds"]
+    assert same(combine_batches(batches), select_k(X, **SETTINGS, random_state=seeds))
+
+
+def test_workers_in_other_processes(tmp_path):
+    """Planned here, run by interpreters that share nothing but files."""
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import json, sys, numpy as np; from compsil_kit import run_batch\n"
+        "print(json.dumps(run_batch(np.load(sys.argv[1], mmap_mode='r'), json.loads(sys.argv[2])), allow_nan=False))"
+    )
+    batches = []
+    for batch in plan(n_batches=2):
+        words = [sys.executable, "-c", code, tmp_path / "X.npy", json.dumps(batch)]
+        batches.append(json.loads(subprocess.run(words, capture_output=True, check=True).stdout))
+    assert same(combine_batches(batches), select_k(X, **SETTINGS))
+
+
+@pytest.mark.parametrize(
+    ("keywords", "sizes"),
+    [
+        ({"n_batches": 3}, [2, 2, 3]),
+        ({"n_batches": 1}, [7]),
+        ({"n_batches": 50}, [1] * 7),
+        ({"batch_size": 3}, [3, 3, 1]),
+        ({"batch_size": 7}, [7]),
+        ({"batch_size": 100}, [7]),
+        ({"batch_size": 4, "n_calibration": 3}, [4, 4, 2]),
+    ],
+)
+def test_every_subsample_is_in_one_batch(keywords, sizes):
+    batches = plan(**keywords)
+    assert [len(batch["indices"]) for batch in batches] == sizes
+    assert [index for batch in batches for index in batch["indices"]] == list(range(sum(sizes)))
+
+
+def test_only_the_subsamples_of_the_batch_are_computed():
+    calls = []
+
+    def counting(X, k, seed):
+        calls.append(seed)
+        return split(X, k, seed)
+
+    batch = plan(clusterer=counting)[1]
+    done = run_batch(X, batch, clusterer=counting, n_jobs=2)
+    seeds = [batch["plan"]["seeds"][index] for index in batch["indices"]]
+    assert sorted(calls) == sorted(seeds * 3)
+    assert [trial["seed"] for trial in done["trials"]] == seeds
+
+
+def test_any_subsamples_of_the_plan_will_do():
+    batch = plan(n_batches=1)[0]
+    parts = [run_batch(X, {**batch, "indices": part}) for part in ([6, 0, 3], [1, 2], [5, 4])]
+    assert same(combine_batches(parts), select_k(X, **SETTINGS))
+
+
+def test_a_batch_is_not_changed():
+    batch = plan()[0]
+    before = json.dumps(batch)
+    run_batch(X, batch)
+    assert json.dumps(batch) == before
+
+
+def test_a_failing_clusterer_says_which_subsample():
+    for batch in plan(clusterer=picky):
+        odd = [index for index in batch["indices"] if batch["plan"]["seeds"][index] % 2]
+        if odd:
+            with pytest.raises(ClusteringError, match=f"failed on subsample {odd[0]} .*on_failure='skip'"):
+                run_batch(X, batch, clusterer=picky)
+            return
+    raise AssertionError("no odd seed")
+
+
+def test_no_choice_is_told_when_combining():
+    def unlucky(X, k, seed):
+        return np.zeros(X.shape[0])
+
+    batches = finished(clusterer=unlucky, on_failure="skip", again={"clusterer": unlucky})
+    with pytest.raises(SelectionError) as caught:
+        combine_batches(batches)
+    assert len(caught.value.result.failures) == 21
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keywords", [{"n_batches": None}, {"n_batches": 2, "batch_size": 2}])
+def test_a_number_or_a_size_is_needed(keywords):
+    with pytest.raises(ValueError, match="pass n_batches or batch_size, one of the two"):
+        plan_batches(X, **SETTINGS, **keywords)
+
+
+@pytest.mark.parametrize("name", ["n_batches", "batch_size"])
+@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("2", TypeError)])
+def test_sizes_are_checked(name, value, error):
+    with pytest.raises(error, match=f"{name} must be an integer of at least 1; got"):
+        plan_batches(X, **SETTINGS, **{name: value})
+
+
+def test_settings_are_checked_when_planning():
+    with pytest.raises(ValueError, match="clusterer must be one of"):
+        plan(clusterer="luck")
+    with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
+        plan(ks=[500])
+
+
+MOVED = X.copy()
+MOVED[0, 0] += 1e-9
+OTHER = {
+    "cell": ({"X": MOVED}, "the content of X differs"),
+    "rows": ({"X": X[:-1]}, "rows is 300 there and 299 here"),
+    "type": ({"X": X.astype(np.float32)}, "dtype is float64 there and float32 here"),
+    "clusterer": ({"X": X, "clusterer": "gmm"}, "clusterer is kmeans there and gmm here"),
+    "metric": ({"X": X, "metric": "manhattan"}, "metric is euclidean there and manhattan here"),
+}
+
+
+@pytest.mark.parametrize(("keywords", "message"), OTHER.values(), ids=OTHER)
+def test_a_batch_of_another_selection_is_refused(keywords, message):
+    with pytest.raises(ValueError, match=f"batch was planned for another selection: .*{message}.*or plan anew"):
+        run_batch(batch=plan()[0], **keywords)
+
+
+def test_parameters_of_an_estimator_are_told():
+    batch = plan(clusterer=KMeans(n_init=3))[0]
+    with pytest.raises(ValueError, match="clusterer's n_init is 3 there and 2 here"):
+        run_batch(X, batch, clusterer=KMeans(n_init=2))
+
+
+def test_other_versions_are_refused(monkeypatch):
+    batch = plan()[0]
+    versions = {**fingerprint.current_versions(), "numpy": "0.0.1"}
+    monkeypatch.setattr(fingerprint, "current_versions", lambda: versions)
+    with pytest.raises(ValueError, match=r"numpy is \S+ there and 0.0.1 here"):
+        run_batch(X, batch)
+
+
+@pytest.mark.parametrize("name", ["clusterer", "metric"])
+def test_what_cannot_travel_must_be_passed_again(name):
+    def kmeans(*given):
+        return split(*given) if name == "clusterer" else float(np.abs(given[0] - given[1]).max())
+
+    batch = plan(**{name: kmeans})[0]
+    with pytest.raises(ValueError, match=rf"batch was planned with {name}=.*kmeans \[.*Pass the same {name}= again"):
+        run_batch(X, batch)
+    run_batch(X, batch, **{name: kmeans})
+
+
+@pytest.mark.parametrize("batch", [None, 3, "batch", [], {}, {"format": "compsil-kit/checkpoint"}])
+def test_what_is_no_batch_is_refused(batch):
+    with pytest.raises(ValueError, match="batch must be what plan_batches or run_batch returned"):
+        run_batch(X, batch)
+    with pytest.raises(ValueError, match=r"batches\[0\] must be what plan_batches or run_batch returned"):
+        combine_batches([batch])
+
+
+def test_a_later_format_is_refused():
+    with pytest.raises(ValueError, match="batch has version 2 of compsil-kit/batch; this release reads version 1"):
+        run_batch(X, {**plan()[0], "version": 2})
+
+
+@pytest.mark.parametrize("name", ["plan", "fingerprint", "preparation", "indices"])
+def test_a_part_that_is_missing_is_named(name):
+    batch = {key: value for key, value in plan()[0].items() if key != name}
+    with pytest.raises(ValueError, match=f"batch is not complete: it lacks {name}"):
+        run_batch(X, batch)
+
+
+@pytest.mark.parametrize("indices", [[7], [-1], [0, 99]])
+def test_indices_beyond_the_plan_are_refused(indices):
+    with pytest.raises(ValueError, match="indices must be among the 7 subsamples of its plan"):
+        run_batch(X, {**plan()[0], "indices": indices})
+
+
+@pytest.mark.parametrize("batches", [[], (), None, "batches", {}, 3])
+def test_a_list_of_batches_is_needed(batches):
+    with pytest.raises(ValueError, match="batches must be a list of what run_batch returned"):
+        combine_batches(batches)
+
+
+def test_missing_and_doubled_batches_are_named():
+    first, second, third = finished()
+    with pytest.raises(ValueError, match="batches lack subsamples 2, 3 of 7"):
+        combine_batches([first, third])
+    with pytest.raises(ValueError, match="batches hold subsamples 0, 1 twice"):
+        combine_batches([first, second, third, first])
+    with pytest.raises(ValueError, match=r"batches\[1\] has not been run"):
+        combine_batches([first, plan()[1], third])
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"data": MOVED}, "the content of X differs"),
+        ({"ks": (2, 3)}, r"ks is \[2, 3\] there and \[2, 3, 4\] here"),
+        ({"random_state": 1}, "its plan has other seeds or numbers of subsamples"),
+        ({"n_subsamples": 8}, "its plan has other seeds or numbers of subsamples"),
+    ],
+)
+def test_batches_of_two_selections_are_refused(keywords, message):
+    mixed = [*finished()[:2], finished(**keywords)[2]]
+    with pytest.raises(ValueError, match=rf"batches must be of one selection: batches\[2\] .*{message}"):
+        combine_batches(mixed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda batch: batch["trials"].pop(),
+        lambda batch: batch["trials"].reverse(),
+        lambda batch: batch["trials"][0].pop("micro"),
+        lambda batch: batch["trials"][0].update(macro=[0.5]),
+        lambda batch: batch.update(trials=None),
+    ],
+)
+def test_damaged_trials_are_refused(change):
+    batches = finished()
+    change(batches[1])
+    with pytest.raises(ValueError, match=r"batches\[1\] is damaged: .*Run it again"):
+        combine_batches(batches)
+
+
+def test_the_rule_is_checked_before_combining():
+    batches = finished(n_subsamples=1, n_batches=1)
+    with pytest.raises(ValueError, match="n_subsamples with rule='lcb' must be an integer of at least 2"):
+        combine_batches(batches, rule="lcb")
+    with pytest.raises(ValueError, match="rule must be one of"):
+        combine_batches(batches, rule="luck")

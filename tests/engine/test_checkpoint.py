@@ -1,0 +1,726 @@
+"""Runs that are stopped and continued: the same bits, nothing computed twice, and no file of anything else touched."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs
+
+from compsil_kit import (
+    ClusteringError,
+    CompositeSilhouette,
+    Interrupted,
+    SelectionError,
+    checkpoint,
+    fingerprint,
+    select_k,
+    stream,
+)
+
+X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
+SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 6, "sample_size": 120}
+
+
+def run(**keywords):
+    return select_k(keywords.pop("data", X), **{**SETTINGS, **keywords})
+
+
+def same(left, right):
+    """Everything that a result tells, to the last bit."""
+    return json.dumps(left.to_dict()) == json.dumps(right.to_dict())
+
+
+def kept(path):
+    """The file, read as strict JSON."""
+
+    def refuse(name):
+        raise AssertionError(f"{name} in the file")
+
+    return json.loads(path.read_text(), parse_constant=refuse)
+
+
+def split(X, k, seed):
+    return (np.arange(X.shape[0]) + seed) % k
+
+
+class Counting:
+    """A clusterer that counts its calls, and can be told to stop or to fail at one of them."""
+
+    def __init__(self, error=None, at=None):
+        self.calls, self.trouble = [], [error, at]
+
+    def __call__(self, X, k, seed):
+        self.calls.append(k)
+        if len(self.calls) == self.trouble[1]:
+            raise self.trouble[0]
+        return split(X, k, seed)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.json"
+
+
+def stop_after(n):
+    def tell(done, total):
+        if done == n:
+            raise KeyboardInterrupt
+
+    return tell
+
+
+# --- continuing -------------------------------------------------------------------------------------------------------
+
+KINDS = {
+    "plain": {},
+    "two workers": {"n_jobs": 2},
+    "calibration": {"n_calibration": 3},
+    "estimator": {"clusterer": KMeans(n_init=3, init="random")},
+    "start": {"clusterer": AgglomerativeClustering(linkage="single"), "metric": "manhattan"},
+    "name": {"clusterer": "gmm"},
+    "float32": {"data": X.astype(np.float32)},
+    "sparse": {"data": sparse.csr_array(X * (np.abs(X) > 1))},
+    "table": {"data": pd.DataFrame(X, columns=list("abc"))},
+    "function": {"clusterer": split, "metric": lambda a, b: float(np.abs(a - b).max())},
+    "seeds": {"random_state": range(42, 48)},
+}
+
+
+@pytest.mark.parametrize("keywords", KINDS.values(), ids=KINDS)
+def test_an_interrupted_run_continues_to_the_same_bits(keywords, path):
+    expected = run(**keywords)
+    with pytest.raises(Interrupted, match="from which the same call continues") as stop:
+        run(**keywords, checkpoint=path, progress=stop_after(4))
+    assert stop.value.result.partial
+    assert len(kept(path)["trials"]) == 4
+    result = run(**keywords, checkpoint=path)
+    assert same(result, expected)
+    before = path.read_bytes()
+    assert same(run(**keywords, checkpoint=str(path)), expected)
+    assert path.read_bytes() == before
+
+
+def test_a_memory_mapped_array_is_the_data_it_holds(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(fingerprint, "_BLOCK_BYTES", 1000)
+    np.save(tmp_path / "rows.npy", X)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    first = run(data=mapped, checkpoint=path)
+    assert same(run(data=X, checkpoint=path), first)
+    assert same(run(data=np.asfortranarray(X), checkpoint=path), first)
+
+
+def test_nothing_is_computed_twice(path):
+    first, second, third = Counting(), Counting(), Counting()
+    with pytest.raises(Interrupted):
+        run(clusterer=first, checkpoint=path, progress=stop_after(2))
+    result = run(clusterer=second, checkpoint=path)
+    assert len(second.calls) == 4 * 3
+    assert same(run(clusterer=third, checkpoint=path), result)
+    assert third.calls == []
+
+
+def test_more_subsamples_take_up_the_first_ones(path):
+    counting = Counting()
+    run(clusterer=counting, n_subsamples=3, n_calibration=2, checkpoint=path)
+    assert len(counting.calls) == 5 * 3
+    grown = run(clusterer=counting, n_subsamples=7, n_calibration=3, checkpoint=path)
+    assert len(counting.calls) == (5 + 5) * 3
+    assert same(grown, run(clusterer=Counting(), n_subsamples=7, n_calibration=3))
+    # Fewer are a part of what is there, and the file loses nothing.
+    assert same(run(clusterer=counting, n_subsamples=4, checkpoint=path), run(clusterer=Counting(), n_subsamples=4))
+    assert len(counting.calls) == (5 + 5) * 3
+    assert len(kept(path)["trials"]) == 10
+
+
+def test_weighing_anew_is_free(path):
+    counting = Counting()
+    run(clusterer=counting, checkpoint=path)
+    settings = {"transform": "step", "rule": "lcb", "z": 2.0}
+    result = run(clusterer=counting, checkpoint=path, **settings)
+    assert len(counting.calls) == 6 * 3
+    assert same(result, run(clusterer=Counting(), **settings))
+
+
+def test_equal_seeds_share_a_trial(path):
+    seeds = [7, 7, 8, 7, 8, 9]
+    result = run(random_state=seeds, checkpoint=path)
+    assert same(run(random_state=seeds, checkpoint=path), result)
+    assert same(result, run(random_state=seeds))
+    assert len(kept(path)["trials"]) == 3
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_other_backends_keep_and_continue(backend, path):
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        run(n_subsamples=3, checkpoint=path)
+        result = run(checkpoint=path)
+    assert same(result, run())
+    assert len(kept(path)["trials"]) == 6
+
+
+def test_an_interrupt_while_processes_work(path):
+    """Nobody needs to hear from joblib that work was in vain; warnings are errors here."""
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        with pytest.raises(Interrupted):
+            run(checkpoint=path, n_subsamples=12, progress=stop_after(2))
+        assert len(kept(path)["trials"]) == 2
+        result = run(checkpoint=path, n_subsamples=12)
+    assert same(result, run(n_subsamples=12))
+
+
+def test_dask_keeps_and_continues(path):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        run(n_subsamples=3, checkpoint=path)
+        result = run(checkpoint=path)
+    assert same(result, run())
+
+
+def test_the_estimator_continues(path):
+    counting = Counting()
+    model = CompositeSilhouette(**SETTINGS, clusterer=counting, checkpoint=path, refit=False).fit(X)
+    again = CompositeSilhouette(**SETTINGS, clusterer=counting, checkpoint=path, refit=False).fit(X)
+    assert len(counting.calls) == 6 * 3
+    assert same(again.result_, model.result_)
+
+
+# --- the stream -------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_begins_with_what_is_known(path):
+    run(n_subsamples=4, checkpoint=path)
+    grown = list(stream(X, **SETTINGS, checkpoint=path))
+    assert [result.n_subsamples for result in grown] == [4, 5, 6]
+    assert same(grown[-1], run())
+    (whole,) = stream(X, **SETTINGS, checkpoint=path)
+    assert same(whole, run())
+
+
+def test_leaving_a_stream_keeps_the_finished_part(path):
+    for result in stream(X, **SETTINGS, checkpoint=path):
+        if result.n_subsamples == 2:
+            break
+    del result
+    assert len(kept(path)["trials"]) >= 2
+    assert same(run(checkpoint=path), run())
+
+
+def test_a_stream_refuses_at_the_call_and_writes_nothing_before_it_is_started(path):
+    stream(X, **SETTINGS, checkpoint=path)
+    assert not path.exists()
+    path.write_text("mine")
+    with pytest.raises(ValueError, match="is no checkpoint"):
+        stream(X, **SETTINGS, checkpoint=path)
+
+
+# --- whatever ends a run ----------------------------------------------------------------------------------------------
+
+
+def test_a_failing_clusterer_keeps_the_finished_part(path):
+    with pytest.raises(ClusteringError, match="on_failure='skip'") as caught:
+        run(clusterer=Counting(ValueError("no luck"), at=8), checkpoint=path)
+    assert caught.value.result.n_subsamples == 2
+    assert len(kept(path)["trials"]) == 2
+    counting = Counting()
+    assert same(run(clusterer=counting, checkpoint=path), run(clusterer=Counting()))
+    assert len(counting.calls) == 4 * 3
+
+
+def test_any_other_error_keeps_the_finished_part(path):
+    def tell(done, total):
+        if done == 3:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(checkpoint=path, progress=tell)
+    assert len(kept(path)["trials"]) == 3
+
+
+def test_no_choice_leaves_a_whole_file(path):
+    def unlucky(X, k, seed):
+        return np.zeros(X.shape[0])
+
+    for _ in range(2):
+        with pytest.raises(SelectionError) as caught:
+            run(clusterer=unlucky, on_failure="skip", checkpoint=path)
+        assert len(caught.value.result.failures) == 18
+    assert len(kept(path)["trials"]) == 6
+
+
+def picky(X, k, seed):
+    if k == 4 and seed % 2:
+        raise RuntimeError("odd seed\n\N{SNOWMAN}")
+    return split(X, k, seed)
+
+
+def test_skipped_failures_survive_and_nan_stays_out_of_the_file(path):
+    expected = run(clusterer=picky, on_failure="skip")
+    assert 0 < len(expected.failures) < 6
+    with pytest.raises(Interrupted):
+        run(clusterer=picky, on_failure="skip", checkpoint=path, progress=stop_after(5))
+    result = run(clusterer=picky, on_failure="skip", checkpoint=path)
+    assert same(result, expected)
+    assert result.failures == expected.failures
+    assert "NaN" not in path.read_text()
+    # Growing moves the calibration subsamples; their failures move along.
+    settings = {"clusterer": picky, "on_failure": "skip", "n_calibration": 4}
+    run(**settings, checkpoint=path)
+    assert run(**settings, n_subsamples=8, checkpoint=path).failures == run(**settings, n_subsamples=8).failures
+
+
+def test_a_failed_run_goes_on_when_failures_are_skipped(path):
+    """This is what the message of the failure advises."""
+    with pytest.raises(ClusteringError, match="on_failure='skip'"):
+        run(clusterer=picky, checkpoint=path)
+    assert same(run(clusterer=picky, checkpoint=path, on_failure="skip"), run(clusterer=picky, on_failure="skip"))
+    with pytest.raises(ValueError, match="on_failure is skip there and raise here"):
+        run(clusterer=picky, checkpoint=path)
+
+
+CHILD = """
+import json, os, sys, time
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from compsil_kit import select_k
+
+mode, n_jobs, path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+calls = 0
+
+def cluster(X, k, seed):
+    global calls
+    calls += 1
+    if mode == "slow":
+        time.sleep(0.12)
+    return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+X, _ = make_blobs(400, 3, centers=4, random_state=0)
+result = select_k(X, ks=[2, 3, 4], n_subsamples=40, clusterer=cluster, n_jobs=n_jobs, checkpoint=path or None)
+print(json.dumps([calls, result.to_dict()]))
+"""
+
+
+def child(mode, n_jobs, path):
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, mode, str(n_jobs), str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+@pytest.mark.parametrize(("how", "n_jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 1)])
+def test_a_killed_process_is_continued_by_another(how, n_jobs, path):
+    first = child("slow", n_jobs, path)
+    deadline = time.monotonic() + 60
+    while not (path.exists() and len(kept(path)["trials"]) >= 2):
+        assert first.poll() is None, first.stderr.read().decode()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    first.send_signal(how)
+    first.communicate(timeout=30)
+    assert first.returncode != 0
+    finished = len(kept(path)["trials"])
+    assert 2 <= finished < 40
+    calls, continued = json.loads(child("fast", n_jobs, path).communicate(timeout=60)[0])
+    assert calls == (40 - finished) * 3
+    calls, whole = json.loads(child("fast", 1, "").communicate(timeout=60)[0])
+    assert calls == 120
+    assert continued == whole
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def writes(monkeypatch):
+    """The number of trials in the file at each time it is written."""
+    counts = []
+    write = checkpoint.write_atomically
+
+    def counted(path, content):
+        write(path, content)
+        counts.append(len(json.loads(content)["trials"]))
+
+    monkeypatch.setattr(checkpoint, "write_atomically", counted)
+    return counts
+
+
+def test_quick_subsamples_are_written_together(path, writes, monkeypatch):
+    monkeypatch.setattr(checkpoint, "PAUSE_SECONDS", 600.0)
+    run(n_subsamples=50, checkpoint=path)
+    assert writes == [0, 50]
+    run(n_subsamples=50, checkpoint=path)
+    assert writes == [0, 50]
+    for thread in threading.enumerate():
+        if thread.name == "compsil-checkpoint":
+            thread.join(timeout=30)
+            assert not thread.is_alive()
+
+
+def test_a_finished_subsample_is_written_while_the_next_one_runs(path, writes, monkeypatch):
+    monkeypatch.setattr(checkpoint, "PAUSE_SECONDS", 0.01)
+    calls = []
+
+    def patient(X, k, seed):
+        calls.append(k)
+        deadline = time.monotonic() + 30
+        # The second subsample waits until the first one is in the file.
+        while len(calls) == 4 and 1 not in writes and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return split(X, k, seed)
+
+    run(clusterer=patient, checkpoint=path, n_subsamples=2)
+    assert writes[:2] == [0, 1]
+    assert writes[-1] == 2
+
+
+def test_a_disk_that_fills_up_is_told_and_costs_no_result(path, monkeypatch):
+    write = checkpoint.write_atomically
+
+    def full(path, content):
+        if json.loads(content)["trials"]:
+            raise OSError(28, "No space left on device", str(path))
+        write(path, content)
+
+    monkeypatch.setattr(checkpoint, "write_atomically", full)
+    with pytest.warns(RuntimeWarning, match=r"could not be written \(No space left on device\); the run goes on"):
+        result = run(checkpoint=path)
+    assert same(result, run())
+    assert kept(path)["trials"] == []
+
+
+def test_progress_counts_what_is_known(path):
+    seen = []
+    run(n_subsamples=4, checkpoint=path)
+    run(checkpoint=path, progress=lambda *numbers: seen.append(numbers))
+    assert seen == [(4, 6), (5, 6), (6, 6)]
+    seen.clear()
+    run(checkpoint=path, progress=lambda *numbers: seen.append(numbers))
+    assert seen == [(6, 6)]
+
+
+def test_the_bar_starts_at_what_is_known(path, capfd):
+    run(n_subsamples=4, checkpoint=path)
+    run(checkpoint=path, progress=True)
+    assert "4/6" in capfd.readouterr().err
+
+
+def test_a_long_run_says_how_much_is_known(path, monkeypatch, caplog):
+    run(n_subsamples=4, checkpoint=path)
+    monkeypatch.setattr("compsil_kit.api.LONG_SECONDS", 0.0)
+    with caplog.at_level("INFO", logger="compsil_kit"):
+        run(checkpoint=path)
+    assert "4 of 6 subsamples are known already" in caplog.text
+
+
+def test_the_program_may_change_its_folder(tmp_path, monkeypatch):
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path)
+    results = []
+    for result in stream(X, **SETTINGS, checkpoint="run.json"):
+        monkeypatch.chdir(tmp_path / "there")
+        results.append(result)
+    assert same(results[-1], run())
+    assert len(kept(tmp_path / "run.json")["trials"]) == 6
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    run(checkpoint=tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert len(kept(tmp_path / "real.json")["trials"]) == 6
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+MOVED = X.copy()
+MOVED[-1, -1] += 1e-12
+OTHER = {
+    "cell": ({"data": MOVED}, "the content of X differs"),
+    "order": ({"data": X[::-1]}, "the content of X differs"),
+    "rows": ({"data": X[:-1]}, "the content of X differs; rows is 300 there and 299 here"),
+    "columns": ({"data": X[:, :2]}, "features is 3 there and 2 here"),
+    "type": ({"data": X.astype(np.float32)}, "dtype is float64 there and float32 here"),
+    "sparse": ({"data": sparse.csr_array(X)}, "the content of X differs"),
+    "ks": ({"ks": (2, 3)}, r"ks is \[2, 3, 4\] there and \[2, 3\] here"),
+    "size": ({"sample_size": 121}, "sample_size is 120 there and 121 here"),
+    "clusterer": ({"clusterer": "gmm"}, "another selection: clusterer is kmeans there and gmm here[.]"),
+    "estimator": ({"clusterer": KMeans(n_init=1)}, "clusterer is kmeans there and sklearn.cluster._kmeans.KMeans here"),
+    "function": ({"clusterer": split}, r"clusterer is kmeans there and .*split \[\w+\] here"),
+    "metric": ({"metric": "manhattan"}, "metric is euclidean there and manhattan here"),
+    "skipping": ({"on_failure": "raise"}, "on_failure is skip there and raise here"),
+}
+
+
+@pytest.mark.parametrize(("keywords", "message"), OTHER.values(), ids=OTHER)
+def test_a_file_of_another_selection_is_refused(keywords, message, path):
+    run(checkpoint=path, on_failure="skip")
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=f"{message}.*Pass another path, or delete the file") as caught:
+        run(**{"on_failure": "skip", **keywords}, checkpoint=path)
+    assert str(path) in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_parameters_of_an_estimator_are_told(path):
+    run(clusterer=KMeans(n_init=3, tol=1e-3), checkpoint=path)
+    with pytest.raises(
+        ValueError, match=r"selection: clusterer's n_init is 3 there and 4 here; clusterer's tol is 0.001"
+    ):
+        run(clusterer=KMeans(n_init=4, tol=1e-4), checkpoint=path)
+    # The number of clusters and the seed are set anew for every clustering.
+    run(clusterer=KMeans(17, n_init=3, tol=1e-3, random_state=5), checkpoint=path)
+
+
+@pytest.mark.parametrize("library", ["numpy", "scikit-learn", "scipy", "compsil-kit"])
+def test_other_versions_are_refused(library, path, monkeypatch):
+    run(checkpoint=path)
+    versions = {**fingerprint.current_versions(), library: "0.0.1"}
+    monkeypatch.setattr(fingerprint, "current_versions", lambda: versions)
+    with pytest.raises(ValueError, match=rf"{library} is \S+ there and 0.0.1 here\. Pass another path"):
+        run(checkpoint=path)
+
+
+def test_the_compiled_kernel_counts_as_a_version(path, monkeypatch):
+    run(checkpoint=path)
+    monkeypatch.setattr(fingerprint, "has", lambda name: False)
+    with pytest.raises(ValueError, match=r"numba is \S+ there and not installed here"):
+        run(checkpoint=path)
+
+
+def test_another_python_changes_no_numbers(path, monkeypatch):
+    run(checkpoint=path)
+    versions = {**fingerprint.current_versions(), "python": "9.9.9"}
+    monkeypatch.setattr(fingerprint, "current_versions", lambda: versions)
+    run(checkpoint=path)
+
+
+WHOLE = {"format": "compsil-kit/checkpoint", "version": 1, "fingerprint": {}, "trials": []}
+DAMAGED = {
+    "empty": b"",
+    "text": b"name,secret\n1,2\n",
+    "binary": bytes(range(256)),
+    "list": b"[1, 2]",
+    "number": b"3",
+    "null": b"null",
+    "deep": b"[" * 200_000,
+    "format": json.dumps({**WHOLE, "format": "compsil-kit/selection"}).encode(),
+    "no format": json.dumps({"fingerprint": {}}).encode(),
+    "no trials": json.dumps({key: value for key, value in WHOLE.items() if key != "trials"}).encode(),
+    "fingerprint": json.dumps({**WHOLE, "fingerprint": 3}).encode(),
+    "NaN": json.dumps({**WHOLE, "trials": [float("nan")]}).encode(),
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_file_that_is_no_checkpoint_is_refused(content, path):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"is no checkpoint of compsil-kit, or a damaged one .*Pass another") as caught:
+        run(checkpoint=path)
+    assert "secret" not in str(caught.value)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9, 0.999])
+def test_a_truncated_file_is_refused(share, path):
+    run(checkpoint=path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(ValueError, match=r"or a damaged one \(JSONDecodeError\)"):
+        run(checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda trial: trial.pop("seed"),
+        lambda trial: trial.update(seed="7"),
+        lambda trial: trial.update(micro=[0.1, 0.2]),
+        lambda trial: trial.update(macro=[0.1, 0.2, None]),
+        lambda trial: trial.update(micro=None),
+        lambda trial: trial.update(failures=[{"k": 2}]),
+        lambda trial: trial.update(failures=[{"k": 2, "cause": "none"}]),
+        lambda trial: trial.update(micro=[0.1, 0.2, "a"]),
+    ],
+)
+def test_a_damaged_trial_is_refused(change, path):
+    run(checkpoint=path)
+    data = kept(path)
+    change(data["trials"][2])
+    path.write_text(json.dumps(data))
+    with pytest.raises(ValueError, match="is no checkpoint of compsil-kit, or a damaged one"):
+        run(checkpoint=path)
+
+
+def test_a_later_format_is_refused(path):
+    path.write_text(json.dumps({**WHOLE, "version": 2}))
+    with pytest.raises(ValueError, match="has version 2 of compsil-kit/checkpoint; this release reads version 1"):
+        run(checkpoint=path)
+
+
+def test_fresh_seeds_cannot_be_continued(path):
+    with pytest.raises(ValueError, match=r"checkpoint needs the same seeds .*Pass an integer as random_state"):
+        run(random_state=None, checkpoint=path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("value", [3, 1.5, True, b"run.json", ["run.json"], object()])
+def test_what_is_no_path_is_refused(value):
+    with pytest.raises(TypeError, match=r"^checkpoint must be the path of a file, or None; got "):
+        run(checkpoint=value)
+
+
+def test_a_place_that_cannot_be_is_refused_before_the_work(tmp_path):
+    counting = Counting()
+    with pytest.raises(FileNotFoundError, match="no such folder for the checkpoint"):
+        run(clusterer=counting, checkpoint=tmp_path / "missing" / "run.json")
+    with pytest.raises(IsADirectoryError, match="checkpoint must be a file; this is a folder"):
+        run(clusterer=counting, checkpoint=tmp_path)
+    assert counting.calls == []
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(path, monkeypatch):
+    def refuse(path, content):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(checkpoint, "write_atomically", refuse)
+    counting = Counting()
+    with pytest.raises(PermissionError):
+        run(clusterer=counting, checkpoint=path)
+    assert counting.calls == []
+
+
+# --- what is noticed of functions and other objects -------------------------------------------------------------------
+
+
+def make(shift, notes=None):
+    def inner(X, k, seed):
+        if notes is not None:
+            notes.append(k)
+        return (np.arange(X.shape[0]) + shift) % k
+
+    return inner
+
+
+def with_default(X, k, seed, shift=1):
+    return (np.arange(X.shape[0]) + shift) % k
+
+
+def defaults(shift):
+    namespace = {"np": np}
+    exec(f"def f(X, k, seed, shift={shift}): return (np.arange(X.shape[0]) + shift) % k", namespace)
+    return namespace["f"]
+
+
+class Shifted:
+    def __init__(self, shift):
+        self.shift, self.log = shift, []
+
+    def __call__(self, X, k, seed):
+        self.log.append(k)
+        return (np.arange(X.shape[0]) + self.shift) % k
+
+    def method(self, X, k, seed):
+        return self(X, k, seed)
+
+
+def endless(n):
+    def again(X, k, seed):
+        return split(X, k, seed) if n else again(X, k, seed)
+
+    return again
+
+
+PAIRS = {
+    "captured number": lambda n: make(n),
+    "captured text": lambda n: functools.wraps(split)(make(str(n))),
+    "captured array": lambda n: make(np.arange(3) + n),
+    "captured function": lambda n: make(make(n)),
+    "default": lambda n: defaults(n),
+    "partial": lambda n: functools.partial(with_default, shift=n),
+    "object": Shifted,
+    "method": lambda n: Shifted(n).method,
+    "itself": endless,
+    "estimator": lambda n: KMeans(n_init=n),
+    "array": lambda n: KMeans(init=np.full((2, 3), n)),
+    "nested": lambda n: KMeans(init=make(n)),
+    "matrix": lambda n: AgglomerativeClustering(connectivity=sparse.eye_array(5) * n),
+    "mapping": lambda n: {"a": [1, {n}], "b": (None, 2.5)},
+    "object array": lambda n: np.array([n, None]),
+    "cached": lambda n: functools.lru_cache(make(n)),
+}
+
+
+@pytest.mark.parametrize("build", PAIRS.values(), ids=PAIRS)
+def test_what_differs_is_noticed_and_what_is_equal_is_not(build):
+    assert fingerprint.describe(build(3)) == fingerprint.describe(build(3))
+    assert fingerprint.describe(build(3)) != fingerprint.describe(build(4))
+
+
+def test_another_body_is_noticed():
+    texts = {fingerprint.describe(eval(f"lambda X, k, seed: {body}")) for body in ("X + 1", "X + 2", "X - 1", "X @ k")}
+    assert len(texts) == 4
+
+
+def test_notes_that_a_function_takes_do_not_make_it_another_one():
+    notes = []
+    taking = make(1, notes)
+    before = fingerprint.describe(taking)
+    taking(X, 2, 0)
+    assert notes == [2]
+    assert fingerprint.describe(taking) == before
+
+
+def test_compiled_functions_are_told_by_their_source():
+    numba = pytest.importorskip("numba")
+    assert fingerprint.describe(numba.njit(split)) == fingerprint.describe(split)
+    assert fingerprint.describe(np.add) != fingerprint.describe(np.subtract)
+
+
+def test_a_name_without_value_is_no_trouble():
+    def outer():
+        def inner(X, k, seed):
+            return later
+
+        text = fingerprint.describe(inner)
+        later = 1
+        return text, later
+
+    assert "inner" in outer()[0]
+
+
+def test_the_description_is_the_same_in_another_process():
+    code = (
+        "from compsil_kit.fingerprint import describe; import numpy as np\n"
+        "f = lambda X, k, seed: k in {'a', 'b', 'c', 'd'} or np.float64(3)\n"
+        "print(describe(f), describe({'x', 'y', 'z'}), describe(np.float64(3)))"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "123"
+    }
+    assert len(texts) == 1
+
+
+def test_versions_of_other_packages_are_part_of_the_name():
+    assert fingerprint.describe(pd.DataFrame).endswith(f"(pandas {pd.__version__})")
+    assert fingerprint.describe(KMeans) == "sklearn.cluster._kmeans.KMeans"
