@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint typecheck bench docs lab clean browser
+.PHONY: demo demo-airflow test test-airflow lint typecheck bench docs lab clean browser postgres screenshot-airflow
 
 $(VENV)/.base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -26,6 +26,19 @@ $(VENV)-pandas2/.test: pyproject.toml
 	$(VENV)-pandas2/bin/python -m pip install --quiet --disable-pip-version-check \
 	  "pandas==2.2.*" pyarrow pytest hypothesis --editable .
 	touch $@
+
+# Airflow pins much and its majors exclude each other, so each has an environment of its own.
+$(VENV)-airflow%/.test: pyproject.toml
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group airflow$* --editable .
+	touch $@
+
+# A database to query in the tests of the Airflow adapter, from Debian's packages; it runs as a user that is not root.
+postgres:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; } >/dev/null 2>&1 || \
+	  echo "No PostgreSQL, and it could not be installed: tests that query one will be skipped."
 
 # The pages are rendered in a real browser. Where it is missing and may not be installed, those tests say so and skip.
 browser:
@@ -52,9 +65,22 @@ $(VENV)/.lab: $(VENV)/.base
 demo: $(VENV)/.base
 	$(BIN)/compsil-kit demo --plot demo/curve.png
 
-test: $(VENV)/.test $(VENV)-pandas2/.test browser
+# One command from nothing to a DAG run and its XCom.
+demo-airflow: $(VENV)-airflow3/.test
+	$(VENV)-airflow3/bin/python -m compsil_airflow.demo
+
+test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow
 	$(VENV)-pandas2/bin/python -m pytest tests/pandas
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Against both majors; on 3 with a whole Airflow, a PostgreSQL and an object store on loopback.
+test-airflow: $(VENV)-airflow2/.test $(VENV)-airflow3/.test postgres
+	$(VENV)-airflow2/bin/python -m pytest tests/airflow
+	$(VENV)-airflow3/bin/python -m pytest tests/airflow
+
+# The picture in the guide, taken from a real run.
+screenshot-airflow: $(VENV)-airflow3/.test browser
+	$(VENV)-airflow3/bin/python tests/airflow/screenshot.py docs/_static/airflow-grid.png
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -74,4 +100,4 @@ lab: $(VENV)/.lab
 	$(BIN)/jupyter lab --notebook-dir=notebooks
 
 clean:
-	rm -rf $(VENV) $(VENV)-pandas2 docs/_build docs/generated demo
+	rm -rf $(VENV) $(VENV)-pandas2 $(VENV)-airflow2 $(VENV)-airflow3 docs/_build docs/generated demo

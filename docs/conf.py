@@ -21,6 +21,8 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 
+# Airflow is large and has environments of its own; its operators are described without it.
+autodoc_mock_imports = ["airflow"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = False

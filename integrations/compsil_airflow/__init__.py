@@ -1,1 +1,29 @@
-"""compsil-kit for Airflow. Not there yet: ``SelectKOperator`` comes with a later release."""
+"""compsil-kit for Airflow: the number of clusters as a pipeline step, ``SelectKOperator`` and ``@task.compsil``."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compsil_airflow.links import ReportLink
+    from compsil_airflow.mapped import select_k_mapped
+    from compsil_airflow.operator import SelectKOperator
+
+# Names are loaded when they are first used: Airflow asks for ``compsil_airflow.provider`` while it reads its own
+# configuration, and cannot be imported itself until that is done.
+_HOME = {"ReportLink": "links", "SelectKOperator": "operator", "select_k_mapped": "mapped"}
+
+__all__ = ["ReportLink", "SelectKOperator", "select_k_mapped"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'compsil_airflow' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"compsil_airflow.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted([*globals(), *__all__])

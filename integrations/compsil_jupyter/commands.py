@@ -13,7 +13,7 @@ from compsil_kit import Comparison, Interrupted, SelectionResult, select_k
 from compsil_kit import compare as compare_criteria
 from compsil_kit.report import write
 
-_ONLY_SELECTING = ("transform", "rule", "z", "n_calibration")
+_ONLY_SELECTING = ("transform", "rule", "z", "n_calibration", "checkpoint")
 
 
 class Stopped(KeyboardInterrupt):

@@ -73,6 +73,8 @@ def options(command: str) -> tuple[Option, ...]:
         cli_options.add_choice(group("choice (select, explore, report)"))
     if command == "report":
         cli_options.add_comparison(group("report"))
+    if command in ("select", "report"):
+        cli_options.add_checkpoint(group("choice (select, explore, report)"))
     output = group("output")
     output("-o", "--output", metavar="NAME", type=_variable, help="store what is returned under this name, and show it")
     if command != "explore":

@@ -239,7 +239,7 @@ class Session:
 
     def _collect(self, task: Task, settings: Settings, ready: Ready, request: Request) -> list[Trial]:
         trials: list[Trial] = []
-        for trial in run(request.X, request.job, request.n_jobs, task.stopped):
+        for trial in run(request.X, request.job, request.n_jobs, stop=task.stopped):
             trials.append(trial)
             result = request.partial(trials)
             if result is not None and ready.preparation is not None:

@@ -98,6 +98,8 @@ class CompsilAccessor:
         """
         if by is None:
             return _select(_table(self._frame, columns, scale, missing), keywords)
+        if keywords.get("checkpoint") is not None:
+            raise ValueError("checkpoint cannot be shared by groups. Leave out by=, or select each group by itself.")
         keys = key_columns(self._frame, by) if columns is None else []
         # Wrong columns, missing values and odd columns are told once, for the whole frame.
         _table(_without(self._frame, keys), columns, scale, missing)

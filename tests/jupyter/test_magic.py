@@ -1,5 +1,7 @@
 """%compsil in a real IPython: what it returns, stores, says and refuses."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import polars
@@ -315,3 +317,12 @@ def test_odd_columns_are_a_warning_at_the_line(shell, frame):
             run(shell, line)
         assert len(caught) == 1
         assert "ipython-input" in caught[0].filename
+
+
+def test_a_checkpoint_makes_the_next_line_continue(shell, tmp_path):
+    first = shell.run_cell("%compsil df --checkpoint kept.json -q").result
+    kept = json.loads((tmp_path / "kept.json").read_text())
+    assert len(kept["trials"]) == 3
+    again = shell.run_cell("%compsil df --checkpoint kept.json -B 5 -q").result
+    assert again.n_subsamples == 5
+    assert (again.composite.shape, first.best_k) == ((3, 5), again.best_k)

@@ -247,3 +247,8 @@ def test_html_is_escaped(df):
     page = Reader(given.compsil.select_k(by=attack, **FAST)._repr_html_())
     assert "script" not in page.tags
     assert page.text.count(attack) == 2
+
+
+def test_one_checkpoint_for_all_groups_is_refused(df, tmp_path):
+    with pytest.raises(ValueError, match=r"checkpoint cannot be shared by groups. Leave out by="):
+        df.compsil.select_k(by="region", checkpoint=tmp_path / "c.json", **FAST)

@@ -1,0 +1,87 @@
+"""Airflow's names, wherever the installed major keeps them: the one module that knows which Airflow is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+try:
+    # One module of Airflow's own that finds each name on 2.11 and on 3.x.
+    from airflow.providers.common.compat.sdk import (
+        AirflowException,
+        AirflowFailException,
+        Asset,
+        BaseHook,
+        BaseOperator,
+        BaseOperatorLink,
+        DecoratedOperator,
+        ObjectStoragePath,
+        TaskGroup,
+        XCom,
+        context_merge,
+        determine_kwargs,
+        task_decorator_factory,
+    )
+except ImportError as error:
+    raise ImportError(
+        "compsil_airflow needs Airflow 2.11 or later with its common-compat provider. "
+        "Install them with: pip install 'compsil-kit[airflow]'"
+    ) from error
+
+# Airflow 3 asks for links at the end of the task, Airflow 2 in the web server, where templates are not rendered.
+LINKS_ARE_MADE_BY_THE_TASK = hasattr(BaseOperatorLink, "xcom_key")
+
+# A mapping; its class is another one in each major.
+Context = Any
+
+__all__ = [
+    "AirflowException",
+    "AirflowFailException",
+    "Asset",
+    "BaseHook",
+    "BaseOperator",
+    "BaseOperatorLink",
+    "Context",
+    "LINKS_ARE_MADE_BY_THE_TASK",
+    "DecoratedOperator",
+    "ObjectStoragePath",
+    "TaskGroup",
+    "XCom",
+    "airflow_home",
+    "context_merge",
+    "determine_kwargs",
+    "lineage_classes",
+    "parse_sql_lineage",
+    "task_decorator_factory",
+]
+
+
+def airflow_home() -> Path:
+    """Return Airflow's own folder, by the rule both majors follow."""
+    return Path(os.path.expandvars(os.environ.get("AIRFLOW_HOME", "~/airflow"))).expanduser()
+
+
+def lineage_classes() -> tuple[Any, Any]:
+    """Return OpenLineage's operator lineage and the module of its facets; only its listener asks for them."""
+    from airflow.providers.common.compat.openlineage import facet
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    return OperatorLineage, facet
+
+
+def parse_sql_lineage(hook: Any, sql: str, conn_id: str) -> Any:
+    """Return the lineage of a query, or None where the hook does not say which database it talks to."""
+    from airflow.providers.openlineage.sqlparser import SQLParser
+
+    connection = hook.get_connection(conn_id)
+    database = hook.get_openlineage_database_info(connection)
+    if database is None:
+        return None
+    parser = SQLParser(
+        dialect=hook.get_openlineage_database_dialect(connection),
+        default_schema=hook.get_openlineage_default_schema(),
+    )
+    return parser.generate_openlineage_metadata_from_sql(
+        sql=sql, hook=hook, database_info=database, use_connection=False
+    )

@@ -1,0 +1,58 @@
+"""``@task.compsil``: the decorated function returns the data, the task selects k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from compsil_airflow.compat import DecoratedOperator, task_decorator_factory
+from compsil_airflow.operator import SelectKOperator
+
+
+class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
+    """A :class:`SelectKOperator` whose data are what a decorated function returns."""
+
+    template_fields: Sequence[str] = SelectKOperator.template_fields
+    template_fields_renderers: Mapping[str, str] = SelectKOperator.template_fields_renderers
+    shallow_copy_attrs: Sequence[str] = SelectKOperator.shallow_copy_attrs
+    custom_operator_name = "@task.compsil"
+
+    def __init__(
+        self,
+        *,
+        python_callable: Callable[..., Any],
+        op_args: Collection[Any] | None = None,
+        op_kwargs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Hand the function to both parents: one checks the call, the other makes it."""
+        call: dict[str, Any] = {"python_callable": python_callable, "op_args": op_args, "op_kwargs": op_kwargs}
+        super().__init__(**call, kwargs_to_upstream=call, **kwargs)
+
+    def execute(self, context: Any) -> Any:
+        """Select k, as the operator does; the other parent would only call the function."""
+        return SelectKOperator.execute(self, context)
+
+
+def compsil_task(python_callable: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+    """Make a task of a function that returns a table; keywords are those of :class:`SelectKOperator`.
+
+    Parameters
+    ----------
+    python_callable : callable
+        The function; it may return a table, an array, or the path of a file.
+    **kwargs
+        As in :class:`SelectKOperator`.
+
+    Returns
+    -------
+    callable
+        What ``@task`` gives: call it to add the task to the DAG.
+    """
+    # A function that says it returns a dict would otherwise be taken for one with several outputs.
+    return task_decorator_factory(
+        python_callable=python_callable,
+        multiple_outputs=False,
+        decorated_operator_class=CompsilDecoratedOperator,
+        **kwargs,
+    )

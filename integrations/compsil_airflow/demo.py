@@ -1,0 +1,88 @@
+"""``python -m compsil_airflow.demo``: run an example DAG in an Airflow of its own and show what it left in XCom."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+EXAMPLE = "compsil_select_and_branch"
+FOLDER = Path("demo") / "airflow"
+LEFT = "left.json"
+
+
+def main() -> int:
+    """Set up, run the DAG in a process of its own, and print what came out."""
+    home = FOLDER.resolve()
+    home.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(Path(__file__).parent / "example_dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "COMPSIL_EXAMPLES": str(home / "data"),
+    }
+    log = home / "run.log"
+    print(f"Running the DAG {EXAMPLE} (log: {log}) ...", flush=True)
+    with log.open("w") as out:
+        for arguments in (["-m", "airflow", "db", "migrate"], ["-m", "compsil_airflow.demo", "run"]):
+            done = subprocess.run(
+                [sys.executable, *arguments], env={**os.environ, **settings}, stdout=out, stderr=out, check=False
+            )
+            if done.returncode:
+                print(f"That failed: {' '.join(arguments)}. See {log}", file=sys.stderr)
+                return 1
+    show(json.loads((home / LEFT).read_text()), settings)
+    return 0
+
+
+def run() -> None:
+    """Run the DAG with ``dag.test()`` and write down the states of its tasks and their XComs."""
+    from airflow import settings
+    from airflow.dag_processing.dagbag import DagBag
+    from airflow.models.xcom import XComModel
+    from sqlalchemy import select
+
+    done = DagBag().dags[EXAMPLE].test()
+    entries = select(XComModel.task_id, XComModel.key, XComModel.value).filter_by(run_id=done.run_id)
+    with settings.Session() as session:
+        found = [list(row) for row in session.execute(entries)]
+    # The others are notes of Airflow itself: addresses of links, what a branch skipped.
+    xcoms = [row for row in found if row[1] in ("return_value", "selection")]
+    # Those that never started come last.
+    order = sorted(done.get_task_instances(), key=lambda task: (task.start_date is None, str(task.start_date)))
+    tasks = {task.task_id: str(task.state) for task in order}
+    left = {"state": str(done.state), "tasks": tasks, "xcoms": xcoms}
+    (Path(os.environ["AIRFLOW_HOME"]) / LEFT).write_text(json.dumps(left))
+
+
+def show(left: dict[str, Any], settings: dict[str, str]) -> None:
+    """Print the run as a newcomer would look at it in Airflow's pages."""
+    print(f"\nDAG run: {left['state']}\n")
+    for task, state in left["tasks"].items():
+        print(f"  {task:<18} {state}")
+    print("\nXCom\n")
+    for task, key, value in left["xcoms"]:
+        if key == "selection":
+            summary = value
+        else:
+            print(f"  {task:<18} {key:<14} {json.dumps(value)}")
+    print(f"  {'select_k':<18} {'selection':<14} {len(json.dumps(summary)):,} bytes of JSON:\n")
+    print(f"    best_k {summary['best_k']}, score {summary['score']:.4f}, wins {summary['probability']:.0%}")
+    for row in summary["curve"]:
+        mark = "*" if row["k"] == summary["best_k"] else " "
+        print(f"    {mark} k = {row['k']:<3} score {row['score']:.4f} ± {row['sem']:.4f}")
+    print("\nFiles\n")
+    for path in summary["files"]:
+        print(f"  {path}")
+    words = " ".join(f"{name}={value}" for name, value in settings.items())
+    print(f"\nSee it in Airflow's own pages: {words} {Path(sys.executable).parent / 'airflow'} standalone")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["run"]:
+        run()
+    else:
+        raise SystemExit(main())

@@ -1,0 +1,36 @@
+"""A selection spread over workers: batches of subsamples run as mapped tasks, whatever the executor."""
+
+from __future__ import annotations
+
+from airflow.sdk import dag, task
+
+from compsil_airflow import select_k_mapped
+from compsil_airflow.example_dags.customers import write_customers
+
+
+@dag(schedule=None, tags=["compsil", "example"], doc_md=__doc__)
+def compsil_spread() -> None:
+    """Extract, spread the selection, use the answer."""
+
+    @task
+    def extract() -> str:
+        return write_customers("spread.parquet")
+
+    select = select_k_mapped(
+        "select_k",
+        data=extract(),
+        columns=["basket", "visits", "returned"],
+        ks="2:8",
+        n_subsamples=24,
+        n_batches=4,
+        retries=2,
+    )
+
+    @task
+    def use(k: int) -> str:
+        return f"{k} clusters"
+
+    use(select.output)
+
+
+compsil_spread()

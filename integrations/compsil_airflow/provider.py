@@ -1,0 +1,16 @@
+"""What Airflow asks an installed provider: its name, its decorator, its links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return what ``airflow providers`` shows; the name must be that of the distribution."""
+    return {
+        "package-name": "compsil-kit",
+        "name": "compsil-kit",
+        "description": "How many clusters? Composite Silhouette as a pipeline step.",
+        "task-decorators": [{"name": "compsil", "class-name": "compsil_airflow.decorator.compsil_task"}],
+        "extra-links": ["compsil_airflow.links.ReportLink"],
+    }

@@ -1,0 +1,92 @@
+"""An Airflow of its own for the tests: a fresh home, a fresh database, and a folder of DAGs."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+HOME = Path(tempfile.mkdtemp(prefix="compsil-airflow-"))
+# Before anything imports Airflow, which reads them once.
+os.environ.update(
+    AIRFLOW_HOME=str(HOME),
+    AIRFLOW__CORE__DAGS_FOLDER=str(HOME / "dags"),
+    AIRFLOW__CORE__LOAD_EXAMPLES="False",
+    AIRFLOW__CORE__UNIT_TEST_MODE="False",
+    AIRFLOW__USAGE_DATA_COLLECTION__ENABLED="False",
+    COMPSIL_EXAMPLES=str(HOME / "examples"),
+    NO_PROXY="127.0.0.1,localhost",
+)
+MAJOR = int(version("apache-airflow").partition(".")[0])
+
+
+def pytest_sessionstart():
+    (HOME / "dags").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "airflow", "db", "migrate"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def pytest_unconfigure():
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(config, items):
+    """On Airflow 2 leave out what is about Airflow 3, and say how many tests that were."""
+    left_out = [item for item in items if MAJOR < 3 and item.get_closest_marker("airflow3")]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(scope="session")
+def home():
+    return HOME
+
+
+@pytest.fixture(scope="session")
+def frame():
+    """Three blobs in two columns, with a key and a word, 300 rows."""
+    import numpy as np
+    import pandas as pd
+    from sklearn.datasets import make_blobs
+
+    X, _ = make_blobs([150, 100, 50], 2, cluster_std=0.6, random_state=3)
+    return pd.DataFrame({"key": np.arange(300) % 97 + 0.5, "x": X[:, 0], "y": X[:, 1], "word": ["secret"] * 300})
+
+
+@pytest.fixture
+def csv(frame, tmp_path):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres_port(frame, tmp_path_factory):
+    """A real PostgreSQL with the table ``points``."""
+    import psycopg2
+    from servers import postgres
+
+    with postgres(tmp_path_factory.mktemp("pg")) as port:
+        database = psycopg2.connect(host="127.0.0.1", port=port, user="tester", dbname="postgres")
+        with database, database.cursor() as cursor:
+            cursor.execute(
+                "CREATE TABLE points (id SERIAL, key REAL, x NUMERIC(30, 20), y DOUBLE PRECISION, word TEXT)"
+            )
+            rows = list(frame.itertuples(index=False, name=None))
+            cursor.executemany("INSERT INTO points (key, x, y, word) VALUES (%s, %s, %s, %s)", rows)
+        database.close()
+        yield port
+
+
+@pytest.fixture
+def postgres_conn_id(postgres_port, monkeypatch):
+    place = {"host": "127.0.0.1", "port": postgres_port, "login": "tester", "schema": "postgres"}
+    monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_PG", json.dumps({"conn_type": "postgres", **place}))
+    return "compsil_test_pg"

@@ -1,0 +1,53 @@
+"""Take the picture of the grid view that stands in the guide, from a real run: ``screenshot.py OUT.png``."""
+
+import shutil
+import sys
+import tempfile
+from importlib import resources
+from pathlib import Path
+
+from live import live_airflow
+from playwright.sync_api import sync_playwright
+
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
+DAG = "compsil_spread"
+RUNS = 4
+WIDE = 430
+
+
+def main(out: str) -> None:
+    """Run the example that is spread over workers a few times, and photograph its grid."""
+    with tempfile.TemporaryDirectory(prefix="compsil-shot-") as folder:
+        home = Path(folder)
+        dags = home / "dags"
+        shutil.copytree(resources.files("compsil_airflow") / "example_dags", dags)
+        with live_airflow(home, dags, COMPSIL_EXAMPLES=str(home / "examples")) as live:
+            for _ in range(RUNS):
+                run = live.trigger(DAG)
+                assert live.wait(DAG, run) == "success"
+            photograph(f"{live.address}/dags/{DAG}/runs/{run}/tasks/select_k.combine/xcom", Path(out))
+
+
+def photograph(address: str, out: Path) -> None:
+    """Open what the last step pushed, beside the grid with its task group unfolded, and save what is there."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1440, "height": 610}, color_scheme="light")
+        page.goto(address)
+        page.get_by_label("Toggle group").first.click()
+        page.get_by_text("combine", exact=True).first.wait_for()
+        handle = page.get_by_role("separator").first.bounding_box()
+        assert handle is not None
+        page.mouse.move(handle["x"] + 1, 300)
+        page.mouse.down()
+        page.mouse.move(WIDE, 300, steps=8)
+        page.mouse.up()
+        page.get_by_text("return_value").first.wait_for()
+        # The grid fades in.
+        page.wait_for_timeout(2500)
+        page.screenshot(path=str(out))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

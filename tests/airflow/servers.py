@@ -1,0 +1,97 @@
+"""Real servers on loopback for the tests, each stopped by its process id."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    with socket.create_connection(("127.0.0.1", port), 1):
+        return True
+
+
+def wait_for(what: str, ready: Callable[[], Any], seconds: float = 60.0, pause: float = 0.2) -> Any:
+    """Return the first true value of ``ready``; a server that is still starting refuses connections."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if found := ready():
+                return found
+        except OSError:
+            pass
+        time.sleep(pause)
+    raise TimeoutError(f"{what}: not in {seconds:.0f} seconds")
+
+
+@contextmanager
+def running(command: Sequence[str], log: IO[str], stop: int = signal.SIGTERM, **settings: Any) -> Iterator[Any]:
+    """Run a program until the end of the block; it and what it started are ended by their own process group."""
+    process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **settings)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(stop)
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(10)
+
+
+# PostgreSQL refuses to run as root; Debian's packages come with a user for it.
+_NOT_ROOT = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def postgres_programs() -> Path | None:
+    """Return the folder of PostgreSQL's server programs, which Debian keeps off the path."""
+    found = shutil.which("initdb")
+    places = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((place for place in places if (place / "initdb").exists()), None)
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[int]:
+    """Run a fresh PostgreSQL on loopback and yield its port."""
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip("no PostgreSQL here, and make could not install it (Debian's package postgresql)")
+    data, port = folder / "data", free_port()
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres")
+        for parent in folder.parents:
+            # pytest's folders are private; PostgreSQL's user must be able to pass.
+            if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
+                parent.chmod(parent.stat().st_mode | 0o011)
+    make = [str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "tester", "-E", "UTF8", "--no-sync"]
+    subprocess.run(make, check=True, capture_output=True, cwd=folder, **_NOT_ROOT)
+    serve = [str(programs / "postgres"), "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(folder), "-F"]
+    with (folder / "log.txt").open("w") as log, running(serve, log, signal.SIGINT, cwd=folder, **_NOT_ROOT):
+        wait_for("PostgreSQL", lambda: "ready to accept connections" in (folder / "log.txt").read_text())
+        yield port
+
+
+@contextmanager
+def s3(folder: Path) -> Iterator[str]:
+    """Run an S3 store on loopback and yield its address."""
+    port = free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with (folder / "s3.txt").open("w") as log, running(command, log, signal.SIGINT):
+        wait_for("the S3 store", lambda: answers(port))
+        yield f"http://127.0.0.1:{port}"

@@ -1,0 +1,275 @@
+"""Every place that data can come from, for real."""
+
+import json
+import sqlite3
+from datetime import timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+from airflow.providers.common.compat.sdk import task
+from runs import QUICK, run, run_select
+from servers import s3
+
+from compsil_airflow import SelectKOperator
+
+WRITERS = {
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "csv.gz": lambda frame, path: frame.to_csv(path, index=False),
+    "parquet": lambda frame, path: frame.to_parquet(path),
+    "feather": lambda frame, path: frame.to_feather(path),
+    "jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+}
+
+
+def scores(done):
+    assert done.state == "success"
+    return [row["score"] for row in done.xcom("selection")["curve"]]
+
+
+@pytest.fixture(scope="module")
+def expected(frame):
+    import compsil_pandas  # noqa: F401
+
+    return frame.compsil.select_k(["x", "y"], ks=[2, 3, 4], n_subsamples=4).scores.tolist()
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_files(frame, expected, tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    WRITERS[ending](frame, path)
+    assert scores(run_select(data=str(path))) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_path_object_and_a_uri(csv, expected):
+    assert scores(run_select(data=csv)) == pytest.approx(expected)
+    assert scores(run_select(data=csv.as_uri())) == pytest.approx(expected)
+
+
+def test_a_path_relative_to_the_base(csv, expected):
+    assert scores(run_select(data="table.csv", base_dir=str(csv.parent))) == pytest.approx(expected)
+
+
+def test_a_path_that_leaves_the_base(csv, tmp_path, capfd):
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "table.csv").symlink_to(csv)
+    done = run_select(data="table.csv", base_dir=str(tmp_path / "base"), retries=1, retry_delay=timedelta(0))
+    assert (done.state, done.task().try_number) == ("failed", 1)
+    printed = capfd.readouterr()
+    assert "data must lie inside base_dir" in printed.out + printed.err
+
+
+@pytest.mark.parametrize("name", ["table.pkl", "table.pickle", "-"])
+def test_never_a_pickle_nor_standard_input(frame, tmp_path, name, capfd):
+    frame.to_pickle(tmp_path / name)
+    done = run_select(data=str(tmp_path / name) if name != "-" else name)
+    assert done.state == "failed"
+    printed = capfd.readouterr()
+    assert (
+        "cannot tell what this file holds" in printed.out + printed.err or "no such file" in printed.out + printed.err
+    )
+
+
+def test_an_upstream_xcom_that_carries_a_path(csv, expected):
+    def build():
+        @task
+        def extract():
+            return str(csv)
+
+        SelectKOperator(task_id="select_k", data=extract(), **QUICK)
+
+    assert scores(run(build)) == pytest.approx(expected)
+
+
+def test_an_upstream_xcom_that_carries_something_else(capfd):
+    def build():
+        @task
+        def extract():
+            return [[1.0, 2.0], [3.0, 4.0]]
+
+        SelectKOperator(task_id="select_k", data=extract(), **QUICK)
+
+    assert run(build).state == "failed"
+    printed = capfd.readouterr()
+    assert "data must be a path or the URI of one; got a value of type list" in printed.out + printed.err
+
+
+def test_a_function(frame, expected):
+    def load(first, *, last, ti):
+        assert ti.task_id == "select_k"
+        return frame.iloc[first:last]
+
+    assert scores(run_select(python_callable=load, op_args=[0], op_kwargs={"last": 300})) == expected
+
+
+def test_functions_that_return_other_tables(frame, expected):
+    import pyarrow as pa
+
+    assert scores(run_select(python_callable=lambda: pa.Table.from_pandas(frame))) == expected
+    array = frame[["x", "y"]].to_numpy()
+    assert scores(run_select(python_callable=lambda: array, columns=None)) == expected
+
+
+@pytest.mark.airflow3
+def test_a_function_that_returns_polars(frame, expected):
+    import polars as pl
+
+    assert scores(run_select(python_callable=lambda: pl.DataFrame(frame.to_dict("list")))) == expected
+
+
+def test_a_function_that_returns_a_path(csv, expected):
+    assert scores(run_select(python_callable=lambda: str(csv))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("found", [None, 5, {"x": [1]}, np.zeros(3)])
+def test_a_function_that_returns_no_table(found, capfd):
+    assert run_select(python_callable=lambda: found).state == "failed"
+    printed = capfd.readouterr()
+    assert "python_callable must return a table" in printed.out + printed.err
+
+
+def test_errors_inside_a_function_are_tried_again(frame):
+    calls = []
+
+    def load():
+        calls.append(1)
+        if len(calls) == 1:
+            raise ValueError("the service answered nonsense")
+        return frame
+
+    done = run_select(python_callable=load, retries=1, retry_delay=timedelta(0))
+    assert (done.state, done.task().try_number) == ("success", 2)
+
+
+class TestSqlite:
+    @pytest.fixture
+    def conn_id(self, frame, tmp_path, monkeypatch):
+        with sqlite3.connect(tmp_path / "shop.db") as database:
+            frame.to_sql("points", database, index=False)
+        connection = {"conn_type": "sqlite", "host": str(tmp_path / "shop.db")}
+        monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_SQLITE", json.dumps(connection))
+        return "compsil_test_sqlite"
+
+    def test_query(self, conn_id, expected):
+        done = run_select(sql="SELECT * FROM points ORDER BY rowid", conn_id=conn_id)
+        assert scores(done) == pytest.approx(expected)
+
+    def test_parameters_and_templates(self, conn_id):
+        done = run_select(
+            sql="SELECT x, y FROM {{ params.table }} WHERE x > ? ORDER BY rowid",
+            params={"table": "points"},
+            parameters=["-100"],
+            conn_id=conn_id,
+        )
+        assert done.xcom("selection")["plan"]["n_rows"] == 300
+
+    def test_a_query_in_a_file(self, conn_id, expected, home):
+        (home / "dags" / "query.sql").write_text("SELECT * FROM points ORDER BY rowid")
+        assert scores(run_select(sql="query.sql", conn_id=conn_id)) == pytest.approx(expected)
+
+    def test_no_rows(self, conn_id, capfd):
+        done = run_select(sql="SELECT x, y FROM points WHERE 1 = 0", conn_id=conn_id, columns=None)
+        assert done.state == "failed"
+        printed = capfd.readouterr()
+        assert "the data has no" in printed.out + printed.err
+
+    def test_not_a_query(self, conn_id, capfd):
+        done = run_select(sql="CREATE TABLE other (x INTEGER)", conn_id=conn_id)
+        assert done.state == "failed"
+        printed = capfd.readouterr()
+        assert "sql must be a query that returns rows" in printed.out + printed.err
+
+    def test_no_connection_named(self, capfd):
+        assert run_select(sql="SELECT 1").state == "failed"
+        printed = capfd.readouterr()
+        assert "sql needs conn_id" in printed.out + printed.err
+
+
+@pytest.mark.airflow3
+class TestPostgres:
+    def test_query_with_exact_decimals(self, postgres_conn_id, expected):
+        """NUMERIC columns arrive as decimals, which are objects to pandas; they must not be left out."""
+        done = run_select(sql="SELECT x, y FROM points ORDER BY id", conn_id=postgres_conn_id, columns=None)
+        assert scores(done) == pytest.approx(expected, abs=1e-9)
+        assert done.xcom("selection")["columns"] == ["x", "y"]
+
+    def test_wrong_queries_are_not_tried_again(self, postgres_conn_id, capfd):
+        done = run_select(sql="SELECT x FROM nowhere", conn_id=postgres_conn_id, retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 1)
+        printed = capfd.readouterr()
+        assert "the database refuses the query" in printed.out + printed.err
+        assert "nowhere" in printed.out + printed.err
+
+    def test_values_the_database_cannot_convert_are_not_quoted(self, postgres_conn_id, capfd):
+        done = run_select(sql="SELECT word::integer FROM points", conn_id=postgres_conn_id, retries=1)
+        assert (done.state, done.task().try_number) == ("failed", 1)
+        printed = capfd.readouterr()
+        assert "the database cannot convert a value" in printed.out + printed.err
+        assert "secret" not in printed.out + printed.err
+
+    def test_a_server_that_is_away_is_tried_again(self, monkeypatch):
+        place = {"host": "127.0.0.1", "port": 1, "login": "tester", "schema": "postgres"}
+        monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_AWAY", json.dumps({"conn_type": "postgres", **place}))
+        done = run_select(sql="SELECT 1", conn_id="compsil_test_away", retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 2)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with s3(tmp_path_factory.mktemp("s3")) as address:
+        yield address
+
+
+@pytest.mark.airflow3
+class TestObjectStore:
+    @pytest.fixture
+    def bucket(self, address, frame, monkeypatch):
+        import boto3
+
+        keys = {"aws_access_key_id": "tester", "aws_secret_access_key": "tester", "region_name": "us-east-1"}
+        client = boto3.client("s3", endpoint_url=address, **keys)
+        client.create_bucket(Bucket="data")
+        client.put_object(Bucket="data", Key="in/table.csv", Body=frame.to_csv(index=False).encode())
+        connection = {
+            "conn_type": "aws",
+            "login": "tester",
+            "password": "tester",
+            "extra": {"endpoint_url": address, "region_name": "us-east-1"},
+        }
+        monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_S3", json.dumps(connection))
+        return client
+
+    @pytest.mark.parametrize(
+        "place",
+        [
+            {"data": "s3://data/in/table.csv", "conn_id": "compsil_test_s3"},
+            {"data": "s3://compsil_test_s3@data/in/table.csv"},
+        ],
+        ids=["conn_id", "in the URI"],
+    )
+    def test_read(self, bucket, expected, place):
+        assert scores(run_select(**place)) == pytest.approx(expected)
+
+    def test_write(self, bucket):
+        import io
+
+        done = run_select(
+            data="s3://compsil_test_s3@data/in/table.csv",
+            labels_path="s3://compsil_test_s3@data/out/labels.parquet",
+            report_path="s3://compsil_test_s3@data/out/report.html",
+        )
+        assert done.state == "success"
+        labels = bucket.get_object(Bucket="data", Key="out/labels.parquet")["Body"].read()
+        assert pd.read_parquet(io.BytesIO(labels))["cluster"].nunique() == 3
+        assert bucket.get_object(Bucket="data", Key="out/report.html")["Body"].read().startswith(b"<!doctype html>")
+
+    def test_an_object_that_is_not_there_is_tried_again(self, bucket):
+        done = run_select(data="s3://compsil_test_s3@data/in/late.csv", retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 2)
+
+    def test_damaged_objects_are_named_by_their_address(self, bucket, capfd):
+        bucket.put_object(Bucket="data", Key="in/bad.parquet", Body=b"nothing")
+        done = run_select(data="s3://compsil_test_s3@data/in/bad.parquet", retries=1)
+        assert (done.state, done.task().try_number) == ("failed", 1)
+        printed = capfd.readouterr()
+        assert "s3://compsil_test_s3@data/in/bad.parquet: not a readable table" in printed.out + printed.err

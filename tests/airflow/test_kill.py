@@ -1,0 +1,98 @@
+"""Stopped from outside: at once, and nothing that was finished is lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from runs import run_select
+from servers import wait_for
+
+SCRIPT = """
+import time
+import numpy as np
+from airflow.providers.common.compat.sdk import DAG
+from compsil_airflow import SelectKOperator
+
+def slow(X, k, seed):
+    time.sleep({pause})
+    return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
+
+with DAG("{dag_id}", schedule=None) as dag:
+    SelectKOperator(task_id="select_k", data={data!r}, columns=["x", "y"], ks=[2, 3, 4], n_subsamples=8,
+                    clusterer=slow, retries=1, retry_delay=0.0)
+
+if __name__ == "__main__":
+    print("ended as", dag.test().state, flush=True)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_and_the_next_attempt_continues(sent, csv, home, tmp_path):
+    dag_id = f"killed_{sent.name}"
+    script = home / "dags" / f"{dag_id}.py"
+    script.write_text(SCRIPT.format(dag_id=dag_id, data=str(csv), pause=0.3))
+    folder = home / "compsil-checkpoints" / dag_id
+
+    def kept():
+        files = list(folder.glob("*.json"))
+        return len(json.loads(files[0].read_bytes())["trials"]) if files else 0
+
+    try:
+        with (tmp_path / "log.txt").open("w") as log:
+            process = subprocess.Popen([sys.executable, str(script)], stdout=log, stderr=subprocess.STDOUT)
+            try:
+                wait_for("finished subsamples", lambda: kept() >= 2, 120.0, pause=0.05)
+                process.send_signal(sent)
+                assert process.wait(120) == 0
+            finally:
+                process.kill()
+    finally:
+        script.unlink()
+    log = (tmp_path / "log.txt").read_text()
+    assert "Finished subsamples are kept: the next attempt continues from there." in log
+    begun = int(log.partition("Continuing: ")[2].partition(" of 8 subsamples")[0])
+    assert 2 <= begun < 8
+    assert "ended as success" in log
+
+
+# On Airflow 2 dag.test() itself ends with a timeout, and knows no second attempt.
+@pytest.mark.airflow3
+def test_a_timeout_keeps_what_was_finished(csv, capfd):
+    attempts = []
+
+    def slow_at_first(X, k, seed):
+        if len(attempts) == 0:
+            time.sleep(0.4)
+        return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
+
+    done = run_select(
+        data=str(csv), clusterer=slow_at_first, n_subsamples=20, execution_timeout=timedelta(seconds=6), retries=1,
+        retry_delay=timedelta(0), on_retry_callback=lambda context: attempts.append(context["ti"].try_number),
+    )  # fmt: skip
+    assert (done.state, done.task().try_number) == ("success", 2)
+    printed = capfd.readouterr()
+    assert "were finished by an earlier attempt" in printed.out + printed.err
+
+
+def test_on_kill_after_the_work_does_nothing():
+    from compsil_airflow import SelectKOperator
+
+    assert SelectKOperator(task_id="t").on_kill() is None
+
+
+def test_without_a_checkpoint_it_says_so(csv, capfd):
+    def stopped(X, k, seed):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+        return np.arange(len(X)) % k
+
+    done = run_select(data=str(csv), clusterer=stopped, checkpoint=None)
+    assert done.state == "failed"
+    printed = capfd.readouterr()
+    assert "Nothing is kept of this attempt." in printed.out + printed.err

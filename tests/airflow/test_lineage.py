@@ -1,0 +1,82 @@
+"""What OpenLineage is told, where its provider is installed."""
+
+import json
+import sqlite3
+
+import pytest
+from runs import run_select
+
+from compsil_airflow import SelectKOperator
+
+pytestmark = pytest.mark.airflow3
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Lineage as OpenLineage's own extractor gets it from the operator at the end of its task."""
+    from airflow.providers.common.compat.sdk import TaskInstanceState
+    from airflow.providers.openlineage.extractors.manager import ExtractorManager
+
+    found = []
+    execute = SelectKOperator.execute
+
+    def record(self, context):
+        k = execute(self, context)
+        state = TaskInstanceState.SUCCESS
+        found.append(ExtractorManager().extract_metadata(context["dag_run"], self, state, context["ti"]))
+        return k
+
+    monkeypatch.setattr(SelectKOperator, "execute", record)
+    return found
+
+
+def test_files_that_were_read_and_written(told, csv, tmp_path):
+    labels, report = tmp_path / "l.parquet", tmp_path / "r.html"
+    run_select(data="{{ params.path }}", params={"path": str(csv)}, labels_path=str(labels), report_path=str(report))
+    (lineage,) = told
+    (source,) = lineage.inputs
+    assert (source.namespace, source.name) == ("file", str(csv))
+    assert [field.name for field in source.facets["schema"].fields] == ["x", "y"]
+    assert [(made.namespace, made.name) for made in lineage.outputs] == [("file", str(labels)), ("file", str(report))]
+    statistics = lineage.outputs[0].outputFacets["outputStatistics"]
+    assert (statistics.rowCount, statistics.size) == (300, labels.stat().st_size)
+
+
+def test_a_query(told, postgres_conn_id):
+    sql = "SELECT x, y FROM points ORDER BY id"
+    run_select(sql=sql, conn_id=postgres_conn_id)
+    (lineage,) = told
+    (source,) = lineage.inputs
+    assert source.namespace.startswith("postgres://127.0.0.1:")
+    assert source.name == "postgres.public.points"
+    assert lineage.job_facets["sql"].query == sql
+
+
+def test_a_query_through_a_hook_that_does_not_say_where(told, frame, tmp_path, monkeypatch):
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        frame.to_sql("points", database, index=False)
+    connection = {"conn_type": "sqlite", "host": str(tmp_path / "shop.db")}
+    monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_LINEAGE", json.dumps(connection))
+    run_select(sql="SELECT x, y FROM points", conn_id="compsil_test_lineage")
+    (lineage,) = told
+    assert lineage.job_facets["sql"].query == "SELECT x, y FROM points"
+
+
+def test_a_function_has_no_place(told, frame):
+    run_select(python_callable=lambda: frame)
+    (lineage,) = told
+    assert lineage.inputs == lineage.outputs == []
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("s3://my_connection@bucket/a/b.parquet", ("s3://bucket", "a/b.parquet")),
+        ("gs://bucket/b.csv", ("gs://bucket", "b.csv")),
+        ("/a/b.csv", ("file", "/a/b.csv")),
+    ],
+)
+def test_names_are_those_of_the_convention(place, name):
+    from compsil_airflow.lineage import _named
+
+    assert _named(place) == name

@@ -1,0 +1,71 @@
+"""Where files may be."""
+
+import pytest
+
+from compsil_airflow.places import check_place, is_remote, store
+
+
+@pytest.fixture
+def base(tmp_path):
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "table.csv").write_text("x\n1\n")
+    (tmp_path / "secret.csv").write_text("x\n1\n")
+    (tmp_path / "inside" / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (tmp_path / "inside" / "folder").symlink_to(tmp_path)
+    (tmp_path / "inside" / "fine.csv").symlink_to(tmp_path / "inside" / "table.csv")
+    (tmp_path / "inside-too").mkdir()
+    return tmp_path / "inside"
+
+
+@pytest.mark.parametrize(
+    "path", ["table.csv", "./table.csv", "{base}/table.csv", "file://{base}/table.csv", "fine.csv"]
+)
+def test_inside(base, path):
+    assert check_place("data", path.format(base=base), base) == base / "table.csv"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret.csv",
+        "{base}/../secret.csv",
+        "{base}-too/table.csv",
+        "/etc/passwd",
+        "link.csv",
+        "folder/secret.csv",
+        "file:///etc/passwd",
+        "file://{base}/../secret.csv",
+        "file://{base}/%2e%2e/secret.csv",
+        "local:///etc/passwd",
+    ],
+)
+def test_outside(base, path):
+    with pytest.raises(ValueError, match=r"^data must lie inside base_dir, .* also after following links"):
+        check_place("data", path.format(base=base), base)
+
+
+@pytest.mark.parametrize("path", ["simplecache::file:///etc/passwd", "s3://bucket/x::file:///etc/passwd"])
+def test_chains_are_not_followed(base, path):
+    with pytest.raises(ValueError, match=r"^data must be one path or URI"):
+        check_place("data", path, base)
+
+
+@pytest.mark.parametrize("path", ["", "  ", None, 5, ["a"]])
+def test_no_path_at_all(path):
+    with pytest.raises(TypeError, match=r"^data must be a path"):
+        check_place("data", path)
+
+
+def test_remote():
+    assert is_remote("s3://conn@bucket/key.csv")
+    assert not is_remote("/a/b.csv")
+    assert not is_remote("file:///a/b.csv")
+    assert not is_remote("C://b.csv")
+    assert check_place("data", "gs://bucket/key.csv", "/nowhere") == "gs://bucket/key.csv"
+
+
+def test_files_appear_whole(tmp_path):
+    store(tmp_path / "new" / "file.bin", b"abc")
+    store(tmp_path / "new" / "file.bin", b"def")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["file.bin"]
+    assert (tmp_path / "new" / "file.bin").read_bytes() == b"def"
