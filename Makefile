@@ -71,7 +71,7 @@ demo-airflow: $(VENV)-airflow3/.test
 
 test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow
 	$(VENV)-pandas2/bin/python -m pytest tests/pandas
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Against both majors; on 3 with a whole Airflow, a PostgreSQL and an object store on loopback.
 test-airflow: $(VENV)-airflow2/.test $(VENV)-airflow3/.test postgres

@@ -14,9 +14,10 @@ from PIL import Image
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+from playwright.sync_api import Browser, Locator  # noqa: E402
+
 from browser import Screen, launch, open_notebook  # noqa: E402
 from frontends import serve  # noqa: E402
-from playwright.sync_api import Browser, Locator  # noqa: E402
 
 STATIC = HERE / "_static"
 # The curve is not the first: by then its last picture has arrived.

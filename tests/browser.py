@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from frontends import Kernel, Server
 from playwright.sync_api import Page, expect, sync_playwright
+
+from frontends import Kernel, Server
 
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
 # Voilà's template asks for the icons of buttons there; without a network they are missing and nothing else is.

@@ -63,6 +63,11 @@ class Clusterings:
         rows = np.sort(np.random.default_rng(0).choice(self.n_rows, most, replace=False))
         return take_rows(self._request.X, rows, job.metric)
 
+    @property
+    def sampled(self) -> bool:
+        """Whether some rows are not shown."""
+        return bool(self.points.shape[0] < self.n_rows)
+
     @cached_property
     def projection(self) -> Projection | None:
         """The points in two dimensions; None where only their distances are known."""

@@ -17,16 +17,18 @@ _SILENT = {"missing": "raise", "n_calibration": 0, "on_failure": "raise", "n_job
 _METHOD = ("clusterer", "metric", "n_subsamples", "sample_size", "on_failure", "n_jobs", "random_state")
 
 
-def code(session: Session, name: str, k: int | None = None) -> str:
+def code(session: Session, name: str | None, k: int | None = None) -> str:
     """Return the lines that reproduce the selection on show; with ``k``, the clusters on show as well.
 
-    ``name`` is what the data is called in the notebook.
+    ``name`` is what the data is called in the notebook, None if it has no name there.
     """
     settings = session.shown or session.settings
-    lines = _Lines(name, session.data, settings)
-    parts = [lines.head(), lines.select(session.reading), *_limits(session), "print(result.explain())"]
+    lines = _Lines(name or ("df" if is_table(session.data) else "X"), session.data, settings)
+    parts = [] if name else [f"{lines.name} = ...  # put the explorer's data here"]
+    parts += [lines.head(), lines.select(session.reading), *_limits(session), "print(result.explain())"]
     if k is not None and not lines.sparse:
-        parts += ["", "# The clusters on show.", lines.cluster(k)]
+        sampled = session.clusterings is not None and session.clusterings.sampled
+        parts += ["", "# All rows; a sample is on show." if sampled else "# The clusters on show.", lines.cluster(k)]
     if session.comparison is not None:
         parts += ["", "# The other criteria.", lines.compare()]
     return "\n".join(parts) + "\n"

@@ -112,10 +112,11 @@ def clusters(clusterings: Clusterings, found: Clustering | str | None, k: int) -
         return error(found)
     if found is None:
         return muted(f"Clustering into {k} …")
-    shown = clusterings.points.shape[0]
-    if shown == clusterings.n_rows:
+    if not clusterings.sampled:
         return ""
-    return muted(f"A sample of {shown:,} of {clusterings.n_rows:,} rows, clustered and scored by itself.")
+    return muted(
+        f"A sample of {clusterings.points.shape[0]:,} of {clusterings.n_rows:,} rows, clustered and scored by itself."
+    )
 
 
 def numbers(result: SelectionResult) -> str:

@@ -236,11 +236,11 @@ def _free(path: Path) -> Path:
     return path if not path.exists() else next(other for other in others if not other.exists())
 
 
-def _name_of(data: Any) -> str:
-    """Return what the notebook calls the data, or a usual name."""
+def _name_of(data: Any) -> str | None:
+    """Return what the notebook calls the data, if it has a name for it."""
     from IPython import get_ipython
 
     shell = get_ipython()
     names = {} if shell is None else shell.user_ns
     found = (name for name, value in list(names.items()) if value is data and not name.startswith("_"))
-    return next(found, "df" if hasattr(data, "columns") else "X")
+    return next(found, None)

@@ -126,8 +126,7 @@ def _complete_rows(frame: pd.DataFrame, matrix: Array, missing: str) -> NDArray[
         counts = {_name(frame, at): int(n) for at, n in enumerate(holes.sum(axis=0)) if n}
         where = ", ".join(f"{name!r} ({n})" for name, n in counts.items())
         raise ValueError(
-            f"missing values in {where}. Leave such rows out (missing='drop'; --missing drop on the command line), "
-            "or fill them first."
+            f"missing values in {where}. Leave such rows out (missing='drop', or --missing drop), or fill them first."
         )
     if not kept.any():
         raise ValueError("no rows are left after dropping those with missing values. Leave out the emptiest columns.")

@@ -1,5 +1,6 @@
 """The explorer's widgets, driven from Python: what a click or a slider does, and what is then on show."""
 
+import html
 import re
 
 import ipywidgets as widgets
@@ -269,6 +270,7 @@ class TestTabs:
         show(explorer, "Table")
         assert f"{explorer.result.best_score:.4f}" in text(explorer, "note-table")
         show(explorer, "Code")
+        assert "df = ... # put the explorer's data here" in html.unescape(text(explorer, "note-code"))
         assert "df.compsil.select_k(" in text(explorer, "note-code")
         find(explorer, "rule").value = "lcb"
         assert "rule=&quot;lcb&quot;" in find(explorer, "note-code").value

@@ -3,19 +3,12 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("jupyterlab", reason="the explorer is tested in JupyterLab: pip install --group test")
-pytest.importorskip("voila", reason="the explorer is tested in Voilà: pip install --group test")
-pytest.importorskip("playwright", reason="a browser is driven with Playwright: pip install --group test")
-
 import nbformat
-from browser import Complaints, Screen, find_browser, launch, open_notebook, until
-from frontends import serve
+import pytest
 from playwright.sync_api import expect
 
-# One server, one page and one kernel per front end serve all tests of this file.
-pytestmark = pytest.mark.xdist_group("frontends")
+from browser import Complaints, Screen, find_browser, launch, open_notebook, until
+from frontends import serve
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SETUP = """import numpy as np

@@ -458,6 +458,18 @@ class TestCode:
         space = execute(code(session, "df"), df=named)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
+    def test_data_without_a_name_has_a_place_to_put_it(self, session, frame):
+        finish(session)
+        first, _, rest = code(session, None).partition("\n")
+        assert first == "df = ...  # put the explorer's data here"
+        np.testing.assert_array_equal(execute(rest, df=frame)["result"].composite, session.result.composite)
+
+    def test_says_when_a_sample_is_on_show(self):
+        X = np.random.default_rng(0).normal(size=(MOST_ROWS + 500, 2))
+        session = Session(X, Settings(scale=None, ks=(2,), n_subsamples=1, sample_size=200))
+        finish(session)
+        assert "# All rows; a sample is on show." in code(session, "X", k=2)
+
     def test_is_about_what_is_on_show(self, session):
         finish(session)
         session.change(ks=(2, 3))
