@@ -5,8 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from threading import Lock
+from typing import Any
 
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from compsil_jupyter.clusterings import Clustering, Clusterings
 from compsil_kit import Comparison, SelectionResult
@@ -22,10 +26,14 @@ _one_at_a_time = Lock()
 
 def _png(draw: Callable[[Figure], None], size: tuple[float, float]) -> bytes:
     with _one_at_a_time:
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, dpi=DPI, layout="constrained")
         draw(figure)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=DPI)
+        # Not savefig, which lays everything out twice.
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        pixels = np.asarray(canvas.buffer_rgba())[:, :, :3]
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="png", compress_level=3)
     return buffer.getvalue()
 
 

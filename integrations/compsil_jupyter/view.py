@@ -34,6 +34,7 @@ class View:
         self._painted_at = 0.0
         # The clusterings on whose k* the slider was put.
         self._placed: Clusterings | None = None
+        self._drawn: dict[Clustering, bytes] = {}
         self._lock = RLock()
         self._build()
         session.listen(self._changed)
@@ -104,6 +105,22 @@ class View:
                 self._tell_progress()
             return
         self._show()
+        if what == "clusters":
+            self._draw_ahead()
+
+    def _draw_ahead(self) -> None:
+        """Draw the clusterings that are there, before anybody asks: then the slider only has to show them."""
+        clusterings = self.session.clusterings
+        for k in self._k.options:
+            found = None if clusterings is None else clusterings.get(k)
+            if clusterings is not None and isinstance(found, Clustering):
+                self._picture_of(clusterings, found)
+
+    def _picture_of(self, clusterings: Clusterings, clustering: Clustering) -> bytes:
+        picture = self._drawn.get(clustering)
+        if picture is None:
+            picture = self._drawn[clustering] = pictures.clusters(clusterings, clustering)
+        return picture
 
     def _show(self) -> None:
         with self._lock:
@@ -132,6 +149,7 @@ class View:
             self._k.options = result.ks
         if not self.session.running and self._placed is not clusterings:
             self._placed = clusterings
+            self._drawn.clear()
             if result.best_index is not None:
                 self._k.value = result.best_k
 
@@ -176,7 +194,7 @@ class View:
         found = clusterings.get(k)
         note.value = texts.clusters(clusterings, found, k)
         if isinstance(found, Clustering):
-            self._paint_image("Clusters", found, partial(pictures.clusters, clusterings))
+            self._paint_image("Clusters", found, partial(self._picture_of, clusterings))
         elif found is not None:
             self._hide("Clusters")
 
