@@ -97,7 +97,7 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html
 
 lab: $(VENV)/.lab
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 clean:
 	rm -rf $(VENV) $(VENV)-pandas2 $(VENV)-airflow2 $(VENV)-airflow3 docs/_build docs/generated demo
