@@ -9,7 +9,8 @@ import pandas as pd
 from scipy import sparse
 
 from compsil_jupyter.data import is_table
-from compsil_jupyter.state import Reading, Session, Settings, fitting
+from compsil_jupyter.settings import Reading, Settings
+from compsil_jupyter.state import Session, fitting
 
 # Settings that say nothing as long as they have these values.
 _SILENT = {"missing": "raise", "n_calibration": 0, "on_failure": "raise", "n_jobs": None, "columns": None,

@@ -9,7 +9,8 @@ import ipywidgets as widgets
 from scipy import sparse
 
 from compsil_jupyter.data import as_frame
-from compsil_jupyter.state import Session, Settings
+from compsil_jupyter.settings import Settings
+from compsil_jupyter.state import Session
 from compsil_kit._checks import is_integer
 from compsil_kit.cluster import NAMED
 from compsil_kit.metrics import NAMES

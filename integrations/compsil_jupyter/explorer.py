@@ -9,7 +9,8 @@ import ipywidgets as widgets
 from scipy import sparse
 
 from compsil_jupyter.data import AUTO, as_frame, check_sparse, resolve_scale
-from compsil_jupyter.state import Reading, Session, Settings
+from compsil_jupyter.settings import Reading, Settings
+from compsil_jupyter.state import Session
 from compsil_jupyter.view import View
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit._checks import check_choice, check_integer

@@ -7,7 +7,8 @@ from html import escape
 from pathlib import Path
 
 from compsil_jupyter.clusterings import Clustering, Clusterings
-from compsil_jupyter.state import Session, Status
+from compsil_jupyter.settings import Status
+from compsil_jupyter.state import Session
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit.explanation import number, percent, sentence
 from compsil_kit.html import COMPOSITE, MUTED, WARNING, settings, table
