@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo demo-airflow test test-airflow lint typecheck bench docs lab clean browser postgres screenshot-airflow
+.PHONY: demo demo-airflow test test-airflow lint typecheck bench reproduce reproduce-quick docs lab clean browser postgres \
+  screenshot-airflow
 
 $(VENV)/.base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -92,6 +93,13 @@ typecheck: $(VENV)/.lint
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
+
+# The paper's tables and figures, and docs/evidence.md. Stop it at any time; it goes on where it stopped.
+reproduce: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.paper
+
+reproduce-quick: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.paper --quick
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html

@@ -32,7 +32,7 @@ def explorer_widgets(notebook, name):
 
 
 def test_there_are_notebooks():
-    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04"]
+    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04", "05"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -58,6 +58,12 @@ def test_every_explorer_on_show_is_filled():
     assert len(on_show) == 3
     assert sum("k* =" in text for text in headlines) == 3
     assert set(errors) == {""}
+
+
+def test_the_paper_comes_out():
+    printed = "".join(output["text"] for output in outputs(executed(NOTEBOOKS[4]), "stream"))
+    assert "39 of 39 are equal to the last printed digit" in printed
+    assert "All equal." in printed
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

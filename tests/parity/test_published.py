@@ -1,18 +1,10 @@
 """The authors' printed scores, at the authors' settings, to the last printed digit."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_wine, make_blobs
-from sklearn.decomposition import PCA
-from sklearn.preprocessing import StandardScaler
 
+from benchmarks.paper.data import SETS, MissingData
 from compsil_kit import select_k
-from compsil_kit.datasets import imbalanced_blobs
-
-DATA = Path(os.environ.get("COMPSIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 # Set: subsamples, first seed, S_mM per k as printed.
 PUBLISHED = {
@@ -112,52 +104,17 @@ PUBLISHED = {
 }
 
 
-def standardised(X):
-    return StandardScaler().fit_transform(X)
-
-
-def s1():
-    return standardised(make_blobs(10_000, centers=5, cluster_std=0.5, random_state=100)[0])
-
-
-def s2():
-    return standardised(make_blobs(10_000, centers=6, cluster_std=0.9, random_state=20)[0])
-
-
-def s4():
-    centers = [(0, 0), (3, 3), (8, 0), (0, 8), (18, 18), (-18, 18), (18, -18), (-18, -18), (22, 0), (0, 25), (25, 25)]
-    sizes = [1500, 1500, 300, 300, *[80] * 5, *[30] * 3]
-    spread = [2.2, 2.2, 1.2, 1.2, *[0.9] * 5, *[0.6] * 3]
-    return standardised(make_blobs(sizes, centers=[*centers, (25, -25)], cluster_std=spread, random_state=47)[0])
-
-
-def digits():
-    return PCA(0.999).fit_transform(load_digits(return_X_y=True)[0])
-
-
-def stored(name):
-    path = DATA / f"{name}.npz"
-    if not path.exists():
-        pytest.skip(f"{name}.npz is not at hand; set COMPSIL_DATA to the folder of the paper's data sets")
-    return standardised(np.load(path)["X"])
-
-
-LOADERS = {
-    "S1": s1,
-    "S2": s2,
-    "S3": lambda: imbalanced_blobs()[0],
-    "S4": s4,
-    "Pks": lambda: stored("parkinsons"),
-    "Bld": lambda: stored("blood"),
-    "Wne": lambda: standardised(load_wine(return_X_y=True)[0]),
-    "Dgt": digits,
-}
+def rows(name):
+    try:
+        return SETS[name].load("published")
+    except MissingData as error:
+        pytest.skip(f"{name}: {error}")
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_curve(name):
     n_subsamples, seed, expected = PUBLISHED[name]
-    X = LOADERS[name]()
+    X = rows(name)
     # The automatic size looks at the largest k, so a set printed in part still needs its whole range.
     ks = range(min(expected), 8) if name == "Pks" else list(expected)
     result = select_k(X, ks=ks, n_subsamples=n_subsamples, random_state=range(seed, seed + n_subsamples), n_jobs=2)

@@ -1,0 +1,109 @@
+"""Reproduce the paper: run what is missing, analyse, and write the page of evidence.
+
+Everything can be stopped with Ctrl-C at any moment; the next call goes on where this one stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import joblib
+from tqdm import tqdm
+
+if not __package__:
+    # Called as a folder, `python benchmarks/paper`: the packages above it are found from the root.
+    sys.path[0] = str(Path(__file__).parents[2])
+
+from benchmarks.paper import analysis, evidence, tables
+from benchmarks.paper.data import MissingData
+from benchmarks.paper.outcomes import Results
+from benchmarks.paper.protocols import Unit, quick_units, units
+from benchmarks.paper.runs import run, warm_up
+from benchmarks.paper.store import RESULTS, Store
+
+QUICK = RESULTS.with_name("results-quick")
+
+
+def attempt(unit: Unit) -> tuple[Unit, dict[str, Any] | None, dict[str, Any] | None, str]:
+    """Run a unit; data that are missing are said to be, anything else that fails stops the run."""
+    # Mixtures and k-means say when they stop before they converge. So they did for the paper.
+    warnings.simplefilter("ignore")
+    try:
+        record, selection = run(unit)
+    except MissingData as error:
+        return unit, None, None, str(error)
+    return unit, record, selection, ""
+
+
+def attempts(todo: Sequence[Unit], workers: int) -> Iterator[Any]:
+    """Yield finished units, in this process or in several."""
+    if workers == 1:
+        yield from map(attempt, todo)
+        return
+    yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)(
+        joblib.delayed(attempt)(unit) for unit in todo
+    )
+
+
+def reproduce(store: Store, wanted: Sequence[Unit], workers: int) -> dict[str, str]:
+    """Run the units that are not finished yet, and return what is missing and why."""
+    missing: dict[str, str] = {}
+    with store.writing():
+        done = store.done()
+        todo = [unit for unit in wanted if unit.name not in done]
+        print(f"{len(wanted) - len(todo)} of {len(wanted)} units are finished, {len(todo)} to do.", flush=True)
+        if todo and workers == 1:
+            warm_up()
+        bar = tqdm(total=len(todo), unit="unit", mininterval=1.0, dynamic_ncols=True)
+        with bar:
+            for unit, record, selection, problem in attempts(todo, workers):
+                if record is None:
+                    missing[unit.data] = problem
+                else:
+                    store.add(record, selection)
+                bar.set_postfix_str(unit.name, refresh=False)
+                bar.update()
+        store.tidy([unit.name for unit in units()])
+    return missing
+
+
+def main() -> int:
+    """Parse the command line and do what it says."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
+    parser.add_argument("step", nargs="?", choices=("all", "run", "analyse", "evidence"), default="all",
+                        help="run the units, analyse their trials, write the page; all three by default")  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="the small sets and a few seeds, within five minutes")
+    parser.add_argument("--workers", type=int, default=2, help="processes that share the units (2)")
+    parser.add_argument("--only", nargs="+", metavar="SET", help="run these sets alone, e.g. S1 Wne")
+    parser.add_argument("--results", type=Path, metavar="FOLDER", help="keep the results here; the page is not written")
+    arguments = parser.parse_args()
+    store = Store(arguments.results or (QUICK if arguments.quick else RESULTS))
+    wanted = [
+        u for u in (quick_units() if arguments.quick else units()) if not arguments.only or u.data in arguments.only
+    ]
+    start = time.monotonic()
+    if arguments.step in ("all", "run"):
+        try:
+            missing = reproduce(store, wanted, arguments.workers)
+        except KeyboardInterrupt:
+            print("\nStopped. What was finished is kept; the same command goes on from here.")
+            return 130
+        for data, problem in missing.items():
+            print(f"missing: {data}. {problem}")
+        print(f"Done in {time.monotonic() - start:.0f} s: {store.path}")
+    if arguments.step in ("all", "analyse"):
+        print("\n".join(f"Analysed: {path}" for path in analysis.write(store)))
+        print(f"\nTrue k found, equal settings for all sets:\n\n{tables.recovery(Results(store.folder))}\n")
+    if arguments.step in ("all", "evidence") and store.folder == RESULTS:
+        print("\n".join(f"Written: {path}" for path in evidence.write(store.folder)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

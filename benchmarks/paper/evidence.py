@@ -1,0 +1,238 @@
+"""Write docs/evidence.md and its figures from the committed results alone; every figure in the text is computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from benchmarks.paper import figures, tables, trust
+from benchmarks.paper.calibration import brier, gap, reliability
+from benchmarks.paper.data import ROOT, SETS
+from benchmarks.paper.outcomes import PUBLISHED, Record, Results, over_sets, percent, share
+from benchmarks.paper.protocols import FULL_REPEATS, FULL_SEED, N_SUBSAMPLES, SEEDS, units
+from benchmarks.paper.store import HERE
+from compsil_kit._files import write_atomically
+
+DOCS = ROOT / "docs"
+TEMPLATE = HERE / "evidence.template.md"
+# What the page speaks of: protocol, clusterer, part. Without a run of each it would have holes.
+NEEDED = (
+    ("authors", "kmeans", "subsamples"), ("authors", "kmeans", "full"), ("authors", "kmeans", "compsil"),
+    ("literal", "kmeans", "subsamples"), ("literal", "kmeans", "full"), ("literal", "bisecting-kmeans", "full"),
+    ("literal", "gmm", "full"), ("ten-starts", "kmeans", "subsamples"), ("first-half", "kmeans", "subsamples"),
+    ("second-half", "kmeans", "subsamples"), ("runtime", "kmeans", "subsamples"),
+)  # fmt: skip
+Words = dict[str, Any]
+
+
+def write(folder: Path, docs: Path = DOCS) -> list[Path]:
+    """Write the page and its figures, and return the files."""
+    results = Results(folder)
+    page = text(results)
+    (docs / "_static").mkdir(parents=True, exist_ok=True)
+    drawn = figures.write(results, docs / "_static")
+    write_atomically(docs / "evidence.md", page.encode())
+    return [docs / "evidence.md", *drawn]
+
+
+def text(results: Results) -> str:
+    """Return the page."""
+    lacking = [" ".join(p) for p in NEEDED if not results.find(protocol=p[0], clusterer=p[1], part=p[2])]
+    if lacking:
+        raise RuntimeError(
+            f"the page needs runs that are not there yet: {', '.join(lacking)}. Go on with the step 'run'."
+        )
+    words: Words = {}
+    for part in (opening, authors, literal, stories, clusterers, experiments, trusting, settings):
+        words.update(part(results))
+    return Template(TEMPLATE.read_text()).substitute(words)
+
+
+def opening(results: Results) -> Words:
+    """Return what was run, and with what."""
+    protocols = sorted({unit["protocol"] for unit in results.units})
+    names = ", ".join(SETS[key].name for key in results.missing)
+    done = {unit["unit"] for unit in results.units}
+    open_ = [unit for unit in units() if unit.name not in done and unit.data not in results.missing]
+    return {
+        "progress": f"**{len(open_)} of {len(open_) + len(done)} planned runs are still to come**, so some tables have "
+        "gaps and small numbers."
+        if open_
+        else "All planned runs are in.",
+        "n_runs": f"{sum(unit['protocol'] != 'runtime' for unit in results.units):,}",
+        "n_sets": len(results.sets),
+        "missing": f"Missing, because its data were not at hand: {names}." if names else "",
+        "n_subsamples": N_SUBSAMPLES,
+        "n_seeds": len(SEEDS),
+        "counts": ", ".join(f"{name} {len(results.find(protocol=name))}" for name in protocols),
+        "versions": "; ".join(sorted({unit["versions"] for unit in results.units})),
+    }
+
+
+def authors(results: Results) -> Words:
+    """Return the published figures beside ours."""
+    comparable = [row for row in tables.values(results) if PUBLISHED[row[0]]["exact"]]
+    exact = [equal for _, criterion, _, _, equal in comparable if criterion in tables.ON_SUBSAMPLES]
+    full = [equal for _, criterion, _, _, equal in comparable if criterion not in tables.ON_SUBSAMPLES]
+    peers = results.find(protocol="authors", part="compsil")
+    return {
+        "table_one": tables.table_one(results),
+        "values": tables.values_table(results),
+        "exact_equal": sum(exact),
+        "exact_all": len(exact),
+        "full_equal": sum(full),
+        "full_all": len(full),
+        "full_seed": FULL_SEED,
+        "full_exceptions": ", ".join(f"{n} on {SETS[key].name}" for key, n in FULL_REPEATS.items()),
+        **{f"{name}_equal": same_choices(results, name) for name in ("elbow", "gap")},
+        "peer": peers[0]["peer"],
+        "n_peers": len(peers),
+        "largest_difference": f"{largest(peers):.0e}",
+        "largest_without_copies": f"{largest([unit for unit in peers if not unit['copies']]):.0e}",
+        "peers": tables.peers(peers),
+    }
+
+
+def same_choices(results: Results, criterion: str) -> str:
+    """Return on how many sets with the authors' rows a criterion chooses what the paper prints."""
+    pairs = [
+        (chosen[0], PUBLISHED[key]["kmeans"][criterion])
+        for key in results.sets
+        if PUBLISHED[key]["exact"] and (chosen := results.choices(criterion, key, protocol="authors"))
+    ]
+    return f"{sum(ours == printed for ours, printed in pairs)} of {len(pairs)} sets"
+
+
+def largest(peers: list[Record]) -> float:
+    """Return the largest difference between the numbers of the authors' package and ours."""
+    return max((max(unit["differences"].values()) for unit in peers), default=float("nan"))
+
+
+def literal(results: Results) -> Words:
+    """Return the rates of all criteria."""
+    rates = {name: (right, runs, mean) for name, right, runs, mean, *_ in tables.totals(results)}
+    right, runs, mean = rates["composite"]
+    ahead = sum(rate > mean for _, _, rate in rates.values())
+    return {
+        "composite_right": right,
+        "composite_runs": runs,
+        "composite_rate": percent(mean),
+        "n_common": len(tables.common_sets(results)),
+        "rank": "the highest rate of the nine criteria" if not ahead else f"number {ahead + 1} of the nine criteria",
+        **lead(results, rates),
+        "recovery": tables.recovery(results),
+        "totals": tables.totals_table(results),
+        "intervals": tables.intervals(len(SEEDS)),
+    }
+
+
+def lead(results: Results, rates: dict[str, tuple[int, int, float]]) -> Words:
+    """Return how far the composite is from the best of the others, compared set by set."""
+    rival = max((name for name in rates if name != "composite"), key=lambda name: rates[name][2])
+    chosen = [
+        (results.choices("composite", key), results.choices(rival, key), SETS[key].k)
+        for key in tables.common_sets(results)
+    ]
+    mean, low, high = over_sets([share(ours, k) - share(theirs, k) for ours, theirs, k in chosen])
+    return {
+        "rival": tables.SHORT[rival],
+        "lead": f"{100 * mean:+.0f} points (95 % interval {100 * low:+.0f} to {100 * high:+.0f})",
+    }
+
+
+def stories(results: Results) -> Words:
+    """Return where it works and where it fails, set by set."""
+    rates = {key: share(results.choices("composite", key), SETS[key].k) for key in results.with_choices()}
+    always = [key for key, rate in rates.items() if rate == 1]
+    return {
+        "n_always": len(always),
+        "always": ", ".join(SETS[key].name for key in always),
+        "mostly": "\n".join(story(results, key) for key, rate in rates.items() if 0.5 < rate < 1),
+        "rarely": "\n".join(story(results, key) for key, rate in rates.items() if rate <= 0.5),
+        **{f"{name}_better": better(results, name, rates) for name in ("micro", "macro")},
+    }
+
+
+def story(results: Results, key: str) -> str:
+    """Return what was chosen on a set, and what micro and macro would have."""
+    k, chosen = SETS[key].k, results.choices("composite", key)
+    wrong = ", ".join(f"{found} ({chosen.count(found)}×)" for found in sorted(set(chosen)) if found != k)
+    alone = {name: results.choices(name, key) for name in ("micro", "macro")}
+    rates = ", ".join(f"{name} {values.count(k)}/{len(values)}" for name, values in alone.items())
+    return f"- {SETS[key].name}, k = {k}: {chosen.count(k)}/{len(chosen)}, else {wrong}. Alone: {rates}."
+
+
+def better(results: Results, name: str, rates: dict[str, float]) -> str:
+    """Return the sets on which a criterion is right more often than the composite."""
+    found = [SETS[key].name for key, rate in rates.items() if share(results.choices(name, key), SETS[key].k) > rate]
+    return ", ".join(found) or "no set"
+
+
+def clusterers(results: Results) -> Words:
+    """Return the rates under the other two clusterers."""
+    words: Words = {}
+    for name in ("bisecting-kmeans", "gmm"):
+        few = [unit for unit in results.find(clusterer=name, part="subsamples") if unit["n_subsamples"] < N_SUBSAMPLES]
+        failed = sum(unit["n_failed"] for unit in results.find(clusterer=name))
+        notes = [f" With {unit['n_subsamples']} subsamples only: {SETS[unit['set']].name}." for unit in few]
+        notes += [f" Clusterings that failed and were left out: {failed}."] if failed else []
+        short = name.split("-")[0]
+        words |= {
+            short: tables.recovery(results, name),
+            f"{short}_totals": tables.totals_table(results, name),
+            f"{short}_printed": sum(PUBLISHED[key][name]["composite"] == SETS[key].k for key in SETS),
+            f"{short}_notes": "".join(notes),
+        }
+    return words
+
+
+def experiments(results: Results) -> Words:
+    """Return the ablation, the convergence and the runtime."""
+    units = results.find(protocol="runtime")
+    slower = [unit["n"] for unit in units if unit["seconds"] >= unit["seconds_standard"]]
+    faster = [unit["n"] for unit in units if unit["n"] > max(slower, default=0)]
+    return {
+        "ablation": tables.ablation(results),
+        "ablation_totals": tables.ablation_totals(results),
+        "convergence": tables.convergence(results),
+        "runtime": tables.runtime(results),
+        "faster": f"From N = {min(faster):,} on, the composite is the faster of the two." if faster else "",
+    }
+
+
+def trusting(results: Results) -> Words:
+    """Return whether the selection probability means what it says."""
+    same, other = trust.questions(results).values()
+    agree, sure = same["agree"].to_numpy(), same[same["plain"] >= 0.9]
+    plain, repeat = same["plain"].to_numpy(), same["repeat"].to_numpy()
+    top = reliability(repeat, agree)[-1]
+    both, one, *_ = trust.signals(results)
+    return {
+        "sure_agree": percent(sure["agree"].mean()),
+        "sure_right": percent(sure["right"].mean()),
+        "both_right": both.right,
+        "both_runs": both.n,
+        "both_rate": percent(both.rate),
+        "one_right": one.right,
+        "one_runs": one.n,
+        "reliability": trust.reliability_table(results),
+        "estimates": trust.estimates_table(results),
+        "signals": trust.signals_table(results),
+        "plain_excess": f"{100 * gap(plain, agree):.0f}",
+        "plain_brier": f"{brier(plain, agree):.3f}",
+        "repeat_brier": f"{brier(repeat, agree):.3f}",
+        "repeat_sure_runs": top["n"],
+        "repeat_sure_agree": percent(top["came"]),
+        **{f"halves_{name}": percent(other[name].mean()) for name in ("agree", "plain", "repeat", "sample")},
+    }
+
+
+def settings(results: Results) -> Words:
+    """Return what other settings would change."""
+    return {
+        "rules": trust.rules_table(results),
+        "subsamples": trust.subsamples_table(results),
+        "settings": trust.settings_table(results),
+        "settings_by_set": trust.settings_by_set(results),
+    }

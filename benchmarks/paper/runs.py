@@ -1,0 +1,179 @@
+"""Run one unit of work with compsil-kit, as a user would, and say what came out as one plain record."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import make_blobs
+from sklearn.metrics import silhouette_score
+from threadpoolctl import threadpool_limits
+
+from benchmarks.paper.data import SETS
+from benchmarks.paper.protocols import FULL, HALVES, NINE, Unit, form, settings
+from compsil_kit import SelectionResult, compare, select_k
+from compsil_kit.errors import SelectionError
+
+Record = dict[str, Any]
+DIGITS = 10
+
+
+@lru_cache(maxsize=2)
+def rows(key: str, shape: str) -> Any:
+    """Return the rows of a set; the next unit often needs the same."""
+    return SETS[key].load(shape)
+
+
+def run(unit: Unit) -> tuple[Record, dict[str, Any] | None]:
+    """Return the record of a unit, and its selection as plain data where it has one."""
+    work = {"subsamples": selection, "full": full, "compsil": oracle}
+    found, kept = runtime(unit) if unit.protocol == "runtime" else work[unit.part](unit)
+    head = {"unit": unit.name, "protocol": unit.protocol, "set": unit.data, "clusterer": unit.clusterer}
+    return {**head, "seed": unit.seed, "part": unit.part, **found, "versions": versions()}, kept
+
+
+def half(X: Any, unit: Unit) -> Any:
+    """Return one of the two halves into which the seed divides the rows."""
+    order = np.random.default_rng(unit.seed).permutation(len(X))
+    return X[order[HALVES.index(unit.protocol) :: 2]]
+
+
+def versions() -> str:
+    """Return the versions that the numbers depend on."""
+    return ", ".join(f"{name} {version(name)}" for name in ("compsil-kit", "scikit-learn", "numpy"))
+
+
+def selection(unit: Unit) -> tuple[Record, dict[str, Any]]:
+    """Select k on subsamples."""
+    X = rows(unit.data, form(unit))
+    if unit.protocol in HALVES:
+        X = half(X, unit)
+    start = time.perf_counter()
+    result = selected(X, settings(unit))
+    seconds = time.perf_counter() - start
+    curve = result.curve
+    record = {
+        **about(result.plan.n_rows, result.plan.n_features, result.ks, unit),
+        "sample_size": result.plan.sample_size,
+        "n_subsamples": result.n_subsamples,
+        "choices": result.choices,
+        "values": {name: rounded(curve[column]) for name, column in COLUMNS.items()},
+        "sem": rounded(result.sem),
+        "probability": rounded(result.probability),
+        "n_failed": int(result.n_failed.sum()),
+        "seconds": round(seconds, 2),
+    }
+    return record, result.to_dict()
+
+
+COLUMNS = {"composite": "score", "micro": "micro", "macro": "macro"}
+
+
+def selected(X: Any, keywords: dict[str, Any]) -> SelectionResult:
+    """Return the selection, also where every k lost too many subsamples and none is chosen."""
+    try:
+        return select_k(X, progress=False, **keywords)
+    except SelectionError as error:
+        if error.result is None:
+            raise
+        return error.result
+
+
+def full(unit: Unit) -> tuple[Record, None]:
+    """Judge all the data by the criteria that need no subsamples; elbow and gap only for k-means, as in the paper."""
+    X = rows(unit.data, form(unit))
+    criteria = NINE if unit.clusterer == "kmeans" else FULL
+    start = time.perf_counter()
+    comparison = compare(X, criteria=criteria, progress=False, **settings(unit))
+    seconds = time.perf_counter() - start
+    values = comparison.values
+    record = {
+        **about(X.shape[0], X.shape[1], comparison.ks, unit),
+        "n_repeats": comparison.n_repeats,
+        "n_references": comparison.n_references,
+        "choices": comparison.choices,
+        "values": {name: rounded(values[name]) for name in criteria},
+        "n_failed": comparison.n_failed,
+        "seconds": round(seconds, 2),
+    }
+    return record, None
+
+
+# Our columns and those of the authors' package.
+THEIRS = {"score": "S_mM", "sem": "se S_mM", "lcb": "LCB S_mM", "micro": "avg S_micro", "macro": "avg S_macro"}
+
+
+def oracle(unit: Unit) -> tuple[Record, None]:
+    """Run the authors' package on the same seeds, and say how far its numbers are from ours at most."""
+    from compsil import CompSil
+
+    X, keywords = rows(unit.data, form(unit)), settings(unit)
+    ours = selected(X, keywords).curve
+    start = time.perf_counter()
+    theirs = CompSil(
+        X,
+        k_values=list(keywords["ks"]),
+        num_samples=keywords["n_subsamples"],
+        random_state=unit.seed,
+        n_jobs=1,
+    )
+    # Left alone, k-means starts a thread per core for every small fit: on a busy machine that takes many times as long.
+    with threadpool_limits(1):
+        theirs.evaluate()
+    seconds = time.perf_counter() - start
+    table = theirs.get_results_dataframe()
+    differences = {mine: float(np.abs(ours[mine] - table[other].to_numpy()).max()) for mine, other in THEIRS.items()}
+    # NaN would compare as equal to anything.
+    if not all(np.isfinite(value) for value in differences.values()):
+        raise ArithmeticError(f"{unit.name}: some numbers of ours or theirs are not finite: {differences}.")
+    record = {
+        **about(X.shape[0], X.shape[1], keywords["ks"], unit),
+        "n_subsamples": keywords["n_subsamples"],
+        "choices": {"composite": int(theirs.get_optimal_k())},
+        "differences": differences,
+        "copies": len(X) - len(np.unique(X, axis=0)),
+        "peer": f"compsil {version('compsil')}",
+        "seconds": round(seconds, 2),
+    }
+    return record, None
+
+
+def about(n: int, d: int, ks: Any, unit: Unit) -> Record:
+    """Return what was clustered."""
+    return {"n": n, "d": d, "k_true": SETS[unit.data].k, "ks": list(ks)}
+
+
+def runtime(unit: Unit) -> tuple[Record, None]:
+    """Time one k = 5 on Gaussian data in ten dimensions, against scikit-learn's silhouette of all of them."""
+    n = int(unit.data.removeprefix("N"))
+    X, y = make_blobs(n, 10, centers=5, random_state=0)
+    start = time.perf_counter()
+    result = select_k(X, ks=[5], n_subsamples=20, progress=False)
+    middle = time.perf_counter()
+    standard = silhouette_score(X, y)
+    end = time.perf_counter()
+    record = {
+        "n": n,
+        "d": 10,
+        "sample_size": result.plan.sample_size,
+        "n_subsamples": 20,
+        "values": {"composite": rounded(result.scores), "standard": rounded([standard])},
+        "seconds": round(middle - start, 3),
+        "seconds_standard": round(end - middle, 3),
+    }
+    return record, None
+
+
+def rounded(values: Any) -> list[float | None]:
+    """Return numbers as plain floats with ten digits, None where there is none."""
+    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in np.asarray(values, float)]
+
+
+def warm_up() -> None:
+    """Compile the kernels before anything is timed, for both widths of numbers."""
+    X = make_blobs(5_000, 2, random_state=0)[0]
+    for points in (X, X.astype(np.float32)):
+        select_k(points, ks=[2, 3], n_subsamples=1, progress=False)

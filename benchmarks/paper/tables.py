@@ -1,0 +1,200 @@
+"""The paper's tables from the committed results, as Markdown."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.paper.data import SETS
+from benchmarks.paper.outcomes import (
+    CRITERIA,
+    PUBLISHED,
+    SEVEN,
+    Record,
+    Results,
+    markdown,
+    over_sets,
+    percent,
+    share,
+    wilson,
+)
+
+SHORT = {
+    "composite": "composite", "micro": "micro", "macro": "macro", "full-micro": "micro, all data",
+    "full-macro": "macro, all data", "calinski-harabasz": "CH", "davies-bouldin": "DB", "elbow": "elbow", "gap": "gap",
+}  # fmt: skip
+ON_SUBSAMPLES = ("composite", "micro", "macro")
+AT_TRUE_K = ("composite", "micro", "macro", "full-micro", "full-macro", "calinski-harabasz", "davies-bouldin")
+# The paper cuts its figures off after the fourth digit (the first, for Calinski-Harabasz).
+CUT = {"calinski-harabasz": 0.1}
+STEPS = (10, 20, 30, 50, 100)
+
+
+def names(criteria: tuple[str, ...]) -> list[str]:
+    """Return the headers of criteria."""
+    return [SHORT[criterion] for criterion in criteria]
+
+
+def rate_cell(chosen: list[int], k: int) -> str:
+    """Return how many choices are right, and what the others were; a dash where nothing was run."""
+    if not chosen:
+        return "–"
+    wrong = sorted({found for found in chosen if found != k})
+    text = f"{chosen.count(k)}/{len(chosen)}"
+    return f"{text} ({', '.join(map(str, wrong))})" if wrong else f"**{text}**"
+
+
+def recovery(results: Results, clusterer: str = "kmeans") -> str:
+    """Return how often each criterion finds the true k, per set, under the literal protocol."""
+    criteria = CRITERIA if clusterer == "kmeans" else SEVEN
+    rows = []
+    for key in results.with_choices(clusterer):
+        cells = [rate_cell(results.choices(c, key, clusterer=clusterer), SETS[key].k) for c in criteria]
+        rows.append([f"{SETS[key].name}, k = {SETS[key].k}", *cells])
+    return markdown(["data", *names(criteria)], rows)
+
+
+def totals(results: Results, clusterer: str = "kmeans") -> list[tuple[str, int, int, float, float, float]]:
+    """Return per criterion: right, runs, and the mean rate over sets with its interval; same sets for all criteria."""
+    criteria = CRITERIA if clusterer == "kmeans" else SEVEN
+    common = common_sets(results, clusterer)
+    found = []
+    for criterion in criteria:
+        chosen = [(results.choices(criterion, key, clusterer=clusterer), SETS[key].k) for key in common]
+        right, runs = sum(c.count(k) for c, k in chosen), sum(len(c) for c, _ in chosen)
+        found.append((criterion, right, runs, *over_sets([share(c, k) for c, k in chosen])))
+    return found
+
+
+def common_sets(results: Results, clusterer: str = "kmeans") -> list[str]:
+    """Return the sets on which every criterion was run, so that all are judged by the same."""
+    criteria = CRITERIA if clusterer == "kmeans" else SEVEN
+    return [key for key in results.sets if all(results.choices(c, key, clusterer=clusterer) for c in criteria)]
+
+
+def totals_table(results: Results, clusterer: str = "kmeans") -> str:
+    """Return the rates of all criteria over the sets that all of them were run on."""
+    rows = [
+        [SHORT[name], f"{right} of {runs}", percent(mean), f"{percent(low)} to {percent(high)}"]
+        for name, right, runs, mean, low, high in totals(results, clusterer)
+    ]
+    return markdown(["criterion", "runs right", "mean rate over sets", "95 % interval (sets redrawn)"], rows)
+
+
+def intervals(n: int = 10) -> str:
+    """Return what so many right of n say of the rate behind them."""
+    parts = []
+    for right in (n, n - 1, n // 2):
+        low, high = wilson(right, n)
+        parts.append(f"{right}/{n} is {percent(low)} to {percent(high)}")
+    return "; ".join(parts)
+
+
+def table_one(results: Results) -> str:
+    """Return the choices at the authors' settings, and the published ones in brackets where they differ."""
+    rows = []
+    for key in results.sets:
+        cells = [_choice(results, criterion, key) for criterion in CRITERIA]
+        rows.append([f"{SETS[key].name}, k = {SETS[key].k}{'' if PUBLISHED[key]['exact'] else ' †'}", *cells])
+    return markdown(["data", *names(CRITERIA)], rows)
+
+
+def _choice(results: Results, criterion: str, key: str) -> str:
+    found = results.choices(criterion, key, protocol="authors")
+    if not found:
+        return "–"
+    printed = PUBLISHED[key]["kmeans"][criterion]
+    text = f"**{found[0]}**" if found[0] == SETS[key].k else str(found[0])
+    return text if found[0] == printed else f"{text} ({printed})"
+
+
+def values(results: Results) -> list[tuple[str, str, float, float, bool]]:
+    """Return set, criterion, our value at the true k, the published one, and whether they agree to the last digit."""
+    found = []
+    for unit in results.find(protocol="authors", part="subsamples") + results.find(protocol="authors", part="full"):
+        at = unit["ks"].index(unit["k_true"])
+        for criterion in AT_TRUE_K:
+            if criterion in unit["values"]:
+                ours, printed = unit["values"][criterion][at], PUBLISHED[unit["set"]]["values"][criterion]
+                equal = -1e-9 < ours - printed < CUT.get(criterion, 1e-4)
+                found.append((unit["set"], criterion, ours, printed, equal))
+    return found
+
+
+def values_table(results: Results) -> str:
+    """Return the values at the true k, with the published figure in brackets where it is another one."""
+    cells = {(key, name): _value(name, ours, printed, equal) for key, name, ours, printed, equal in values(results)}
+    rows = [
+        [SETS[key].name + ("" if PUBLISHED[key]["exact"] else " †"), *(cells.get((key, c), "–") for c in AT_TRUE_K)]
+        for key in results.sets
+    ]
+    return markdown(["data", *names(AT_TRUE_K)], rows)
+
+
+def _value(criterion: str, ours: float, printed: float, equal: bool) -> str:
+    digits = 1 if criterion in CUT else 4
+    if equal:
+        return f"{ours:,.{digits + 2}f}"
+    return f"{ours:,.{digits + 2}f} ({printed:,.{digits}f})"
+
+
+def peers(units: list[Record]) -> str:
+    """Return how far the authors' package is from our numbers, and the time it took."""
+    rows = []
+    for unit in sorted(units, key=lambda unit: list(SETS).index(unit["set"])):
+        largest = max(unit["differences"].values())
+        cells = (unit["n_subsamples"], f"{unit['copies']:,}", f"{largest:.0e}", f"{unit['seconds']:.0f}")
+        rows.append([SETS[unit["set"]].name, *cells])
+    return markdown(["data", "B", "rows that repeat others", "largest difference", "their time (s)"], rows)
+
+
+def ablation(results: Results) -> str:
+    """Return the choices of the four transformations at the authors' settings, and their rates over ten seeds."""
+    table = results.table("ablation")
+    transforms = ("tanh", "linear", "sigmoid", "step")
+    rows = []
+    for key in results.sets:
+        runs = table[table["set"] == key]
+        one, many = runs[runs["protocol"] == "authors"], runs[runs["protocol"] == "literal"]
+        if len(runs):
+            printed = PUBLISHED[key]["ablation"]
+            first = [_printed(one[name].tolist(), printed[name], SETS[key].k) for name in transforms]
+            rows.append([SETS[key].name, *first, *(rate_cell(many[name].tolist(), SETS[key].k) for name in transforms)])
+    return markdown(["data", *transforms, *(f"{name}, ten seeds" for name in transforms)], rows)
+
+
+def _printed(found: list[int], printed: int, k: int) -> str:
+    if not found:
+        return "–"
+    text = f"**{found[0]}**" if found[0] == k else str(found[0])
+    return text if found[0] == printed else f"{text} ({printed})"
+
+
+def ablation_totals(results: Results) -> str:
+    """Return the rates of the transformations over all sets."""
+    table = results.table("ablation")
+    literal = table[table["protocol"] == "literal"]
+    rows = []
+    for name in ("tanh", "linear", "sigmoid", "step"):
+        right = literal[name] == literal["k_true"]
+        mean, low, high = over_sets(right.groupby(literal["set"]).mean().tolist())
+        rows.append([name, f"{right.sum()} of {len(right)}", percent(mean), f"{percent(low)} to {percent(high)}"])
+    return markdown(["transformation", "runs right", "mean rate over sets", "95 % interval (sets redrawn)"], rows)
+
+
+def convergence(results: Results) -> str:
+    """Return the median error of the score per set at a few numbers of subsamples."""
+    table = results.table("convergence").pivot(index="set", columns="n_subsamples", values="median")
+    rows = [[SETS[key].name, *(f"{table.loc[key, n]:.4f}" for n in STEPS)] for key in SETS if key in table.index]
+    rows.append(["median of sets", *(f"{np.median(table[n]):.4f}" for n in STEPS)])
+    return markdown(["data", *(f"B = {n}" for n in STEPS)], rows)
+
+
+def runtime(results: Results) -> str:
+    """Return the seconds of one k against those of scikit-learn's silhouette of all the data."""
+    rows = []
+    for unit in sorted(results.find(protocol="runtime"), key=lambda unit: unit["n"]):
+        ratio = unit["seconds_standard"] / unit["seconds"]
+        times = (f"{unit['seconds']:.2f}", f"{unit['seconds_standard']:.2f}", f"{ratio:.2f}")
+        rows.append([f"{unit['n']:,}", f"{unit['sample_size']:,}", *times])
+    header = ["N", "rows in a subsample", "composite, 20 subsamples (s)", "silhouette of all the data (s)", "ratio"]
+    return markdown(header, rows)

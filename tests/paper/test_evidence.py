@@ -1,0 +1,90 @@
+"""The page says what the committed results say, and the results say what the paper and the authors' package do."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from benchmarks.paper import evidence, figures, tables
+from benchmarks.paper.outcomes import PUBLISHED, Results
+from benchmarks.paper.store import RESULTS
+
+
+@pytest.fixture(scope="module")
+def results():
+    return Results(RESULTS)
+
+
+def test_the_page_is_up_to_date(results):
+    assert (evidence.DOCS / "evidence.md").read_text() == evidence.text(results)
+
+
+def test_every_figure_of_the_page_is_there():
+    pictures = set(re.findall(r"_static/(\S+?\.png)", evidence.TEMPLATE.read_text()))
+    assert pictures == {f"evidence-{name}.png" for name in figures.FIGURES}
+    for name in pictures:
+        assert (evidence.DOCS / "_static" / name).stat().st_size > 10_000
+
+
+def test_the_template_holds_no_results():
+    """Numbers in the fixed text are settings and definitions; results come in through the fields."""
+    fixed = re.sub(r"```.*?```|\$\w+|`[^`]*`", "", evidence.TEMPLATE.read_text(), flags=re.DOTALL)
+    numbers = set(re.findall(r"\d[\d,.]*", fixed.replace("S2", "").replace("Minds-14", "").replace("Banking77", "")))
+    settings = {"2", "5", "16", "20", "25", "90", "95", "200", "0"}
+    assert {number.rstrip(",.") for number in numbers} <= settings
+
+
+def test_every_table_says_where_it_comes_from():
+    text = evidence.TEMPLATE.read_text()
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[2:-1]:
+        assert "<small>From `" in part, part.splitlines()[0]
+    for name in set(re.findall(r"From `(\S+)`", text)):
+        assert (RESULTS / name).exists()
+
+
+def test_a_page_with_holes_is_refused(tmp_path):
+    with pytest.raises(RuntimeError, match="needs runs that are not there yet: authors kmeans subsamples"):
+        evidence.text(Results(tmp_path))
+
+
+def test_published_figures_come_out(results):
+    exact = [row for row in tables.values(results) if PUBLISHED[row[0]]["exact"] and row[1] in tables.ON_SUBSAMPLES]
+    assert len(exact) == 3 * 13
+    assert all(equal for *_, equal in exact)
+
+
+def test_published_choices_come_out(results):
+    for key, published in PUBLISHED.items():
+        if published["exact"]:
+            for criterion in tables.ON_SUBSAMPLES:
+                assert results.choices(criterion, key, protocol="authors") == [published["kmeans"][criterion]]
+
+
+def test_equal_to_the_authors_package(results):
+    peers = results.find(protocol="authors", part="compsil")
+    assert peers
+    for unit in peers:
+        # scikit-learn's distances between equal rows are not quite zero; see tests/parity/test_paper.py.
+        assert max(unit["differences"].values()) < (1e-9 if unit["copies"] else 1e-10)
+        assert [unit["choices"]["composite"]] == results.choices("composite", unit["set"], protocol="authors")
+
+
+@pytest.mark.parametrize(("name", "column"), [("ablation", "tanh"), ("rules", "max"), ("calibration", "k")])
+def test_tables_of_the_analysis_agree_with_the_units(results, name, column):
+    table = results.table(name)
+    if "n_subsamples" in table:
+        table = table[table["n_subsamples"] == table["n_subsamples"].max()]
+    chosen = {
+        unit["unit"]: unit["choices"]["composite"] for unit in results.units if "composite" in unit.get("choices", {})
+    }
+    assert len(table)
+    assert table[column].tolist() == [chosen[unit] for unit in table["unit"]]
+
+
+def test_agreement_follows_from_the_units(results):
+    table = results.table("calibration")
+    literal = table[table["protocol"] == "literal"]
+    for key, runs in literal.groupby("set"):
+        chosen = pd.Series(results.choices("composite", key))
+        expected = [(chosen.eq(k).sum() - 1) / (len(chosen) - 1) for k in runs["k"]]
+        assert runs["agree"].tolist() == pytest.approx(expected, abs=1e-5)
