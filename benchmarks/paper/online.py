@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import urllib.request
+import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -83,7 +84,9 @@ def bank() -> Array:
 
 def openml(data_id: int, n_columns: int) -> Array:
     """Return the first columns of an OpenML set."""
-    with reached(f"OpenML {data_id}"):
+    with reached(f"OpenML {data_id}"), warnings.catch_warnings():
+        # Without a network scikit-learn warns of a damaged copy and of its own attempts before it gives up.
+        warnings.simplefilter("ignore")
         frame = fetch_openml(data_id=data_id, as_frame=True, parser="pandas").data
     return np.asarray(frame.iloc[:, :n_columns], dtype=np.float64)
 

@@ -12,6 +12,7 @@ import threading
 import time
 
 import joblib
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -689,7 +690,6 @@ def test_notes_that_a_function_takes_do_not_make_it_another_one():
 
 
 def test_compiled_functions_are_told_by_their_source():
-    numba = pytest.importorskip("numba")
     assert fingerprint.describe(numba.njit(split)) == fingerprint.describe(split)
     assert fingerprint.describe(np.add) != fingerprint.describe(np.subtract)
 
