@@ -16,6 +16,9 @@ def __getattr__(name: str) -> Any:
     """Load the explorer when it is first asked for: the magic works without widgets."""
     if name not in ("Explorer", "explore"):
         raise AttributeError(f"module 'compsil_jupyter' has no attribute {name!r}")
+    from compsil_kit._optional import require
+
+    require("ipywidgets", extra="jupyter", purpose="the explorer")
     from compsil_jupyter import explorer
 
     return getattr(explorer, name)

@@ -72,7 +72,7 @@ def compare(task: Task) -> Outcome:
 
 def explore(task: Task) -> Outcome:
     """Open the explorer."""
-    from compsil_jupyter.explorer import explore as open_explorer
+    from compsil_jupyter import explore as open_explorer
 
     return Outcome(open_explorer(task.data, **task.preparation, **task.settings))
 

@@ -2,6 +2,7 @@
 
 import html
 import re
+import sys
 
 import ipywidgets as widgets
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
 
+import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
 from compsil_jupyter.view import TABS
@@ -429,3 +431,9 @@ class TestLife:
         run(explorer)
         assert repr(explorer).startswith("Explorer: SelectionResult: k* = ")
         assert "\n" not in repr(explorer)
+
+
+def test_without_widgets_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    with pytest.raises(ImportError, match=r"the explorer needs the package 'ipywidgets'.*compsil-kit\[jupyter\]"):
+        _ = compsil_jupyter.explore
