@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.paper.calibration import estimates
-from benchmarks.paper.protocols import N_SUBSAMPLES, SEEDS, VARIANTS
+from benchmarks.paper.data import SETS
+from benchmarks.paper.outcomes import CRITERIA, Results, wilson
+from benchmarks.paper.protocols import CLUSTERERS, N_SUBSAMPLES, SEEDS, VARIANTS
 from benchmarks.paper.store import Store, has_trials
 from compsil_kit import SelectionResult
 from compsil_kit.weights import combine, weigh
@@ -30,10 +33,11 @@ SIZES, N_DRAWS = (5, 10, 20, 30, 50, 100), 200
 def write(store: Store) -> list[Path]:
     """Write every table beside the units, and return the files."""
     pairs = kept(store)
+    made = {name: make(pairs) for name, make in TABLES.items()} | {"recovery": recovery(Results(store.folder))}
     paths = []
-    for name, make in TABLES.items():
+    for name, rows in made.items():
         path = store.folder / f"{name}.csv"
-        pd.DataFrame(make(pairs)).to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+        pd.DataFrame(rows).to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
         paths.append(path)
     return paths
 
@@ -48,6 +52,18 @@ def kept(store: Store) -> Pairs:
             "Run the step 'run' first; it computes them again."
         )
     return [(record, store.selection(record["unit"])) for record in records]
+
+
+def recovery(results: Results) -> Iterable[Row]:
+    """Yield how often each criterion finds the true k of each set, with the 95 % interval of that rate."""
+    for clusterer, criterion in product(CLUSTERERS, CRITERIA):
+        for key in results.sets:
+            chosen, k = results.choices(criterion, key, clusterer=clusterer), SETS[key].k
+            if chosen:
+                right, runs = chosen.count(k), len(chosen)
+                low, high = wilson(right, runs)
+                what = {"clusterer": clusterer, "set": key, "criterion": criterion, "k_true": k}
+                yield {**what, "right": right, "runs": runs, "rate": right / runs, "low": low, "high": high}
 
 
 def head(record: Row) -> Row:

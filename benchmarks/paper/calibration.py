@@ -1,9 +1,8 @@
 """Can the answer be trusted? Readings of "how sure", held against what other runs chose and against the truth.
 
-``plain`` is the engine's bootstrap: how often k wins when the subsamples at hand are drawn again. ``repeat`` asks what
-another run on the same data would choose; it doubles the noise, because both runs have it. ``triple`` has three times
-the noise, to see how much would be enough. ``sample`` asks what a run on another sample of the same size would choose:
-subsamples overlap, so they differ less than samples would.
+``repeat`` is the engine's: what a new run on the same data would choose, with the noise of both runs. ``plain`` is a
+bootstrap with the noise of one: how often k wins when the subsamples at hand are drawn again. ``sample`` asks what a
+run on another sample of the same size would choose: subsamples overlap, so they differ less than samples would.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from compsil_kit.weights import combine, weigh
 
 Array = NDArray[Any]
 N_DRAWS = 1000
-ESTIMATES = ("plain", "repeat", "triple", "sample")
+ESTIMATES = ("plain", "repeat", "sample")
 BINS = ((0.0, 0.5), (0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))
 
 
@@ -28,11 +27,9 @@ def estimates(result: SelectionResult) -> dict[str, float]:
     if at is None:
         return dict.fromkeys(ESTIMATES, float("nan"))
     rng = np.random.default_rng(0)
-    one, other, third = (redrawn(result, rng) - result.scores[:, None] for _ in range(3))
     return {
-        "plain": float(result.probability[at]),
-        "repeat": wins(result.scores[:, None] + one + other, at),
-        "triple": wins(result.scores[:, None] + one + other + third, at),
+        "plain": wins(redrawn(result, rng), at),
+        "repeat": float(result.probability[at]),
         "sample": wins(resampled(result, rng), at),
     }
 

@@ -10,7 +10,7 @@ from benchmarks.paper import figures, tables, trust
 from benchmarks.paper.calibration import brier, gap, reliability
 from benchmarks.paper.data import ROOT, SETS
 from benchmarks.paper.outcomes import PUBLISHED, Record, Results, over_sets, percent, share
-from benchmarks.paper.protocols import FULL_REPEATS, FULL_SEED, N_SUBSAMPLES, SEEDS, units
+from benchmarks.paper.protocols import CLUSTERERS, FULL_REPEATS, FULL_SEED, N_SUBSAMPLES, SEEDS, units
 from benchmarks.paper.store import HERE
 from compsil_kit._files import write_atomically
 
@@ -172,7 +172,7 @@ def better(results: Results, name: str, rates: dict[str, float]) -> str:
 def clusterers(results: Results) -> Words:
     """Return the rates under the other two clusterers."""
     words: Words = {}
-    for name in ("bisecting-kmeans", "gmm"):
+    for name in CLUSTERERS[1:]:
         few = [unit for unit in results.find(clusterer=name, part="subsamples") if unit["n_subsamples"] < N_SUBSAMPLES]
         failed = sum(unit["n_failed"] for unit in results.find(clusterer=name))
         notes = [f" With {unit['n_subsamples']} subsamples only: {SETS[unit['set']].name}." for unit in few]
@@ -204,13 +204,17 @@ def experiments(results: Results) -> Words:
 def trusting(results: Results) -> Words:
     """Return whether the selection probability means what it says."""
     same, other = trust.questions(results).values()
-    agree, sure = same["agree"].to_numpy(), same[same["plain"] >= 0.9]
+    agree, sure = same["agree"].to_numpy(), same[same["repeat"] >= 0.9]
     plain, repeat = same["plain"].to_numpy(), same["repeat"].to_numpy()
-    top = reliability(repeat, agree)[-1]
+    top = reliability(plain, agree)[-1]
     both, one, *_ = trust.signals(results)
     return {
         "sure_agree": percent(sure["agree"].mean()),
-        "sure_right": percent(sure["right"].mean()),
+        "sure_right": sure["right"].sum(),
+        "sure_runs": len(sure),
+        "sure_sets": sure["set"].nunique(),
+        "unsure_right": same["right"].sum() - sure["right"].sum(),
+        "unsure_runs": len(same) - len(sure),
         "both_right": both.right,
         "both_runs": both.n,
         "both_rate": percent(both.rate),
@@ -219,13 +223,20 @@ def trusting(results: Results) -> Words:
         "reliability": trust.reliability_table(results),
         "estimates": trust.estimates_table(results),
         "signals": trust.signals_table(results),
-        "plain_excess": f"{100 * gap(plain, agree):.0f}",
+        "plain_excess": points(gap(plain, agree)),
+        "repeat_excess": points(gap(repeat, agree)),
         "plain_brier": f"{brier(plain, agree):.3f}",
         "repeat_brier": f"{brier(repeat, agree):.3f}",
-        "repeat_sure_runs": top["n"],
-        "repeat_sure_agree": percent(top["came"]),
+        "plain_sure_says": percent(top["said"]),
+        "plain_sure_agree": percent(top["came"]),
         **{f"halves_{name}": percent(other[name].mean()) for name in ("agree", "plain", "repeat", "sample")},
     }
+
+
+def points(excess: float) -> str:
+    """Return a difference of shares in words."""
+    n = round(100 * excess)
+    return f"{abs(n)} point{'' if abs(n) == 1 else 's'} {'more' if n >= 0 else 'less'}"
 
 
 def settings(results: Results) -> Words:

@@ -17,7 +17,11 @@ from benchmarks.paper.tables import SHORT
 from compsil_kit.plotting import BLUE, GREEN, GREY, STYLES, VERMILION, tidy, title
 
 COLOURS = {"plain": VERMILION, "repeat": BLUE, "sample": GREEN}
-NAMES = {"plain": "plain: these subsamples redrawn", "repeat": "repeat: another run", "sample": "sample: other rows"}
+NAMES = {
+    "plain": "plain: these subsamples redrawn",
+    "repeat": "repeat: a new run (ours)",
+    "sample": "sample: other rows",
+}
 MARKERS = {"plain": "s", "repeat": "o", "sample": "^"}
 
 

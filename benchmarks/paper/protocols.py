@@ -22,6 +22,7 @@ ALL = (*FAST, *SLOW, "Stl")
 N_SUBSAMPLES = 30
 # A hundred apart: subsample b takes the seed s + b, so runs share no subsample.
 SEEDS = tuple(range(42, 1042, 100))
+CLUSTERERS = ("kmeans", "bisecting-kmeans", "gmm")
 FULL = ("full-micro", "full-macro", "calinski-harabasz", "davies-bouldin")
 NINE = (*FULL, "elbow", "gap")
 # Set: subsamples, first seed, candidates. Published figures follow from these.
@@ -145,7 +146,7 @@ def units() -> Iterator[Unit]:
 
 def others(sets: tuple[str, ...], seed: int) -> Iterator[Unit]:
     """Yield the units of the other two clusterers."""
-    for clusterer, data in product(("bisecting-kmeans", "gmm"), sets):
+    for clusterer, data in product(CLUSTERERS[1:], sets):
         if clusterer == "gmm" and data in LONG_MIXTURES and seed != SEEDS[0]:
             continue
         yield Unit("literal", data, clusterer, seed)

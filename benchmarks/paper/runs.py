@@ -62,7 +62,6 @@ def selection(unit: Unit) -> tuple[Record, dict[str, Any]]:
         "choices": result.choices,
         "values": {name: rounded(curve[column]) for name, column in COLUMNS.items()},
         "sem": rounded(result.sem),
-        "probability": rounded(result.probability),
         "n_failed": int(result.n_failed.sum()),
         "seconds": round(seconds, 2),
     }

@@ -31,7 +31,7 @@ def questions(results: Results) -> dict[str, pd.DataFrame]:
 def reliability_table(results: Results) -> str:
     """Return what the engine's probability said, how many independent runs agreed, and how often it was true."""
     runs = questions(results)[SAME]
-    said = runs["plain"].to_numpy()
+    said = runs["repeat"].to_numpy()
     agreed = reliability(said, runs["agree"].to_numpy())
     true = reliability(said, runs["right"].to_numpy())
     rows = [
@@ -81,15 +81,15 @@ def signals(results: Results) -> list[Signal]:
     runs = questions(results)[SAME]
     both = (runs["micro"] == runs["k"]) & (runs["macro"] == runs["k"])
     one = ((runs["micro"] == runs["k"]) | (runs["macro"] == runs["k"])) & ~both
-    sure = runs["plain"] >= 0.9
+    sure = runs["repeat"] >= 0.9
     marks = {
         "micro and macro choose the same k": both,
         "one of them does": one,
         "neither does": ~both & ~one,
-        "wins at least 90 % of redraws": sure,
-        "wins less": ~sure,
-        "wins at least 90 %, and micro and macro choose the same": sure & both,
-        "wins at least 90 %, but one of them disagrees": sure & ~both,
+        "would win at least 90 % of new runs": sure,
+        "would win less": ~sure,
+        "at least 90 %, and micro and macro choose the same": sure & both,
+        "at least 90 %, but one of them disagrees": sure & ~both,
         "the largest candidate": runs["edge"],
     }
     return [Signal(label, int(mark.sum()), int(runs.loc[mark, "right"].sum())) for label, mark in marks.items()]

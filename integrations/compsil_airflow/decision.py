@@ -29,7 +29,7 @@ def decide(result: SelectionResult, min_probability: float | None, fallback_k: i
     if min_probability is None or (sure is not None and sure >= min_probability):
         return k, []
     wins = "an unknown share" if sure is None else f"{sure:.0%}"
-    reason = f"k = {k} wins {wins} of the time, less than min_probability={min_probability:g}"
+    reason = f"a new run would choose k = {k} {wins} of the time, less than min_probability={min_probability:g}"
     if fallback_k is None:
         raise AirflowFailException(f"{reason}. Take more subsamples, or name a fallback_k.")
     return fallback_k, [f"{reason}: fallback_k={fallback_k} is handed on instead."]

@@ -73,9 +73,9 @@ class SelectKOperator(BaseOperator):
     report_url : str, optional
         The address at which that report can be seen; it becomes a button in Airflow's pages.
     min_probability : float, optional
-        The least probability of winning that the choice must have.
+        How often a new run on the same data must choose the same k, by estimate, for k* to be handed on.
     fallback_k : int, optional
-        What to hand on if it has less; None fails the task instead.
+        What to hand on if it is less; None fails the task instead.
     **kwargs
         As in every operator: ``task_id``, ``retries``, ``outlets`` and so on. Assets among the outlets get ``best_k``
         in the extra of their events.

@@ -41,7 +41,7 @@ def headline(result: SelectionResult | None) -> str:
     score = f"score {number(result.best_score)} ± {number(float(result.sem[at]))}"
     if result.rule == "lcb":
         score += f", lower bound {number(float(result.lcb[at]))}"
-    wins = f"wins {escape(percent(float(result.probability[at])))} of resamples"
+    wins = f"would win {escape(percent(float(result.probability[at])))} of new runs"
     alone = ", ".join(f"{name} alone {result.choices[name] or '–'}" for name in ("micro", "macro"))
     partial = f' · <span style="color:{WARNING}">partial</span>' if result.partial else ""
     return (

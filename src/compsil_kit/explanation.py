@@ -118,14 +118,10 @@ def _certainty(result: SelectionResult) -> str:
     share = result.probability[result.best_index]
     if not np.isfinite(share):
         return "How sure this is cannot be said from these subsamples."
-    text = f"Drawn again from these subsamples, it wins {percent(share)} of the time: {_verdict(share)}."
+    text = f"A new run on these data would choose it {percent(share)} of the time: {_verdict(share)}."
     rivals = [(p, k) for p, k in zip(result.probability, result.ks, strict=True) if p >= 0.05 and k != result.best_k]
     if rivals and share < SURE:
-        text += (
-            " The others that win: "
-            + ", ".join(f"k = {k} ({percent(p)})" for p, k in sorted(rivals, reverse=True))
-            + "."
-        )
+        text += " Also possible: " + ", ".join(f"k = {k} ({percent(p)})" for p, k in sorted(rivals, reverse=True)) + "."
     return text
 
 
@@ -134,7 +130,7 @@ def _preparation(result: SelectionResult) -> str:
 
 
 def _verdict(share: float) -> str:
-    """Say what the bootstrap shows and no more: it knows the noise of sampling, not whether the criterion is right."""
+    """Say what the estimate shows and no more: it knows the noise of sampling, not whether the criterion is right."""
     if share >= SURE:
         return "sampling noise does not change the choice"
     return "sampling noise seldom changes the choice" if share >= NEARLY_SURE else "the choice is not settled"
@@ -145,7 +141,7 @@ def _alone(result: SelectionResult) -> str:
     if len(result.ks) == 1 or micro is None or macro is None:
         return ""
     if micro == macro == result.best_k:
-        return "Micro and macro averages alone choose the same."
+        return "Micro and macro averages alone choose the same, which is a good sign."
     if micro == macro:
         return f"Micro and macro averages alone both choose k = {micro}."
     return f"The micro average alone would choose k = {micro}, the macro average alone k = {macro}."

@@ -54,7 +54,7 @@ def _headline(result: SelectionResult) -> str:
         f'<div style="{MUTED}">number of clusters</div>'
         f'<div style="font-size:34px;font-weight:650;line-height:1.1;color:{COMPOSITE}">{result.best_k}</div>'
         f"<div>score {number(result.best_score)} ± {number(float(result.sem[at]))}</div>"
-        f"<div>wins {escape(percent(float(result.probability[at])))} of resamples</div>{partial}</div>"
+        f"<div>would win {escape(percent(float(result.probability[at])))} of new runs</div>{partial}</div>"
     )
 
 

@@ -178,7 +178,7 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
 
 
 def _probability(result: SelectionResult, ax: Axes) -> None:
-    """Draw how often each k wins when the subsamples are drawn again."""
+    """Draw how often a new run would choose each k."""
     shares = np.nan_to_num(result.probability)
     step = min(np.diff(result.ks), default=1)
     colours = [BLUE if at == result.best_index else "#9ec9e2" for at in range(len(result.ks))]
@@ -190,13 +190,13 @@ def _probability(result: SelectionResult, ax: Axes) -> None:
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
     title(ax, _probability_title(result))
     _k_axis(ax, result.ks)
-    ax.set_ylabel("share of resamples")
+    ax.set_ylabel("share of new runs")
     tidy(ax)
 
 
 def _probability_title(result: SelectionResult) -> str:
     if np.isfinite(result.probability).any():
-        return "how often each k wins when the subsamples are drawn again"
+        return "how often a new run on these data would choose each k"
     return "cannot be said from one subsample" if result.n_subsamples == 1 else headline(result)
 
 

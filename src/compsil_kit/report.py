@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CAPTIONS = {
     "curve": "The composite silhouette with its 95 % band, and the means of micro and macro. Stars mark the choices.",
-    "probability": "How often each k wins when the subsamples are drawn again: the noise of sampling, no more.",
+    "probability": "How often a new run would choose each k, by estimate: the noise of sampling, no more.",
     "convergence": "The scores of the leading candidates, and the choice, as subsamples are added.",
     "weights": "Micro minus macro in every subsample. Blue points count micro more, red ones macro.",
     "comparison": "Every criterion against k, darker is better within a row; rings mark the choices.",

@@ -45,7 +45,7 @@ class SelectionResult(ScoredTrials):
     scores, sem, lcb : ndarray of shape (n_ks,)
         Mean composite, its standard error (NaN below two subsamples), and the lower confidence bound.
     probability : ndarray of shape (n_ks,)
-        How often each k wins when the subsamples are drawn again (paired bootstrap).
+        How often a new run on the same data would choose each k, estimated from the spread of the subsamples.
     plan : Plan
         What was to be computed.
     preparation : Preparation or None
@@ -210,7 +210,7 @@ class SelectionResult(ScoredTrials):
         ----------
         kind : {"curve", "weights", "convergence", "probability"}, default="curve"
             What to draw: the composite with its confidence band beside micro and macro; discrepancies and weights per
-            k; score and choice against the number of subsamples; how often each k wins the bootstrap.
+            k; score and choice against the number of subsamples; how often a new run would choose each k.
         ax : matplotlib Axes, optional
             Where to draw; a new figure if None.
         delta : float, default=0.05

@@ -134,7 +134,7 @@ class ScoredTrials:
 
     @cached_property
     def probability(self) -> Array:
-        """How often each k wins a paired bootstrap over the subsamples; NaN when it cannot be known."""
+        """How often a new run on the same data would choose each k, by estimate; NaN when it cannot be known."""
         if self.saved is not None:
             return self.saved.probability
         return _frozen(

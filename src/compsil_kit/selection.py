@@ -1,4 +1,4 @@
-"""From composites to a choice (method step 8 and "Selection"), and how often each k would win."""
+"""From composites to a choice (method step 8 and "Selection"), and how often another run would choose each k."""
 
 from __future__ import annotations
 
@@ -63,27 +63,30 @@ def choose(values: Array, eligible: NDArray[np.bool_]) -> int | None:
 def selection_probability(
     micro: Array, macro: Array, *, transform: Transform, rule: str, z: float, largest: Array | None
 ) -> Array:
-    """Return how often each k wins when the subsamples are drawn again from those at hand (a paired bootstrap).
+    """Estimate how often another run on the same data, with other subsamples, would choose each k.
 
-    All ks share the redrawn subsamples, so what they have in common cancels. The largest discrepancy is taken anew
-    in every resample, unless it came from other subsamples. NaN below two subsamples.
+    The values of another run are those of this one, less the noise of this one, plus noise of its own. Both noises come
+    from a paired bootstrap: all ks share the redrawn subsamples, so what they have in common cancels, and so does the
+    bias of a largest discrepancy taken anew in every redraw (unless it came from other subsamples).
+    NaN below two subsamples.
     """
     n_ks, n_subsamples = micro.shape
     eligible = selectable(combine(micro, macro, np.full_like(micro, 0.5)))
     if n_subsamples < 2 or not eligible.any():
         return np.full(n_ks, np.nan)
-    draws = np.random.default_rng(0).integers(n_subsamples, size=(N_RESAMPLES, n_subsamples))
-    wins = np.zeros(n_ks)
-    step = max(1, _RESAMPLE_CELLS // (n_ks * n_subsamples))
     fixed = None if largest is None else largest[:, None, :]
-    for low in range(0, N_RESAMPLES, step):
-        some = draws[low : low + step]
-        redrawn_micro, redrawn_macro = micro[:, some], macro[:, some]
-        weights = weigh(redrawn_micro, redrawn_macro, transform, fixed)
-        values = criterion(summarise(combine(redrawn_micro, redrawn_macro, weights), z), rule)
-        values = np.where(eligible[:, None] & np.isfinite(values), values, -np.inf)
-        wins += np.bincount(values.argmax(axis=0), minlength=n_ks)
-    return wins / N_RESAMPLES
+
+    def values_of(draws: NDArray[np.int64]) -> Array:
+        some = micro[:, draws], macro[:, draws]
+        return criterion(summarise(combine(*some, weigh(*some, transform, fixed)), z), rule)
+
+    draws = np.random.default_rng(0).integers(n_subsamples, size=(N_RESAMPLES, n_subsamples))
+    step = max(1, _RESAMPLE_CELLS // (n_ks * n_subsamples))
+    redrawn = np.hstack([values_of(draws[low : low + step]) for low in range(0, N_RESAMPLES, step)])
+    # Every redraw serves twice, as the noise of one run and of another.
+    others = values_of(np.arange(n_subsamples)[None]) + redrawn - np.roll(redrawn, 1, axis=1)
+    others = np.where(eligible[:, None] & np.isfinite(others), others, -np.inf)
+    return np.bincount(others.argmax(axis=0), minlength=n_ks) / N_RESAMPLES
 
 
 def independent_largest(micro: Array, macro: Array) -> Array | None:

@@ -11,6 +11,8 @@ import matplotlib as mpl
 import pytest
 from sklearn.datasets import load_wine
 
+from compsil_kit.cli import main
+
 ROOT = Path(__file__).parents[2]
 PAGES = [path for path in sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]) if "_build" not in path.parts]
 BLOCK = re.compile(r"^```(?:pycon|python-console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -59,6 +61,12 @@ def test_commands_print_what_the_guide_says(command, output, wine):
     done = subprocess.run(command, shell=True, cwd=wine, env=environment, capture_output=True, text=True, check=False)
     printed = done.stdout + done.stderr
     assert doctest.OutputChecker().check_output(output or "...", printed, FLAGS), printed
+
+
+def test_the_readme_shows_what_the_demo_prints(capsys):
+    shown = next(b for b in re.findall(r"^```text\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S))
+    assert main(["demo"]) == 0
+    assert shown.strip() in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())

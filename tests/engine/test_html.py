@@ -100,7 +100,7 @@ def test_the_card_says_what_matters(result):
     at = result.best_index
     assert f"number of clusters{result.best_k}" in page.text
     assert f"score {result.best_score:.4f} ± {result.sem[at]:.4f}" in page.text
-    assert "of resamples" in page.text
+    assert "of new runs" in page.text
     for warning in result.warnings:
         assert sentence(warning) in page.text
     assert "8 subsamples of 1,380 of 2,300 rows · kmeans · euclidean · tanh · max · columns x, y" in page.text

@@ -223,14 +223,34 @@ def test_no_choice_from_one_subsample_by_lower_bound():
     assert json.dumps(result.to_dict(), allow_nan=False)
 
 
-def test_bootstrap_against_plain_loops():
+@pytest.mark.parametrize("rule", ["max", "lcb"])
+def test_probability_against_plain_loops(rule):
     rng = np.random.default_rng(0)
     micro, macro = rng.normal(0.5, 0.1, (3, 8)), rng.normal(0.5, 0.1, (3, 8))
+
+    def values(draw):
+        run = made_up(micro[:, draw], macro[:, draw], rule=rule)
+        return run.scores if rule == "max" else run.lcb
+
+    redrawn = [values(draw) for draw in np.random.default_rng(0).integers(8, size=(1000, 8))]
     wins = np.zeros(3)
-    for draw in np.random.default_rng(0).integers(8, size=(1000, 8)):
-        wins[made_up(micro[:, draw], macro[:, draw]).best_index] += 1
-    found = selection_probability(micro, macro, transform="tanh", rule="max", z=1.0, largest=None)
+    for at in range(1000):
+        wins[np.argmax(values(np.arange(8)) + redrawn[at] - redrawn[at - 1])] += 1
+    found = selection_probability(micro, macro, transform="tanh", rule=rule, z=1.0, largest=None)
     np.testing.assert_array_equal(found, wins / 1000)
+
+
+def test_probability_is_how_often_a_new_run_agrees():
+    """Pairs of runs on many kinds of data, some easy and some tied: what the first says is how often both agree."""
+    rng = np.random.default_rng(1)
+    said, agreed = [], []
+    for _ in range(300):
+        means = rng.uniform(0.48, 0.52, (3, 1))
+        one, other = (made_up(*(means + rng.normal(0, 0.04, (2, 3, 30)))) for _ in range(2))
+        said.append(one.probability[one.best_index])
+        agreed.append(one.best_k == other.best_k)
+    assert 0.7 < np.mean(agreed) < 0.9
+    assert np.mean(said) == pytest.approx(np.mean(agreed), abs=0.03)
 
 
 def test_calibration_uses_its_own_subsamples():
