@@ -28,15 +28,20 @@ from benchmarks.paper.runs import run, warm_up
 from benchmarks.paper.store import RESULTS, Store
 
 QUICK = RESULTS.with_name("results-quick")
+# Sets that this process could not have, and why: a source out of reach is asked once, not for every unit.
+MISSING: dict[str, str] = {}
 
 
 def attempt(unit: Unit) -> tuple[Unit, dict[str, Any] | None, dict[str, Any] | None, str]:
     """Run a unit; data that are missing are said to be, anything else that fails stops the run."""
     # Mixtures and k-means say when they stop before they converge. So they did for the paper.
     warnings.simplefilter("ignore")
+    if unit.data in MISSING:
+        return unit, None, None, MISSING[unit.data]
     try:
         record, selection = run(unit)
     except MissingData as error:
+        MISSING[unit.data] = str(error)
         return unit, None, None, str(error)
     return unit, record, selection, ""
 

@@ -1,10 +1,12 @@
 """Data sets come from the local folder or their source; a missing one is said to be."""
 
 import io
+import types
 import urllib.error
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
@@ -63,6 +65,12 @@ def test_the_local_folder_comes_first(folder, offline):
     np.savez(folder / "blood.npz", X=X)
     found = data.SETS["Bld"].load("published")
     np.testing.assert_allclose(found, (X - X.mean(0)) / X.std(0))
+
+
+def test_a_source_that_has_changed_takes_no_sets_place(folder, monkeypatch):
+    monkeypatch.setattr(online, "fetch_openml", lambda **_: types.SimpleNamespace(data=pd.DataFrame(np.ones((9, 5)))))
+    with pytest.raises(data.MissingData, match="the public source has changed: 9 rows, not 748"):
+        data.SETS["Bld"].load("published")
 
 
 def test_both_forms_of_a_set(folder):

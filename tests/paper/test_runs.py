@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.paper import __main__ as main
+from benchmarks.paper import online
 from benchmarks.paper.protocols import Unit, quick_units, units
 from benchmarks.paper.runs import run
 from benchmarks.paper.store import Store
@@ -55,6 +57,25 @@ def test_killed_and_continued(tmp_path):
     assert without_times(torn) == without_times(whole)
     for unit in WANTED:
         assert torn.selection(unit.name).scores.tolist() == whole.selection(unit.name).scores.tolist()
+
+
+def test_a_missing_set_is_reported_and_its_source_asked_once(tmp_path, monkeypatch):
+    asked = []
+
+    def refuse(*_, **__):
+        asked.append(1)
+        raise ConnectionError("no network")
+
+    monkeypatch.setenv("COMPSIL_DATA", str(tmp_path))
+    monkeypatch.setattr(online, "fetch_openml", refuse)
+    monkeypatch.setattr(main, "MISSING", {})
+    store = Store(tmp_path / "results")
+    wanted = [Unit("literal", "Bld", seed=42), Unit("literal", "Bld", seed=142), WANTED[0]]
+    missing = main.reproduce(store, wanted, 1)
+    assert list(missing) == ["Bld"]
+    assert "no network" in missing["Bld"]
+    assert len(asked) == 1
+    assert store.done() == {WANTED[0].name}
 
 
 def test_only_one_run_writes(tmp_path):
