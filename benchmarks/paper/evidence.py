@@ -11,6 +11,7 @@ from benchmarks.paper.calibration import brier, gap, reliability
 from benchmarks.paper.data import ROOT, SETS
 from benchmarks.paper.outcomes import PUBLISHED, Record, Results, over_sets, percent, share
 from benchmarks.paper.protocols import CLUSTERERS, FULL_REPEATS, FULL_SEED, N_SUBSAMPLES, SEEDS, units
+from benchmarks.paper.runs import NOTABLE
 from benchmarks.paper.store import HERE
 from compsil_kit._files import write_atomically
 
@@ -88,8 +89,9 @@ def authors(results: Results) -> Words:
         **{f"{name}_equal": same_choices(results, name) for name in ("elbow", "gap")},
         "peer": peers[0]["peer"],
         "n_peers": len(peers),
-        "largest_difference": f"{largest(peers):.0e}",
+        "notable": f"{NOTABLE:.0e}",
         "largest_without_copies": f"{largest([unit for unit in peers if not unit['copies']]):.0e}",
+        "largest_exact": f"{largest([unit for unit in peers if PUBLISHED[unit['set']]['exact']]):.0e}",
         "peers": tables.peers(peers),
     }
 
@@ -105,8 +107,9 @@ def same_choices(results: Results, criterion: str) -> str:
 
 
 def largest(peers: list[Record]) -> float:
-    """Return the largest difference between the numbers of the authors' package and ours."""
-    return max((max(unit["differences"].values()) for unit in peers), default=float("nan"))
+    """Return the largest difference between the numbers of their package and ours, by exact distances if known."""
+    found = [unit.get("differences_exact", unit["differences"]) for unit in peers]
+    return max((max(difference.values()) for difference in found), default=float("nan"))
 
 
 def literal(results: Results) -> Words:
