@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,39 +20,27 @@ if not __package__:
     sys.path[0] = str(Path(__file__).parents[2])
 
 from benchmarks.paper import analysis, evidence, tables
-from benchmarks.paper.data import MissingData
 from benchmarks.paper.outcomes import Results
 from benchmarks.paper.protocols import Unit, quick_units, units
-from benchmarks.paper.runs import run, warm_up
+from benchmarks.paper.runs import MISSING, attempt, warm_up
 from benchmarks.paper.store import RESULTS, Store
 
 QUICK = RESULTS.with_name("results-quick")
-# Sets that this process could not have, and why: a source out of reach is asked once, not for every unit.
-MISSING: dict[str, str] = {}
-
-
-def attempt(unit: Unit) -> tuple[Unit, dict[str, Any] | None, dict[str, Any] | None, str]:
-    """Run a unit; data that are missing are said to be, anything else that fails stops the run."""
-    # Mixtures and k-means say when they stop before they converge. So they did for the paper.
-    warnings.simplefilter("ignore")
-    if unit.data in MISSING:
-        return unit, None, None, MISSING[unit.data]
-    try:
-        record, selection = run(unit)
-    except MissingData as error:
-        MISSING[unit.data] = str(error)
-        return unit, None, None, str(error)
-    return unit, record, selection, ""
 
 
 def attempts(todo: Sequence[Unit], workers: int) -> Iterator[Any]:
-    """Yield finished units, in this process or in several."""
+    """Yield finished units, in this process or in several; those that are timed at the end, one by one in this one."""
+    alone = [unit for unit in todo if unit.alone]
+    shared = [unit for unit in todo if not unit.alone]
     if workers == 1:
-        yield from map(attempt, todo)
-        return
-    yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)(
-        joblib.delayed(attempt)(unit) for unit in todo
-    )
+        yield from map(attempt, shared)
+    else:
+        yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)(
+            joblib.delayed(attempt)(unit) for unit in shared
+        )
+    if alone:
+        warm_up()
+    yield from map(attempt, alone)
 
 
 def reproduce(store: Store, wanted: Sequence[Unit], workers: int) -> dict[str, str]:
@@ -63,17 +50,22 @@ def reproduce(store: Store, wanted: Sequence[Unit], workers: int) -> dict[str, s
         done = store.done()
         todo = [unit for unit in wanted if unit.name not in done]
         print(f"{len(wanted) - len(todo)} of {len(wanted)} units are finished, {len(todo)} to do.", flush=True)
-        if todo and workers == 1:
-            warm_up()
         bar = tqdm(total=len(todo), unit="unit", mininterval=1.0, dynamic_ncols=True)
-        with bar:
+        try:
             for unit, record, selection, problem in attempts(todo, workers):
                 if record is None:
-                    missing[unit.data] = problem
+                    # The units that run in this process at the end need not ask what another process has asked.
+                    missing[unit.data] = MISSING[unit.data] = problem
                 else:
                     store.add(record, selection)
+                    done.add(unit.name)
                 bar.set_postfix_str(unit.name, refresh=False)
                 bar.update()
+        finally:
+            # Also of a run that is stopped: what it found missing is known.
+            bar.close()
+            lacking = {unit.data for unit in wanted if unit.name not in done}
+            store.note_missing(missing, found={unit.data for unit in wanted} - lacking)
         store.tidy([unit.name for unit in units()])
     return missing
 
@@ -103,9 +95,13 @@ def main() -> int:
             print(f"missing: {data}. {problem}")
         print(f"Done in {time.monotonic() - start:.0f} s: {store.path}")
     if arguments.step in ("all", "analyse"):
-        print("\n".join(f"Analysed: {path}" for path in analysis.write(store)))
+        paths, notes = analysis.write(store)
+        print("\n".join([*(f"Analysed: {path}" for path in paths), *notes]))
         print(f"\nTrue k found, equal settings for all sets:\n\n{tables.recovery(Results(store.folder))}\n")
-    if arguments.step in ("all", "evidence") and store.folder == RESULTS:
+    if arguments.step in ("all", "evidence"):
+        if store.folder != RESULTS:
+            print("No page is written: it is made from the committed results only, without --quick and --results.")
+            return 2 if arguments.step == "evidence" else 0
         print("\n".join(f"Written: {path}" for path in evidence.write(store.folder)))
     return 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections.abc import Callable, Iterable
 from itertools import product
 from pathlib import Path
@@ -14,9 +16,10 @@ from numpy.typing import NDArray
 from benchmarks.paper.calibration import estimates
 from benchmarks.paper.data import SETS
 from benchmarks.paper.outcomes import CRITERIA, Results, wilson
-from benchmarks.paper.protocols import CLUSTERERS, N_SUBSAMPLES, SEEDS, VARIANTS
+from benchmarks.paper.protocols import CLUSTERERS, SEEDS, VARIANTS
 from benchmarks.paper.store import Store, has_trials
 from compsil_kit import SelectionResult
+from compsil_kit._files import write_atomically
 from compsil_kit.weights import combine, weigh
 
 Array = NDArray[Any]
@@ -30,28 +33,69 @@ POOL, REPEATS, STEPS = 200, 25, range(10, 201, 10)
 SIZES, N_DRAWS = (5, 10, 20, 30, 50, 100), 200
 
 
-def write(store: Store) -> list[Path]:
-    """Write every table beside the units, and return the files."""
-    pairs = kept(store)
-    made = {name: make(pairs) for name, make in TABLES.items()} | {"recovery": recovery(Results(store.folder))}
+def write(store: Store) -> tuple[list[Path], list[str]]:
+    """Write every table beside the units; return the files, and what is to be said of sets without their trials.
+
+    Tables are made set by set, so the rows of a set whose trials are not at hand stay as an earlier analysis wrote
+    them. Only ``recovery`` needs no trials.
+    """
+    pairs, lost = kept(store)
+    made = {name: pd.DataFrame(make(pairs)) for name, make in TABLES.items()}
+    notes = [f"Kept as they were, because trials are not at hand: the rows of {', '.join(lost)}."] if lost else []
     paths = []
-    for name, rows in made.items():
+    for name, new in (made | {"recovery": pd.DataFrame(recovery(Results(store.folder)))}).items():
         path = store.folder / f"{name}.csv"
-        pd.DataFrame(rows).to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+        table = as_text(csv(new))
+        if lost and name in made:
+            old, note = old_rows(path, table, lost)
+            # With nothing made anew, the columns of the old table are all that is known.
+            table = pd.concat([table, old]) if len(table) else old
+            notes += [note] if note else []
+        write_atomically(path, csv(in_order(table, store) if name in made else table).encode())
         paths.append(path)
-    return paths
+    return paths, notes
 
 
-def kept(store: Store) -> Pairs:
-    """Return the selections with k-means and their trials."""
+def csv(table: pd.DataFrame) -> str:
+    """Return a table as the text of a file."""
+    return table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+
+
+def as_text(content: str) -> pd.DataFrame:
+    """Return a CSV file's cells as they are written: numbers that are read and written again might look different."""
+    try:
+        return pd.read_csv(io.StringIO(content), dtype=str, keep_default_na=False)
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame({"set": []}, dtype=str)
+
+
+def old_rows(path: Path, new: pd.DataFrame, lost: list[str]) -> tuple[pd.DataFrame, str]:
+    """Return the rows of these sets in a table that is there already, and what is to be said where there are none."""
+    old = as_text(path.read_text() if path.exists() else "")
+    rows, why = old[old["set"].isin(lost)], "has no such rows" if path.exists() else "is not there"
+    if len(new) and len(rows):
+        fits = set(new.columns) <= set(old.columns)
+        rows, why = (rows[new.columns], why) if fits else (new[:0], "has other columns")
+    bare = [key for key in lost if key not in set(rows["set"])]
+    return rows, f"Nothing is kept of {', '.join(bare)}: {path.name} {why}." if bare else ""
+
+
+def in_order(table: pd.DataFrame, store: Store) -> pd.DataFrame:
+    """Return the rows in the order of the units, or of the sets' first units under the literal protocol."""
+    records = store.records()
+    sets = dict.fromkeys(record["set"] for record in records if record["protocol"] == "literal")
+    at = {name: i for i, name in enumerate([*sets, *(record["unit"] for record in records)])}
+    return table.sort_values("unit" if "unit" in table else "set", key=lambda names: names.map(at), kind="stable")
+
+
+def kept(store: Store) -> tuple[Pairs, list[str]]:
+    """Return the selections with k-means and their trials, and the sets of which some trials are not at hand.
+
+    Such a set is left out as a whole: half of its runs would make other tables than all of them.
+    """
     records = [r for r in store.records() if has_trials(r) and r["clusterer"] == "kmeans"]
-    lost = [record["unit"] for record in records if not store.trials_of(record["unit"]).exists()]
-    if lost:
-        raise FileNotFoundError(
-            f"the trials of {len(lost)} units are not at hand, of {lost[0]!r} for one: they are not committed. "
-            "Run the step 'run' first; it computes them again."
-        )
-    return [(record, store.selection(record["unit"])) for record in records]
+    lost = list(dict.fromkeys(r["set"] for r in records if not store.trials_of(r["unit"]).exists()))
+    return [(record, store.selection(record["unit"])) for record in records if record["set"] not in lost], lost
 
 
 def recovery(results: Results) -> Iterable[Row]:
@@ -79,7 +123,7 @@ def ablation(pairs: Pairs) -> Iterable[Row]:
 
 
 def rules(pairs: Pairs) -> Iterable[Row]:
-    """Yield the choice under three rules, from the first 5, 10, 20 and all subsamples, with the time these take."""
+    """Yield the choice under three rules, from the first 5, 10, 20 and all subsamples."""
     for record, result in pairs:
         if record["protocol"] in VARIANTS:
             for n in PREFIXES:
@@ -89,8 +133,7 @@ def rules(pairs: Pairs) -> Iterable[Row]:
                     "lcb": part.reweigh(rule="lcb").best_k,
                     "one-se": one_standard_error(part),
                 }
-                seconds = record["seconds"] * n / result.n_subsamples
-                yield {**head(record), "n_subsamples": n, **chosen, "seconds": seconds}
+                yield {**head(record), "n_subsamples": n, **chosen}
 
 
 def one_standard_error(result: SelectionResult) -> int:
@@ -108,13 +151,20 @@ def pools(pairs: Pairs) -> dict[str, tuple[Row, Array, Array]]:
     return {
         key: (group[0][0], np.hstack([r.micro for _, r in group]), np.hstack([r.macro for _, r in group]))
         for key, group in found.items()
-        if len(group) * N_SUBSAMPLES >= POOL
+        if {record["seed"] for record, _ in group} == set(SEEDS)
     }
 
 
 def scores(micro: Array, macro: Array) -> Array:
-    """Return the composite score per k from these trials."""
-    return np.asarray(combine(micro, macro, weigh(micro, macro, "tanh")).mean(axis=-1))
+    """Return the composite score per k from these trials, without those that failed; NaN where all did."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+        return np.asarray(np.nanmean(combine(micro, macro, weigh(micro, macro, "tanh")), axis=-1))
+
+
+def best(ks: Array, values: Array) -> int:
+    """Return the k with the best score, and 0, which is none, where no k has one."""
+    return 0 if np.isnan(values).all() else int(ks[np.nanargmax(values)])
 
 
 def convergence(pairs: Pairs) -> Iterable[Row]:
@@ -124,10 +174,13 @@ def convergence(pairs: Pairs) -> Iterable[Row]:
         at = [record["ks"].index(record["k_true"])]
         micro, macro = micro[at, :POOL], macro[at, :POOL]
         reference = scores(micro, macro)[0]
+        if np.isnan(reference):
+            continue
         for n in STEPS:
             draws = [rng.choice(POOL, size=n, replace=False) for _ in range(REPEATS)]
             errors = [abs(scores(micro[:, draw], macro[:, draw])[0] - reference) for draw in draws]
-            low, middle, high = np.quantile(errors, (0.25, 0.5, 0.75))
+            # NaN where all the drawn trials failed.
+            low, middle, high = np.nanquantile(errors, (0.25, 0.5, 0.75))
             yield {"set": key, "n_subsamples": n, "low": low, "median": middle, "high": high}
 
 
@@ -136,10 +189,10 @@ def subsamples(pairs: Pairs) -> Iterable[Row]:
     for key, (record, micro, macro) in pools(pairs).items():
         rng = np.random.default_rng(0)
         ks = np.array(record["ks"])
-        whole = ks[scores(micro, macro).argmax()]
+        whole = best(ks, scores(micro, macro))
         for n in SIZES:
             draws = [rng.choice(micro.shape[1], size=n, replace=False) for _ in range(N_DRAWS)]
-            chosen = np.array([ks[scores(micro[:, draw], macro[:, draw]).argmax()] for draw in draws])
+            chosen = np.array([best(ks, scores(micro[:, draw], macro[:, draw])) for draw in draws])
             right, agree = float((chosen == record["k_true"]).mean()), float((chosen == whole).mean())
             row = {"set": key, "pool": micro.shape[1], "k_true": record["k_true"], "k_pool": whole}
             yield {**row, "n_subsamples": n, "right": right, "agree": agree}
@@ -165,6 +218,26 @@ def calibration(pairs: Pairs) -> Iterable[Row]:
             }
 
 
+def fewer(pairs: Pairs) -> Iterable[Row]:
+    """Yield how sure runs of fewer subsamples are, and how many runs of as many, from other seeds, chose the same."""
+    literal = [(record, result) for record, result in pairs if record["protocol"] == "literal"]
+    for n in PREFIXES:
+        parts = [(record, result.reweigh(n_subsamples=n)) for record, result in literal]
+        for record, part in parts:
+            peers = [other.best_k for r, other in parts if is_peer(r, record)]
+            if peers:
+                said, agree = part.probability[part.best_index], float(np.mean([k == part.best_k for k in peers]))
+                right = int(part.best_k == record["k_true"])
+                yield {
+                    **head(record),
+                    "n_subsamples": n,
+                    "k": part.best_k,
+                    "repeat": said,
+                    "agree": agree,
+                    "right": right,
+                }
+
+
 # Whose answer is an independent one: other seeds on the same rows, or the same seed on the other half of the rows.
 PEERS = {"literal": "literal", "first-half": "second-half", "second-half": "first-half"}
 
@@ -184,4 +257,5 @@ TABLES: dict[str, Callable[[Pairs], Iterable[Row]]] = {
     "convergence": convergence,
     "subsamples": subsamples,
     "calibration": calibration,
+    "fewer": fewer,
 }

@@ -75,11 +75,9 @@ def reliability(probability: Array, outcome: Array) -> list[dict[str, float]]:
     return table
 
 
-def brier(probability: Array, outcome: Array) -> float:
-    """Return the mean squared distance between what was said and the share that came true (0 is best)."""
-    return float(((probability - outcome) ** 2).mean())
+def squared(probability: Array, share: Array) -> Array:
+    """Return the expected squared distance (Brier) between what was said and one outcome, true in this share of cases.
 
-
-def gap(probability: Array, outcome: Array) -> float:
-    """Return how much was promised beyond what came true, on average: positive is over-confident."""
-    return float((probability - outcome).mean())
+    Written so, a run that was held against nine others and one that was held against a single one are comparable.
+    """
+    return np.asarray((probability - share) ** 2 + share * (1 - share))

@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[2]
 # Where a checkout of the prepared sets usually lies; COMPSIL_DATA names another folder.
 BESIDE = ROOT.parent / "shared" / "data"
 
-# What the public sources hold. Minds-14 is not among them: how many sentences are left depends on what counts as equal.
+# The rows of each set, in the local folder and at its public source. Minds-14 is not among them: how many sentences
+# are left depends on what counts as equal.
 ROWS = {
     "parkinsons": 195, "blood": 748, "bbc": 2_225, "htru2": 17_898, "stl10": 5_000, "newsgroups": 11_314,
     "spambase": 4_601, "bank": 45_211, "banking77": 13_083,
@@ -71,7 +72,10 @@ def prepared(name: str, array: str, fetch: Callable[[], Array]) -> Array:
     path = None if local is None else local / f"{name}.npz"
     if path is not None and path.exists():
         with np.load(path) as stored:
-            return np.asarray(stored[array])
+            X = np.asarray(stored[array])
+        if len(X) != ROWS.get(name, len(X)):
+            raise ValueError(f"{path.name} in the local folder is another set: {len(X):,} rows, not {ROWS[name]:,}.")
+        return X
     where = "COMPSIL_DATA is not set" if path is None else f"{path.name} is not in the local folder"
     try:
         X = fetch()

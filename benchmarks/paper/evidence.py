@@ -6,11 +6,24 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from benchmarks.paper import figures, tables, trust
-from benchmarks.paper.calibration import brier, gap, reliability
+from benchmarks.paper.calibration import reliability
 from benchmarks.paper.data import ROOT, SETS
-from benchmarks.paper.outcomes import PUBLISHED, Record, Results, over_sets, percent, share
-from benchmarks.paper.protocols import CLUSTERERS, FULL_REPEATS, FULL_SEED, N_SUBSAMPLES, SEEDS, units
+from benchmarks.paper.outcomes import CRITERIA, PUBLISHED, Record, Results, over_sets, percent, points, share
+from benchmarks.paper.protocols import (
+    CLUSTERERS,
+    FEW,
+    FULL_REPEATS,
+    FULL_SEED,
+    HEAVY_MIXTURES,
+    N_SUBSAMPLES,
+    SEEDS,
+    SLOW,
+    SLOW_REPEATS,
+    units,
+)  # fmt: skip
 from benchmarks.paper.runs import NOTABLE
 from benchmarks.paper.store import HERE
 from compsil_kit._files import write_atomically
@@ -53,19 +66,26 @@ def text(results: Results) -> str:
 def opening(results: Results) -> Words:
     """Return what was run, and with what."""
     protocols = sorted({unit["protocol"] for unit in results.units})
-    names = ", ".join(SETS[key].name for key in results.missing)
     done = {unit["unit"] for unit in results.units}
-    open_ = [unit for unit in units() if unit.name not in done and unit.data not in results.missing]
+    # A set that the last run did not have, but of which an earlier one left results, is not missing here.
+    missing = [key for key in SETS if key in results.missing and key not in results.sets]
+    names = ", ".join(SETS[key].name for key in missing)
+    planned = [unit.name for unit in units() if unit.data not in missing]
+    open_ = [name for name in planned if name not in done]
     return {
-        "progress": f"**{len(open_)} of {len(open_) + len(done)} planned runs are still to come**, so some tables have "
+        "progress": f"**{len(open_)} of {len(planned)} planned runs are still to come**, so some tables have "
         "gaps and small numbers."
         if open_
         else "All planned runs are in.",
-        "n_runs": f"{sum(unit['protocol'] != 'runtime' for unit in results.units):,}",
+        "n_runs": f"{sum(unit['protocol'] != 'runtime' and unit['part'] != 'cost' for unit in results.units):,}",
         "n_sets": len(results.sets),
         "missing": f"Missing, because its data were not at hand: {names}." if names else "",
         "n_subsamples": N_SUBSAMPLES,
         "n_seeds": len(SEEDS),
+        "slow_repeats": SLOW_REPEATS,
+        "slow_sets": ", ".join(SETS[key].name for key in SLOW),
+        "heavy_subsamples": FEW,
+        "heavy_sets": " and ".join(SETS[key].name for key in HEAVY_MIXTURES),
         "counts": ", ".join(f"{name} {len(results.find(protocol=name))}" for name in protocols),
         "versions": "; ".join(sorted({unit["versions"] for unit in results.units})),
     }
@@ -85,11 +105,12 @@ def authors(results: Results) -> Words:
         "full_equal": sum(full),
         "full_all": len(full),
         "full_seed": FULL_SEED,
-        "full_exceptions": ", ".join(f"{n} on {SETS[key].name}" for key, n in FULL_REPEATS.items()),
+        "full_exceptions": " and ".join(f"{n} on {SETS[key].name}" for key, n in FULL_REPEATS.items()),
         **{f"{name}_equal": same_choices(results, name) for name in ("elbow", "gap")},
         "peer": peers[0]["peer"],
         "n_peers": len(peers),
         "notable": f"{NOTABLE:.0e}",
+        "n_peers_exact": sum(PUBLISHED[unit["set"]]["exact"] for unit in peers),
         "largest_without_copies": f"{largest([unit for unit in peers if not unit['copies']]):.0e}",
         "largest_exact": f"{largest([unit for unit in peers if PUBLISHED[unit['set']]['exact']]):.0e}",
         "peers": tables.peers(peers),
@@ -108,7 +129,7 @@ def same_choices(results: Results, criterion: str) -> str:
 
 def largest(peers: list[Record]) -> float:
     """Return the largest difference between the numbers of their package and ours, by exact distances if known."""
-    found = [unit.get("differences_exact", unit["differences"]) for unit in peers]
+    found = [unit["differences_exact" if "differences_exact" in unit else "differences"] for unit in peers]
     return max((max(difference.values()) for difference in found), default=float("nan"))
 
 
@@ -117,6 +138,8 @@ def literal(results: Results) -> Words:
     rates = {name: (right, runs, mean) for name, right, runs, mean, *_ in tables.totals(results)}
     right, runs, mean = rates["composite"]
     ahead = sum(rate > mean for _, _, rate in rates.values())
+    groups = [counts["composite"] for counts in tables.by_true_k(results).values()]
+    few = [sum(counts[at] for counts in groups[:2]) for at in (0, 1)]
     return {
         "composite_right": right,
         "composite_runs": runs,
@@ -127,6 +150,12 @@ def literal(results: Results) -> Words:
         "recovery": tables.recovery(results),
         "totals": tables.totals_table(results),
         "intervals": tables.intervals(len(SEEDS)),
+        "by_true_k": tables.by_true_k_table(results),
+        "few_right": few[0],
+        "few_runs": few[1],
+        "many_right": groups[2][0],
+        "many_runs": groups[2][1],
+        "few": trust.FEW,
     }
 
 
@@ -144,16 +173,22 @@ def lead(results: Results, rates: dict[str, tuple[int, int, float]]) -> Words:
     }
 
 
+# Of ten runs each, a difference of one or two is noise.
+CLEARLY = 3
+
+
 def stories(results: Results) -> Words:
     """Return where it works and where it fails, set by set."""
     rates = {key: share(results.choices("composite", key), SETS[key].k) for key in results.with_choices()}
     always = [key for key, rate in rates.items() if rate == 1]
     return {
         "n_always": len(always),
-        "always": ", ".join(SETS[key].name for key in always),
+        "always": ", ".join(f"{SETS[key].name} (k = {SETS[key].k})" for key in always),
         "mostly": "\n".join(story(results, key) for key, rate in rates.items() if 0.5 < rate < 1),
         "rarely": "\n".join(story(results, key) for key, rate in rates.items() if rate <= 0.5),
-        **{f"{name}_better": better(results, name, rates) for name in ("micro", "macro")},
+        "clearly": CLEARLY,
+        "others_better": "\n".join(filter(None, (rivals(results, key) for key in rates))) or "- On no set.",
+        "composite_better": alone_ahead(results, list(rates)),
     }
 
 
@@ -166,9 +201,25 @@ def story(results: Results, key: str) -> str:
     return f"- {SETS[key].name}, k = {k}: {chosen.count(k)}/{len(chosen)}, else {wrong}. Alone: {rates}."
 
 
-def better(results: Results, name: str, rates: dict[str, float]) -> str:
-    """Return the sets on which a criterion is right more often than the composite."""
-    found = [SETS[key].name for key, rate in rates.items() if share(results.choices(name, key), SETS[key].k) > rate]
+def rights(results: Results, key: str) -> dict[str, int]:
+    """Return how many runs of each criterion found the true k of a set."""
+    return {name: results.choices(name, key).count(SETS[key].k) for name in CRITERIA if results.choices(name, key)}
+
+
+def rivals(results: Results, key: str) -> str:
+    """Return the criteria that are right clearly more often than the composite on a set; nothing if there are none."""
+    right = rights(results, key)
+    ahead = [f"{tables.SHORT[name]} {n}" for name, n in right.items() if n >= right["composite"] + CLEARLY]
+    return f"- {SETS[key].name}: {', '.join(ahead)}; composite {right['composite']}." if ahead else ""
+
+
+def alone_ahead(results: Results, keys: list[str]) -> str:
+    """Return the sets on which the composite is right clearly more often than micro, or than macro."""
+    found = []
+    for key in keys:
+        right = rights(results, key)
+        behind = [name for name in ("micro", "macro") if right["composite"] >= right[name] + CLEARLY]
+        found += [f"{SETS[key].name} ({' and '.join(behind)})"] if behind else []
     return ", ".join(found) or "no set"
 
 
@@ -180,9 +231,16 @@ def clusterers(results: Results) -> Words:
         failed = sum(unit["n_failed"] for unit in results.find(clusterer=name))
         notes = [f" With {unit['n_subsamples']} subsamples only: {SETS[unit['set']].name}." for unit in few]
         notes += [f" Clusterings that failed and were left out: {failed}."] if failed else []
+        cells = [
+            ours == printed
+            for (key, _), (ours, printed) in tables.majority(results, name).items()
+            if PUBLISHED[key]["exact"]
+        ]
         short = name.split("-")[0]
         words |= {
             short: tables.recovery(results, name),
+            f"{short}_majority": tables.majority_table(results, name),
+            f"{short}_equal": f"{sum(cells)} of {len(cells)}",
             f"{short}_totals": tables.totals_table(results, name),
             f"{short}_printed": sum(PUBLISHED[key][name]["composite"] == SETS[key].k for key in SETS),
             f"{short}_notes": "".join(notes),
@@ -195,10 +253,21 @@ def experiments(results: Results) -> Words:
     units = results.find(protocol="runtime")
     slower = [unit["n"] for unit in units if unit["seconds"] >= unit["seconds_standard"]]
     faster = [unit["n"] for unit in units if unit["n"] > max(slower, default=0)]
+    printed = tables.ablation_printed(results)
+    groups, first = tables.convergence_groups(results), tables.STEPS[0]
+    medians = " and ".join(f"{np.median(part[first]):.4f} on the {name} sets" for name, part in groups.items())
+    worst = max((part[first].max(), SETS[str(part[first].idxmax())].name) for part in groups.values())
     return {
         "ablation": tables.ablation(results),
         "ablation_totals": tables.ablation_totals(results),
+        "ablation_exact": ", ".join(
+            f"{name} on {ours} (in print {theirs})" for name, (ours, theirs, *_) in printed.items()
+        ),
+        "ablation_equal": "{} of {}".format(*(sum(row[at] for row in printed.values()) for at in (2, 3))),
+        "n_exact": printed["tanh"][-1],
         "convergence": tables.convergence(results),
+        "convergence_median": medians,
+        "convergence_worst": f"{worst[0]:.3f} ({worst[1]})",
         "runtime": tables.runtime(results),
         "faster": f"From N = {min(faster):,} on, the composite is the faster of the two." if faster else "",
     }
@@ -207,39 +276,31 @@ def experiments(results: Results) -> Words:
 def trusting(results: Results) -> Words:
     """Return whether the selection probability means what it says."""
     same, other = trust.questions(results).values()
-    agree, sure = same["agree"].to_numpy(), same[same["repeat"] >= 0.9]
-    plain, repeat = same["plain"].to_numpy(), same["repeat"].to_numpy()
-    top = reliability(plain, agree)[-1]
-    both, one, *_ = trust.signals(results)
+    sure = same[same["repeat"] >= 0.9]
+    top = reliability(same["plain"].to_numpy(), same["agree"].to_numpy())[-1]
+    both, one, _, sure_sign, unsure_sign, *_ = trust.signals(results)
+    mean, low, high = trust.better(results)
     return {
         "sure_agree": percent(sure["agree"].mean()),
-        "sure_right": sure["right"].sum(),
-        "sure_runs": len(sure),
-        "sure_sets": sure["set"].nunique(),
-        "unsure_right": same["right"].sum() - sure["right"].sum(),
-        "unsure_runs": len(same) - len(sure),
-        "both_right": both.right,
-        "both_runs": both.n,
+        **{f"{name}_{part}": getattr(sign, part) for name, sign in (("sure", sure_sign), ("unsure", unsure_sign),
+            ("both", both), ("one", one)) for part in ("n", "right", "n_sets")},
+        "sure_many": "{} of {}".format(*sure_sign.many),
+        "both_many": "{} of {}".format(*both.many),
+        "unsure_few": "{} of {}".format(*unsure_sign.few),
         "both_rate": percent(both.rate),
-        "one_right": one.right,
-        "one_runs": one.n,
         "reliability": trust.reliability_table(results),
         "estimates": trust.estimates_table(results),
+        "says_per_set": trust.sets_table(results),
+        "fewer": trust.fewer_table(results),
         "signals": trust.signals_table(results),
-        "plain_excess": points(gap(plain, agree)),
-        "repeat_excess": points(gap(repeat, agree)),
-        "plain_brier": f"{brier(plain, agree):.3f}",
-        "repeat_brier": f"{brier(repeat, agree):.3f}",
+        "plain_excess": points(trust.excess(same, "plain")),
+        "repeat_excess": points(trust.excess(same, "repeat")),
+        "brier_gain": f"{mean:.3f} ({low:+.3f} to {high:+.3f})",
         "plain_sure_says": percent(top["said"]),
         "plain_sure_agree": percent(top["came"]),
+        "n_pairs": len(other) // 2,
         **{f"halves_{name}": percent(other[name].mean()) for name in ("agree", "plain", "repeat", "sample")},
-    }
-
-
-def points(excess: float) -> str:
-    """Return a difference of shares in words."""
-    n = round(100 * excess)
-    return f"{abs(n)} point{'' if abs(n) == 1 else 's'} {'more' if n >= 0 else 'less'}"
+    }  # fmt: skip
 
 
 def settings(results: Results) -> Words:

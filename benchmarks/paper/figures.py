@@ -22,6 +22,8 @@ NAMES = {
     "repeat": "repeat: a new run (ours)",
     "sample": "sample: other rows",
 }
+# A bin of one or two runs would look like evidence.
+LEAST = 3
 MARKERS = {"plain": "s", "repeat": "o", "sample": "^"}
 
 
@@ -43,6 +45,18 @@ def recovery(results: Results) -> Any:
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     title(ax, "True k found, % of independent seeds")
+    return figure
+
+
+def synthetic(_: Results) -> Any:
+    """Draw the points of the four synthetic sets."""
+    keys = [key for key, data in SETS.items() if data.kind == "synthetic"]
+    figure, axes = plt.subplots(1, len(keys), figsize=(11, 3.0), layout="constrained")
+    for key, ax in zip(keys, axes, strict=True):
+        ax.scatter(*SETS[key].load("published").T, s=3, color=BLUE, alpha=0.25, linewidths=0, rasterized=True)
+        title(ax, f"{key}, true k = {SETS[key].k}")
+        ax.set(xticks=[], yticks=[])
+        tidy(ax)
     return figure
 
 
@@ -98,7 +112,7 @@ def calibration(results: Results) -> Any:
         ax.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1)
         for name in NAMES:
             known = runs[question][runs[question][name].notna()]
-            bins = reliability(known[name].to_numpy(), known[outcome].to_numpy())
+            bins = [b for b in reliability(known[name].to_numpy(), known[outcome].to_numpy()) if b["n"] >= LEAST]
             said, came, sizes = ([b[part] for b in bins] for part in ("said", "came", "n"))
             ax.plot(said, came, color=COLOURS[name], linewidth=1, alpha=0.7)
             area = 12 + 160 * np.array(sizes) / max(1, len(known))
@@ -129,6 +143,7 @@ def runtime(results: Results) -> Any:
 
 FIGURES = {
     "recovery": recovery,
+    "synthetic": synthetic,
     "trends": trends,
     "convergence": convergence,
     "reliability": calibration,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import re
 import urllib.request
 import warnings
 import zipfile
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.datasets import fetch_20newsgroups, fetch_openml
+from sklearn.datasets import fetch_20newsgroups, fetch_openml, get_data_home
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
@@ -37,7 +38,12 @@ def reached(source: str) -> Iterator[None]:
         yield
     # urllib's errors, timeouts and those of the downloaders behind scikit-learn and Hugging Face are OSErrors.
     except OSError as error:
-        raise Unavailable(f"{source}: {error}") from error
+        raise Unavailable(f"{source}: {without_names(str(error))}") from error
+
+
+def without_names(text: str) -> str:
+    """Return a message with … for every path, address and host: it is kept in a file that everybody can read."""
+    return re.sub(r"\S*[/\\@=.:]\S+", "…", " ".join(text.split()))
 
 
 def needed(module: str) -> Any:
@@ -45,7 +51,8 @@ def needed(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise Unavailable(f"the package {module.replace('_', '-')} is not installed") from error
+        package = module.replace("_", "-")
+        raise Unavailable(f"the package {package} is not installed; pip install --group paper brings it") from error
 
 
 def uci_file(path: str, member: str) -> bytes:
@@ -148,7 +155,8 @@ def stl10() -> Array:
     torch, torchvision = needed("torch"), needed("torchvision")
     weights = torchvision.models.ResNet18_Weights.DEFAULT
     with reached("STL-10 and ResNet-18"):
-        images = torchvision.datasets.STL10("stl10", split="train", download=True, transform=weights.transforms())
+        home = get_data_home()
+        images = torchvision.datasets.STL10(home, split="train", download=True, transform=weights.transforms())
         network = torchvision.models.resnet18(weights=weights).eval()
     network.fc = torch.nn.Identity()
     with torch.no_grad():

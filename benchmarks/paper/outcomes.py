@@ -45,9 +45,9 @@ class Results:
         return [key for key in SETS if key in there]
 
     @cached_property
-    def missing(self) -> list[str]:
-        """The sets that were not run at all."""
-        return [key for key in SETS if key not in self.sets]
+    def missing(self) -> dict[str, str]:
+        """The sets whose data the last run could not have, and why."""
+        return Store(self.folder).missing()
 
     def with_choices(self, clusterer: str = "kmeans") -> list[str]:
         """Return the sets on which the composite was run under the literal protocol."""
@@ -87,6 +87,12 @@ def share(chosen: Iterable[int | None], k: int) -> float:
 def percent(value: float) -> str:
     """Return a share as people write it."""
     return f"{value:.0%}".replace("%", " %")
+
+
+def points(difference: tuple[float, float, float]) -> str:
+    """Return a difference of shares with its interval, in points."""
+    mean, low, high = (f"{round(100 * value):+d}" for value in difference)
+    return f"{mean} ({low} to {high})"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -62,11 +62,15 @@ HALVES = ("first-half", "second-half")
 HALVED = ("Bld", "S3", "S4", "S1", "S2", "Bbc", "Dgt", "Spm", "Htr")
 # Gaussian mixtures with hundreds of full covariances: fewer subsamples, and no runs on all the data.
 HEAVY_MIXTURES, FEW = ("Nsg", "B77"), 10
-# Mixtures of these take more than a minute, so one seed has to do.
-LONG_MIXTURES = ("Dgt", "Spm", "Htr")
+# Runs of the other clusterers that take more than a minute: one seed has to do.
+LONG = {
+    ("bisecting-kmeans", "subsamples"): ("Nsg", "B77"),
+    ("gmm", "subsamples"): ("Dgt", *SLOW),
+    ("gmm", "full"): ("Dgt", "Spm", "Htr", "Bnk"),
+}
 # Runs on all the data of the slow sets: their mean over ten seeds needs no thirty runs each.
 SLOW_REPEATS = 5
-RUNTIME_SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+RUNTIME_SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class Unit:
     """One piece of work.
 
     ``part`` says which criteria: those on subsamples, those on all the data (full), or the authors' package (compsil).
+    The part ``cost`` is the selection on subsamples once more, for the time it takes.
     """
 
     protocol: str
@@ -86,6 +91,11 @@ class Unit:
     def name(self) -> str:
         """The name under which the results are kept."""
         return f"{self.protocol}/{self.data}/{self.clusterer}/{self.seed}/{self.part}"
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is there for its time, which means little while another process works."""
+        return self.part == "cost" or self.protocol == "runtime"
 
 
 def candidates(k: int) -> range:
@@ -125,12 +135,11 @@ def units() -> Iterator[Unit]:
     """Yield all units, the most telling first."""
     full = [Unit("authors", data, seed=FULL_SEED, part="full") for data in (*FAST, *SLOW)]
     peers = [Unit("authors", data, seed=AUTHORS[data][1], part="compsil") for data in (*FAST, *SLOW)]
-    timings = [Unit("runtime", f"N{n}") for n in RUNTIME_SIZES]
     yield from (Unit("authors", data, seed=AUTHORS[data][1]) for data in ALL)
     yield from (Unit("literal", data, seed=seed) for data in FAST for seed in SEEDS)
     yield from full[: len(FAST)]
     yield from (Unit("literal", data, seed=seed, part="full") for data in FAST for seed in SEEDS)
-    yield from (*peers[:3], *timings[:5])
+    yield from peers[:3]
     # In rounds: after the first there is something of everything, the later ones make it precise.
     for at, seed in enumerate(SEEDS[:5]):
         yield from (Unit(half, data, seed=seed) for data in HALVED for half in HALVES)
@@ -138,20 +147,27 @@ def units() -> Iterator[Unit]:
         yield from others(FAST, seed) if at < 3 else ()
         if at == 0:
             yield from (Unit("literal", data, seed=seed) for seed in SEEDS for data in SLOW)
-    yield from (*peers[3 : len(FAST)], *full[len(FAST) :], *timings[5:])
+    yield from (*peers[3 : len(FAST)], *full[len(FAST) :])
     yield from (Unit("literal", data, seed=seed, part="full") for seed in SEEDS for data in SLOW)
-    yield from others(SLOW, SEEDS[0])
+    for seed in SEEDS[:3]:
+        yield from others(SLOW, seed)
     yield from peers[len(FAST) :]
+    yield from costs(FAST)
+    yield from (Unit("runtime", f"N{n}") for n in RUNTIME_SIZES)
+
+
+def costs(sets: tuple[str, ...]) -> Iterator[Unit]:
+    """Yield the units that time every variant."""
+    yield from (Unit(variant, data, seed=SEEDS[0], part="cost") for variant in VARIANTS for data in sets)
 
 
 def others(sets: tuple[str, ...], seed: int) -> Iterator[Unit]:
     """Yield the units of the other two clusterers."""
-    for clusterer, data in product(CLUSTERERS[1:], sets):
-        if clusterer == "gmm" and data in LONG_MIXTURES and seed != SEEDS[0]:
-            continue
-        yield Unit("literal", data, clusterer, seed)
-        if not (clusterer == "gmm" and data in HEAVY_MIXTURES):
-            yield Unit("literal", data, clusterer, seed, "full")
+    for clusterer, data, part in product(CLUSTERERS[1:], sets, ("subsamples", "full")):
+        never = (clusterer, part) == ("gmm", "full") and data in HEAVY_MIXTURES
+        once = seed != SEEDS[0] and data in LONG.get((clusterer, part), ())
+        if not (never or once):
+            yield Unit("literal", data, clusterer, seed, part)
 
 
 def quick_units() -> Iterator[Unit]:
@@ -165,4 +181,5 @@ def quick_units() -> Iterator[Unit]:
     yield from (
         Unit(variant, data, seed=seed) for variant in list(VARIANTS)[1:] for data in small for seed in SEEDS[:3]
     )
+    yield from costs(small)
     yield from (Unit("runtime", f"N{n}") for n in RUNTIME_SIZES[:4])

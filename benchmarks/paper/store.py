@@ -6,7 +6,7 @@ import fcntl
 import gzip
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ class Store:
     def __init__(self, folder: Path = RESULTS, trials: Path | None = None) -> None:
         self.folder = folder
         self.path = folder / "units.jsonl"
+        self.missing_path = folder / "missing.json"
         self.trials = folder.parent / f"{folder.name}-trials" if trials is None else trials
 
     def records(self) -> list[dict[str, Any]]:
@@ -70,6 +71,18 @@ class Store:
         at = {name: i for i, name in enumerate(order)}
         records = sorted(self.records(), key=lambda record: at.get(record["unit"], len(at)))
         write_atomically(self.path, b"".join(_json(record) + b"\n" for record in records))
+
+    def missing(self) -> dict[str, str]:
+        """Return the sets that the last run which wanted them could not have, and why."""
+        if not self.missing_path.exists():
+            return {}
+        known: dict[str, str] = json.loads(self.missing_path.read_text())
+        return known
+
+    def note_missing(self, missing: dict[str, str], found: Collection[str]) -> None:
+        """Keep what a run found missing, and forget what it found; sets that it did not want stay as they were."""
+        known = {key: why for key, why in self.missing().items() if key not in found} | missing
+        write_atomically(self.missing_path, (json.dumps(dict(sorted(known.items())), indent=2) + "\n").encode())
 
     def trials_of(self, unit: str) -> Path:
         """Return where the trials of a unit are kept."""

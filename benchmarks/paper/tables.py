@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.paper.data import SETS
 from benchmarks.paper.outcomes import (
@@ -14,6 +15,7 @@ from benchmarks.paper.outcomes import (
     markdown,
     over_sets,
     percent,
+    points,
     share,
     wilson,
 )
@@ -27,6 +29,7 @@ AT_TRUE_K = ("composite", "micro", "macro", "full-micro", "full-macro", "calinsk
 # The paper cuts its figures off after the fourth digit (the first, for Calinski-Harabasz).
 CUT = {"calinski-harabasz": 0.1}
 STEPS = (10, 20, 30, 50, 100)
+TRANSFORMS = ("tanh", "linear", "sigmoid", "step")
 
 
 def names(criteria: tuple[str, ...]) -> list[str]:
@@ -49,7 +52,7 @@ def recovery(results: Results, clusterer: str = "kmeans") -> str:
     rows = []
     for key in results.with_choices(clusterer):
         cells = [rate_cell(results.choices(c, key, clusterer=clusterer), SETS[key].k) for c in criteria]
-        rows.append([f"{SETS[key].name}, k = {SETS[key].k}", *cells])
+        rows.append([f"{SETS[key].name}, k = {SETS[key].k}{'' if PUBLISHED[key]['exact'] else ' †'}", *cells])
     return markdown(["data", *names(criteria)], rows)
 
 
@@ -80,6 +83,31 @@ def totals_table(results: Results, clusterer: str = "kmeans") -> str:
     return markdown(["criterion", "runs right", "mean rate over sets", "95 % interval (sets redrawn)"], rows)
 
 
+# The paper's sets by their true number of clusters. None has seven, eight or nine.
+GROUPS = {"2": range(2, 3), "3 to 6": range(3, 7), "10 and more": range(7, 1000)}
+
+
+def by_true_k(results: Results) -> dict[str, dict[str, tuple[int, int, int]]]:
+    """Return per group of sets and criterion: right, runs, sets."""
+    found: dict[str, dict[str, tuple[int, int, int]]] = {}
+    for group, ks in GROUPS.items():
+        keys = [key for key in common_sets(results) if SETS[key].k in ks]
+        for criterion in CRITERIA:
+            chosen = [(results.choices(criterion, key), SETS[key].k) for key in keys]
+            counts = sum(c.count(k) for c, k in chosen), sum(len(c) for c, _ in chosen), len(keys)
+            found.setdefault(group, {})[criterion] = counts
+    return found
+
+
+def by_true_k_table(results: Results) -> str:
+    """Return how often each criterion is right on sets of few and of many clusters."""
+    rows = []
+    for group, counts in by_true_k(results).items():
+        if counts["composite"][2]:
+            rows.append([group, counts["composite"][2], *(f"{right}/{runs}" for right, runs, _ in counts.values())])
+    return markdown(["true k", "sets", *names(CRITERIA)], rows)
+
+
 def intervals(n: int = 10) -> str:
     """Return what so many right of n say of the rate behind them."""
     parts = []
@@ -100,11 +128,32 @@ def table_one(results: Results) -> str:
 
 def _choice(results: Results, criterion: str, key: str) -> str:
     found = results.choices(criterion, key, protocol="authors")
-    if not found:
-        return "–"
-    printed = PUBLISHED[key]["kmeans"][criterion]
-    text = f"**{found[0]}**" if found[0] == SETS[key].k else str(found[0])
-    return text if found[0] == printed else f"{text} ({printed})"
+    return _printed(found, PUBLISHED[key]["kmeans"][criterion], SETS[key].k)
+
+
+def majority(results: Results, clusterer: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return per set and criterion the most frequent choice (the smallest on ties) and the printed one."""
+    found = {}
+    for key in results.with_choices(clusterer):
+        for criterion in SEVEN:
+            chosen = results.choices(criterion, key, clusterer=clusterer)
+            if chosen:
+                most = max(sorted(set(chosen)), key=chosen.count)
+                found[key, criterion] = most, PUBLISHED[key][clusterer][criterion]
+    return found
+
+
+def majority_table(results: Results, clusterer: str) -> str:
+    """Return the most frequent choices, with the printed ones in brackets where they differ."""
+    found = majority(results, clusterer)
+    rows = []
+    for key in results.with_choices(clusterer):
+        cells = []
+        for criterion in SEVEN:
+            ours = [found[key, criterion][0]] if (key, criterion) in found else []
+            cells.append(_printed(ours, PUBLISHED[key][clusterer][criterion], SETS[key].k))
+        rows.append([f"{SETS[key].name}, k = {SETS[key].k}{'' if PUBLISHED[key]['exact'] else ' †'}", *cells])
+    return markdown(["data", *names(SEVEN)], rows)
 
 
 def values(results: Results) -> list[tuple[str, str, float, float, bool]]:
@@ -151,16 +200,31 @@ def peers(units: list[Record]) -> str:
 def ablation(results: Results) -> str:
     """Return the choices of the four transformations at the authors' settings, and their rates over ten seeds."""
     table = results.table("ablation")
-    transforms = ("tanh", "linear", "sigmoid", "step")
     rows = []
     for key in results.sets:
         runs = table[table["set"] == key]
         one, many = runs[runs["protocol"] == "authors"], runs[runs["protocol"] == "literal"]
         if len(runs):
             printed = PUBLISHED[key]["ablation"]
-            first = [_printed(one[name].tolist(), printed[name], SETS[key].k) for name in transforms]
-            rows.append([SETS[key].name, *first, *(rate_cell(many[name].tolist(), SETS[key].k) for name in transforms)])
-    return markdown(["data", *transforms, *(f"{name}, ten seeds" for name in transforms)], rows)
+            first = [_printed(one[name].tolist(), printed[name], SETS[key].k) for name in TRANSFORMS]
+            name_of = SETS[key].name + ("" if PUBLISHED[key]["exact"] else " †")
+            rows.append([name_of, *first, *(rate_cell(many[name].tolist(), SETS[key].k) for name in TRANSFORMS)])
+    return markdown(["data", *TRANSFORMS, *(f"{name}, ten seeds" for name in TRANSFORMS)], rows)
+
+
+def ablation_printed(results: Results) -> dict[str, tuple[int, int, int, int]]:
+    """Return per transformation, on the sets with the authors' rows: right by us, right in print, equal, sets."""
+    table = results.table("ablation")
+    exact = table[(table["protocol"] == "authors") & table["set"].map(lambda key: PUBLISHED[key]["exact"])]
+    found = {}
+    for name in TRANSFORMS:
+        triples = [
+            (ours, PUBLISHED[key]["ablation"][name], SETS[key].k)
+            for key, ours in zip(exact["set"], exact[name], strict=True)
+        ]
+        ours, printed = (sum(triple[at] == triple[2] for triple in triples) for at in (0, 1))
+        found[name] = ours, printed, sum(a == b for a, b, _ in triples), len(triples)
+    return found
 
 
 def _printed(found: list[int], printed: int, k: int) -> str:
@@ -175,19 +239,28 @@ def ablation_totals(results: Results) -> str:
     table = results.table("ablation")
     literal = table[table["protocol"] == "literal"]
     rows = []
-    for name in ("tanh", "linear", "sigmoid", "step"):
-        right = literal[name] == literal["k_true"]
-        mean, low, high = over_sets(right.groupby(literal["set"]).mean().tolist())
-        rows.append([name, f"{right.sum()} of {len(right)}", percent(mean), f"{percent(low)} to {percent(high)}"])
-    return markdown(["transformation", "runs right", "mean rate over sets", "95 % interval (sets redrawn)"], rows)
+    right = literal[list(TRANSFORMS)].eq(literal["k_true"], axis=0)
+    rates = right.groupby(literal["set"]).mean()
+    for name in TRANSFORMS:
+        difference = "–" if name == "tanh" else points(over_sets((rates[name] - rates["tanh"]).tolist()))
+        rows.append([name, f"{right[name].sum()} of {len(right)}", percent(rates[name].mean()), difference])
+    return markdown(["transformation", "runs right", "mean rate over sets", "points above tanh"], rows)
 
 
 def convergence(results: Results) -> str:
     """Return the median error of the score per set at a few numbers of subsamples."""
     table = results.table("convergence").pivot(index="set", columns="n_subsamples", values="median")
-    rows = [[SETS[key].name, *(f"{table.loc[key, n]:.4f}" for n in STEPS)] for key in SETS if key in table.index]
-    rows.append(["median of sets", *(f"{np.median(table[n]):.4f}" for n in STEPS)])
+    rows = [[SETS[key].name, *(f"{table[n][key]:.4f}" for n in STEPS)] for key in SETS if key in table.index]
+    for name, some in convergence_groups(results).items():
+        rows.append([f"median of the {name} sets", *(f"{np.median(some[n]):.4f}" for n in STEPS)])
     return markdown(["data", *(f"B = {n}" for n in STEPS)], rows)
+
+
+def convergence_groups(results: Results) -> dict[str, pd.DataFrame]:
+    """Return the median errors, sets by numbers of subsamples, of the synthetic and of the real sets."""
+    table = results.table("convergence").pivot(index="set", columns="n_subsamples", values="median")
+    kinds = ["synthetic" if SETS[key].kind == "synthetic" else "real" for key in table.index]
+    return {str(kind): part for kind, part in sorted(table.groupby(kinds), reverse=True)}
 
 
 def runtime(results: Results) -> str:

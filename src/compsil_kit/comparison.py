@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+# Slopes that differ by no more than this are the same.
+ROUNDING = 1e-9
+
 
 def largest(values: Array, *_: Any) -> int | None:
     """Choose the largest value, the first on ties."""
@@ -37,35 +40,19 @@ def _first(values: Array, extreme: Callable[[Array], Any]) -> int:
     return int(np.flatnonzero(values == extreme(np.where(np.isfinite(values), values, np.nan)))[0])
 
 
-def knee(values: Array, _: Array, ks: Sequence[int], sensitivity: float = 1.0) -> int | None:
-    """Choose the knee of a falling, convex curve (Kneedle), or its deepest point under the chord where none stands out.
+def knee(values: Array, _: Array, ks: Sequence[int]) -> int | None:
+    """Choose the sharpest bend of the curve's logarithm: where its slope over k rises most, the first on ties.
 
-    Scaled to the unit square, the curve's depth under the diagonal has a peak at a knee; the first peak counts from
-    which the depth falls by more than the mean step before it rises to another one.
+    The first and the last candidate have no bend. A curve that is straight or bends down throughout has no knee.
     """
-    if len(values) < 3 or not np.isfinite(values).all() or values.max() == values.min():
+    if len(values) < 3 or not np.isfinite(values).all() or values.max() <= 0:
         return None
-    across = (np.array(ks) - ks[0]) / (ks[-1] - ks[0])
-    depth = (values.max() - values) / (values.max() - values.min()) - across
-    for at in range(1, len(depth) - 1):
-        if (
-            depth[at] > depth[at - 1]
-            and depth[at] >= depth[at + 1]
-            and _falls(depth, at, sensitivity / (len(depth) - 1))
-        ):
-            return at
-    # A straight line has no deepest point but by rounding.
-    return int(np.argmax(depth)) if depth.max() > 1e-9 else None
-
-
-def _falls(depth: Array, at: int, by: float) -> bool:
-    """Tell whether the depth falls by so much after a peak, before it rises above the peak again."""
-    for value in depth[at + 1 :]:
-        if value > depth[at]:
-            return False
-        if value < depth[at] - by:
-            return True
-    return False
+    # Inertia is 0 once every distinct point has its own cluster: the floor makes that a deep value, not minus infinity.
+    logs = np.log(np.maximum(values / values.max(), np.finfo(np.float64).eps))
+    bends = np.diff(np.diff(logs) / np.diff(ks))
+    if bends.max() <= ROUNDING:
+        return None
+    return int(np.flatnonzero(bends >= bends.max() - ROUNDING)[0]) + 1
 
 
 def gap_rule(values: Array, errors: Array, *_: Any) -> int | None:

@@ -132,7 +132,7 @@ def _preparation(result: SelectionResult) -> str:
 def _verdict(share: float) -> str:
     """Say what the estimate shows and no more: it knows the noise of sampling, not whether the criterion is right."""
     if share >= SURE:
-        return "sampling noise does not change the choice"
+        return "sampling noise hardly ever changes the choice"
     return "sampling noise seldom changes the choice" if share >= NEARLY_SURE else "the choice is not settled"
 
 

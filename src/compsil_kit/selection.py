@@ -83,8 +83,9 @@ def selection_probability(
     draws = np.random.default_rng(0).integers(n_subsamples, size=(N_RESAMPLES, n_subsamples))
     step = max(1, _RESAMPLE_CELLS // (n_ks * n_subsamples))
     redrawn = np.hstack([values_of(draws[low : low + step]) for low in range(0, N_RESAMPLES, step)])
-    # Every redraw serves twice, as the noise of one run and of another.
-    others = values_of(np.arange(n_subsamples)[None]) + redrawn - np.roll(redrawn, 1, axis=1)
+    # Every redraw serves twice, as the noise of one run and of another. Redraws vary less than runs, by (B - 1) / B.
+    noise = np.sqrt(n_subsamples / (n_subsamples - 1)) * (redrawn - np.roll(redrawn, 1, axis=1))
+    others = values_of(np.arange(n_subsamples)[None]) + noise
     others = np.where(eligible[:, None] & np.isfinite(others), others, -np.inf)
     return np.bincount(others.argmax(axis=0), minlength=n_ks) / N_RESAMPLES
 

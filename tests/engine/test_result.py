@@ -164,6 +164,22 @@ def test_explanation_of_a_disagreement(imbalanced):
 
 
 @pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (1.0, "100 % of the time: sampling noise hardly ever changes the choice."),
+        (0.95, "95 % of the time: sampling noise hardly ever changes the choice."),
+        (0.94, "94 % of the time: sampling noise seldom changes the choice. Also possible: k = 2 (6 %)."),
+        (0.8, "80 % of the time: sampling noise seldom changes the choice. Also possible: k = 2 (20 %)."),
+        (0.79, "79 % of the time: the choice is not settled. Also possible: k = 2 (21 %)."),
+    ],
+)
+def test_words_for_how_sure_it_is(share, words):
+    result = made_up([[0.3] * 3, [0.5] * 3, [0.4] * 3], [[0.3] * 3, [0.5] * 3, [0.4] * 3])
+    vars(result)["probability"] = np.array([1 - share, share, 0.0])
+    assert words in result.explain()
+
+
+@pytest.mark.parametrize(
     ("result", "expected", "unexpected"),
     [
         (made_up([[0.3] * 3, [0.5] * 3, [0.4] * 3], [[0.3] * 3, [0.5] * 3, [0.4] * 3]), None, "Note"),
@@ -235,7 +251,7 @@ def test_probability_against_plain_loops(rule):
     redrawn = [values(draw) for draw in np.random.default_rng(0).integers(8, size=(1000, 8))]
     wins = np.zeros(3)
     for at in range(1000):
-        wins[np.argmax(values(np.arange(8)) + redrawn[at] - redrawn[at - 1])] += 1
+        wins[np.argmax(values(np.arange(8)) + np.sqrt(8 / 7) * (redrawn[at] - redrawn[at - 1]))] += 1
     found = selection_probability(micro, macro, transform="tanh", rule=rule, z=1.0, largest=None)
     np.testing.assert_array_equal(found, wins / 1000)
 

@@ -4,6 +4,7 @@ import io
 import types
 import urllib.error
 import zipfile
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -50,7 +51,9 @@ def test_a_reader_that_is_not_installed_is_named(key, folder, monkeypatch):
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(online.importlib, "import_module", absent)
-    with pytest.raises(data.MissingData, match=r"the package \S+ is not installed"):
+    with pytest.raises(
+        data.MissingData, match=r"the package \S+ is not installed; pip install --group paper brings it"
+    ):
         data.SETS[key].load("written")
 
 
@@ -61,7 +64,7 @@ def test_a_folder_that_is_not_there_is_an_error(monkeypatch, tmp_path):
 
 
 def test_the_local_folder_comes_first(folder, offline):
-    X = np.random.default_rng(0).normal(5, 2, size=(40, 3))
+    X = np.random.default_rng(0).normal(5, 2, size=(data.ROWS["blood"], 3))
     np.savez(folder / "blood.npz", X=X)
     found = data.SETS["Bld"].load("published")
     np.testing.assert_allclose(found, (X - X.mean(0)) / X.std(0))
@@ -73,10 +76,50 @@ def test_a_source_that_has_changed_takes_no_sets_place(folder, monkeypatch):
         data.SETS["Bld"].load("published")
 
 
+def test_another_file_takes_no_sets_place(folder):
+    np.savez(folder / "blood.npz", X=np.ones((40, 4)))
+    with pytest.raises(ValueError, match=r"^blood\.npz in the local folder .* 40 rows, not 748") as caught:
+        data.SETS["Bld"].load("published")
+    assert str(folder) not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionError(13, "Permission denied", "/home/me/scikit_learn_data"), "[Errno 13] Permission denied: …"),
+        (OSError("Tunnel connection failed: 403 Forbidden"), "Tunnel connection failed: 403 Forbidden"),
+        (ConnectionError("HTTPSConnectionPool(host='proxy', port=80): refused\n by 10.0.0.1:80"), "… … refused by …"),
+    ],
+)
+def test_what_is_said_of_a_source_names_no_machine(error, said):
+    with pytest.raises(online.Unavailable) as caught, online.reached("OpenML 44"):
+        raise error
+    assert str(caught.value) == f"OpenML 44: {said}"
+
+
+def test_images_are_kept_where_scikit_learn_keeps_its_data(tmp_path, monkeypatch):
+    asked = []
+
+    def images(root, **_):
+        asked.append(root)
+        raise ConnectionError("no network")
+
+    vision = types.SimpleNamespace(
+        models=types.SimpleNamespace(ResNet18_Weights=types.SimpleNamespace(DEFAULT=mock.MagicMock())),
+        datasets=types.SimpleNamespace(STL10=images),
+    )
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    monkeypatch.setattr(online, "needed", lambda module: vision)
+    with pytest.raises(online.Unavailable, match="no network"):
+        online.stl10()
+    assert asked == [str(tmp_path)]
+
+
 def test_both_forms_of_a_set(folder):
-    np.savez(folder / "newsgroups.npz", X=np.ones((3, 4)), X50=np.ones((3, 2)))
-    assert data.SETS["Nsg"].load("written").shape == (3, 4)
-    assert data.SETS["Nsg"].load("published").shape == (3, 2)
+    n = data.ROWS["newsgroups"]
+    np.savez(folder / "newsgroups.npz", X=np.ones((n, 4)), X50=np.ones((n, 2)))
+    assert data.SETS["Nsg"].load("written").shape == (n, 4)
+    assert data.SETS["Nsg"].load("published").shape == (n, 2)
     assert data.SETS["Dgt"].load("published").shape == (1797, 49)
     np.testing.assert_array_equal(data.SETS["Dgt"].load("written"), load_digits().data)
 
