@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compsil_kit import ClusteringError, SelectionError, SelectionResult
+from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,23 +57,56 @@ class GroupSelection(Mapping[Any, SelectionResult]):
 
 
 def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame], SelectionResult]) -> GroupSelection:
-    """Run a selection on every group; a group that cannot be clustered is reported, not dropped."""
+    """Run a selection on every group; a group that cannot be clustered is reported, not dropped.
+
+    An interrupt carries what was finished: the groups before it, and the finished part of the one it met.
+    """
     grouped = frame.groupby(by, sort=True, observed=True, dropna=False)
     index = grouped.size().index
     rows, results, problems = [], {}, {}
+    stop: KeyboardInterrupt | None = None
     for key, (_, part) in zip(map(_key, index.tolist()), grouped, strict=True):
-        try:
-            results[key] = select(part)
-            rows.append(_row(len(part), results[key]))
-        except (ValueError, ClusteringError, SelectionError) as error:
-            problems[key] = str(error)
-            rows.append({"n_rows": len(part), "problem": problems[key]})
+        found, problem = None, "not started: the run was interrupted."
+        if stop is None:
+            try:
+                found, problem = select(part), ""
+            except (ValueError, ClusteringError, SelectionError) as error:
+                problem = str(error)
+            except KeyboardInterrupt as error:
+                stop, problem = error, "interrupted."
+                found = _answer(error)
+        if found is None:
+            problems[key] = problem
+            rows.append({"n_rows": len(part), "problem": problem})
+        else:
+            results[key] = found
+            rows.append({**_row(len(part), found), "problem": problem})
+    selection = GroupSelection(_table(rows, index), results, problems)
+    if stop is not None:
+        raise _interrupted(selection) from stop
+    if problems:
+        _warn(problems, len(rows))
+    return selection
+
+
+def _answer(stop: KeyboardInterrupt) -> SelectionResult | None:
+    """Return the finished part of the selection that was interrupted, if there is enough of it for a choice."""
+    result: SelectionResult | None = getattr(stop, "result", None)
+    return result if result is not None and result.best_index is not None else None
+
+
+def _interrupted(selection: GroupSelection) -> Interrupted:
+    whole = sum(not result.partial for result in selection.values())
+    stopped = Interrupted(f"stopped after {whole} of {len(selection.frame)} groups; .result holds what was finished.")
+    stopped.result = selection
+    return stopped
+
+
+def _table(rows: list[dict[str, Any]], index: pd.Index[Any]) -> pd.DataFrame:
     columns = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
     table = pd.DataFrame(rows, columns=columns, index=index)
     table[["best_k", "runner_up"]] = table[["best_k", "runner_up"]].astype("Int64")
-    if problems:
-        _warn(problems, len(rows))
-    return GroupSelection(table, results, problems)
+    return table
 
 
 def _warn(problems: dict[Any, str], n_groups: int) -> None:
@@ -113,5 +146,4 @@ def _row(n_rows: int, result: SelectionResult) -> dict[str, Any]:
         "probability": float(result.probability[at]),
         "runner_up": pd.NA if second is None else result.ks[second],
         "lead": result.lead if np.isfinite(result.lead) else np.nan,
-        "problem": "",
     }

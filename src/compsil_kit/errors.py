@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
@@ -29,8 +29,9 @@ class SelectionError(RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """The run was stopped by Ctrl-C or by the kernel's interrupt.
 
-    ``result`` holds the selection from the finished subsamples, marked partial, or None if none was finished. In a
-    notebook, ``sys.last_value.result`` reaches it after the fact.
+    ``result`` holds the selection from the finished subsamples, marked partial, or None if none was finished; of a
+    selection per group, the ``GroupSelection`` of what was finished. In a notebook, ``sys.last_value.result`` reaches
+    it after the fact.
     """
 
-    result: SelectionResult | None = None
+    result: Any = None

@@ -6,8 +6,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
+from compsil_kit import Interrupted
 from compsil_pandas import ColumnWarning, GroupSelection
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
@@ -52,6 +54,38 @@ def test_one_key(df, by):
         assert row["probability"] == expected.probability[expected.best_index]
         assert row["runner_up"] == expected.ks[expected.runner_up]
         assert row["lead"] == pytest.approx(expected.lead)
+
+
+class ThenInterrupts:
+    """A clusterer that works for so many calls and is then interrupted."""
+
+    def __init__(self, n):
+        self.left = n
+
+    def __call__(self, X, k, seed):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+
+# Three ks and three subsamples are nine calls for a group.
+@pytest.mark.parametrize(("calls", "answers"), [(9 + 6, ["east", "north"]), (9, ["east"]), (0, [])])
+def test_an_interrupt_keeps_what_is_finished(df, calls, answers):
+    three = pd.concat([df, df[df["region"] == "north"].assign(region="east")]).drop(columns="year")
+    with pytest.raises(Interrupted, match=rf"stopped after {min(calls // 9, 1)} of 3 groups; \.result holds") as stop:
+        three.compsil.select_k(by="region", clusterer=ThenInterrupts(calls), n_jobs=1, **FAST)
+    found = stop.value.result
+    assert list(found) == answers
+    assert found.frame.index.tolist() == ["east", "north", "south"]
+    assert found.frame["problem"].tolist()[-1] == "not started: the run was interrupted."
+    assert found.frame["n_rows"].tolist() == [120, 120, 100]
+    if calls > 9:
+        assert found["north"].partial
+        assert found["north"].n_subsamples == 2
+        assert found.frame["problem"].tolist()[:2] == ["", "interrupted."]
+    with pytest.raises(KeyError, match="group 'south' has no answer: not started"):
+        _ = found["south"]
 
 
 def test_it_is_a_mapping(df):
