@@ -17,6 +17,7 @@ from benchmarks.paper.protocols import (
     FEW,
     FULL_REPEATS,
     FULL_SEED,
+    FULL_SEEDS,
     HEAVY_MIXTURES,
     N_SUBSAMPLES,
     SEEDS,
@@ -105,6 +106,7 @@ def authors(results: Results) -> Words:
         "full_equal": sum(full),
         "full_all": len(full),
         "full_seed": FULL_SEED,
+        "full_seeds": ", ".join(f"{seed} on {SETS[key].name}" for key, seed in FULL_SEEDS.items()),
         "full_exceptions": " and ".join(f"{n} on {SETS[key].name}" for key, n in FULL_REPEATS.items()),
         **{f"{name}_equal": same_choices(results, name) for name in ("elbow", "gap")},
         "peer": peers[0]["peer"],
@@ -209,8 +211,12 @@ def rights(results: Results, key: str) -> dict[str, int]:
 def rivals(results: Results, key: str) -> str:
     """Return the criteria that are right clearly more often than the composite on a set; nothing if there are none."""
     right = rights(results, key)
-    ahead = [f"{tables.SHORT[name]} {n}" for name, n in right.items() if n >= right["composite"] + CLEARLY]
-    return f"- {SETS[key].name}: {', '.join(ahead)}; composite {right['composite']}." if ahead else ""
+    ahead = [
+        f"{tables.SHORT[name].replace(',', ' on')} ({n})"
+        for name, n in right.items()
+        if n >= right["composite"] + CLEARLY
+    ]
+    return f"- {SETS[key].name}: {', '.join(ahead)}; composite ({right['composite']})." if ahead else ""
 
 
 def alone_ahead(results: Results, keys: list[str]) -> str:

@@ -46,8 +46,8 @@ AUTHORS: dict[str, tuple[int, int, range]] = {
     "B77": (10, 40, range(72, 83)),
 }
 # Runs on all the data: the paper says neither their seed nor their number. With first seed 42, as many as subsamples
-# but for these two sets, the printed values come out to the last digit; the settings were found by trying.
-FULL_SEED = 42
+# but for these sets, the printed values come out to the last digit; the settings were found by trying.
+FULL_SEED, FULL_SEEDS = 42, {"B77": 40}
 FULL_REPEATS = {"S3": 10, "Wne": 10}
 # Protocols beside the authors' own: what each changes in the paper's text.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -133,7 +133,7 @@ def settings(unit: Unit) -> dict[str, Any]:
 
 def units() -> Iterator[Unit]:
     """Yield all units, the most telling first."""
-    full = [Unit("authors", data, seed=FULL_SEED, part="full") for data in (*FAST, *SLOW)]
+    full = [Unit("authors", data, seed=FULL_SEEDS.get(data, FULL_SEED), part="full") for data in (*FAST, *SLOW)]
     peers = [Unit("authors", data, seed=AUTHORS[data][1], part="compsil") for data in (*FAST, *SLOW)]
     yield from (Unit("authors", data, seed=AUTHORS[data][1]) for data in ALL)
     yield from (Unit("literal", data, seed=seed) for data in FAST for seed in SEEDS)

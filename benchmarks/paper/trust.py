@@ -147,11 +147,11 @@ def signal(label: str, runs: pd.DataFrame) -> Signal:
 def signals_table(results: Results) -> str:
     """Return the signs as a table; one that no run showed is left out."""
     rows = [
-        [s.label, s.n, s.n_sets, f"{s.right} of {s.n}", *(f"{right} of {n}" for right, n in (s.few, s.many))]
+        [s.label, s.n_sets, *(f"{right} of {n}" if n else "–" for right, n in ((s.right, s.n), s.few, s.many))]
         for s in signals(results)
         if s.n
     ]
-    header = ["the run says of itself", "runs", "sets", "true k", f"where it chose up to {FEW}", "where it chose more"]
+    header = ["the run says of itself", "sets", "true k", f"where it chose up to {FEW}", "where it chose more"]
     return markdown(header, rows)
 
 
