@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ os.environ.update(
     COMPSIL_EXAMPLES=str(HOME / "examples"),
     NO_PROXY="127.0.0.1,localhost",
 )
+# Whatever a shell starts in the background ignores Ctrl-C, and so would the tests that send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 MAJOR = int(version("apache-airflow").partition(".")[0])
 
 
