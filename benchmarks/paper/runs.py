@@ -166,24 +166,25 @@ def oracle(unit: Unit) -> tuple[Record, None]:
     Where they differ notably, it is run again with exact distances in place of scikit-learn's, to see whose they are.
     """
     X, keywords = rows(unit.data, form(unit)), settings(unit)
-    ours = selected(X, keywords).curve
-    start = time.perf_counter()
-    table, chosen = authors_package(X, keywords)
-    seconds = time.perf_counter() - start
-    found = {"differences": differences(ours, table)}
-    if max(found["differences"].values()) > NOTABLE:
-        with mock.patch("compsil.compsil.silhouette_samples", exact_silhouettes):
-            found["differences_exact"] = differences(ours, authors_package(X, keywords)[0])
     record = {
         **about(X.shape[0], X.shape[1], keywords["ks"], unit),
         "n_subsamples": keywords["n_subsamples"],
-        "choices": {"composite": chosen},
-        **found,
+        **against_theirs(X, keywords),
         "copies": len(X) - len(np.unique(X, axis=0)),
         "peer": f"compsil {version('compsil')}",
-        "seconds": round(seconds, 2),
     }
     return record, None
+
+
+def against_theirs(X: Any, keywords: dict[str, Any]) -> Record:
+    """Return the choice of the authors' package, its differences to ours, and its time."""
+    ours = selected(X, keywords).curve
+    (table, chosen), seconds = timed(lambda: authors_package(X, keywords))
+    found: Record = {"choices": {"composite": chosen}, "differences": differences(ours, table)}
+    if max(found["differences"].values()) > NOTABLE:
+        with mock.patch("compsil.compsil.silhouette_samples", exact_silhouettes):
+            found["differences_exact"] = differences(ours, authors_package(X, keywords)[0])
+    return {**found, "seconds": round(seconds, 2)}
 
 
 def authors_package(X: Any, keywords: dict[str, Any]) -> tuple[pd.DataFrame, int]:
