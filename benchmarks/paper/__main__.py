@@ -20,6 +20,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).parents[2])
 
 from benchmarks.paper import analysis, evidence, tables
+from benchmarks.paper.data import SETS
 from benchmarks.paper.outcomes import Results
 from benchmarks.paper.protocols import Unit, quick_units, units
 from benchmarks.paper.runs import MISSING, attempt, warm_up
@@ -77,9 +78,13 @@ def main() -> int:
                         help="run the units, analyse their trials, write the page; all three by default")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="the small sets and a few seeds, within five minutes")
     parser.add_argument("--workers", type=int, default=2, help="processes that share the units (2)")
-    parser.add_argument("--only", nargs="+", metavar="SET", help="run these sets alone, e.g. S1 Wne")
+    parser.add_argument(
+        "--only", nargs="+", metavar="SET", choices=tuple(SETS), help="run these sets alone, e.g. S1 Wne"
+    )
     parser.add_argument("--results", type=Path, metavar="FOLDER", help="keep the results here; the page is not written")
     arguments = parser.parse_args()
+    if arguments.workers < 1:
+        parser.error(f"--workers must be at least 1; got {arguments.workers}")
     store = Store(arguments.results or (QUICK if arguments.quick else RESULTS))
     wanted = [
         u for u in (quick_units() if arguments.quick else units()) if not arguments.only or u.data in arguments.only

@@ -20,12 +20,11 @@ from benchmarks.paper.protocols import CLUSTERERS, SEEDS, VARIANTS
 from benchmarks.paper.store import Store, has_trials
 from compsil_kit import SelectionResult
 from compsil_kit._files import write_atomically
-from compsil_kit.weights import combine, weigh
+from compsil_kit.weights import TRANSFORMS, combine, weigh
 
 Array = NDArray[Any]
 Row = dict[str, Any]
 Pairs = list[tuple[Row, SelectionResult]]
-TRANSFORMS = ("tanh", "linear", "sigmoid", "step")
 PREFIXES = (5, 10, 20, 30)
 # The paper's convergence: a pool of 200, then 25 draws for every smaller number.
 POOL, REPEATS, STEPS = 200, 25, range(10, 201, 10)

@@ -54,10 +54,10 @@ class Results:
         return [key for key in self.sets if self.choices("composite", key, clusterer=clusterer)]
 
     def choices(self, criterion: str, key: str, *, protocol: str = "literal", clusterer: str = "kmeans") -> list[int]:
-        """Return what a criterion chose on a set, seed by seed."""
+        """Return what a criterion chose on a set, seed by seed; 0 where it found none to choose."""
         part = "subsamples" if criterion in CRITERIA[:3] else "full"
         found = self.find(set=key, protocol=protocol, clusterer=clusterer, part=part)
-        return [unit["choices"][criterion] for unit in found if criterion in unit["choices"]]
+        return [unit["choices"][criterion] or 0 for unit in found if criterion in unit["choices"]]
 
 
 def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from benchmarks.paper.outcomes import (
     share,
     wilson,
 )
+from compsil_kit.weights import TRANSFORMS
 
 SHORT = {
     "composite": "composite", "micro": "micro", "macro": "macro", "full-micro": "micro, all data",
@@ -29,7 +30,6 @@ AT_TRUE_K = ("composite", "micro", "macro", "full-micro", "full-macro", "calinsk
 # The paper cuts its figures off after the fourth digit (the first, for Calinski-Harabasz).
 CUT = {"calinski-harabasz": 0.1}
 STEPS = (10, 20, 30, 50, 100)
-TRANSFORMS = ("tanh", "linear", "sigmoid", "step")
 
 
 def names(criteria: tuple[str, ...]) -> list[str]:

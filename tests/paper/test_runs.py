@@ -234,3 +234,13 @@ def test_criteria_on_all_the_data(clusterer):
     assert ("gap" in record["choices"]) == (clusterer == "kmeans")
     assert record["choices"]["full-micro"] == 3
     assert record["n_repeats"] == 30
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"), [("--only Wine", "invalid choice: 'Wine'"), ("--workers 0", "at least 1")]
+)
+def test_a_slip_of_the_pen_is_told(words, complaint, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["paper", "run", *words.split()])
+    with pytest.raises(SystemExit):
+        main.main()
+    assert complaint in capsys.readouterr().err

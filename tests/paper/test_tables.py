@@ -42,6 +42,12 @@ def test_recovery(results):
     assert rows[1].startswith("| S3, k = 5 | **2/2** | **2/2** | **2/2** | – |")
 
 
+def test_a_criterion_that_chose_none_is_wrong(tmp_path):
+    lines = [line("S1", 42, 5), line("S1", 142, None)]
+    (tmp_path / "units.jsonl").write_text("".join(json.dumps(item) + "\n" for item in lines))
+    assert "| S1, k = 5 | 1/2 (0) |" in tables.recovery(Results(tmp_path))
+
+
 def test_all_criteria_are_judged_on_the_same_sets(results):
     assert tables.common_sets(results) == ["S1"]
     assert {(right, runs) for _, right, runs, *_ in tables.totals(results)} == {(1, 2)}
