@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compsil_airflow.compat import airflow_home
-from compsil_airflow.places import check_place
+from compsil_airflow.paths import check_place
 
 if TYPE_CHECKING:
-    from compsil_kit.request import Request
+    from compsil_kit.run.request import Request
 
 AUTO = "auto"
 
@@ -41,7 +41,7 @@ def _own_place(request: Request, task_instance: Any, log: Any) -> Path:
     If the data or the settings were changed between two attempts, the work of the first one is of no use any more: the
     second finds no file of its name, and removes the old one.
     """
-    from compsil_kit.fingerprint import fingerprint
+    from compsil_kit.run.fingerprint import fingerprint
 
     key = [getattr(task_instance, name) for name in ("dag_id", "run_id", "task_id", "map_index")]
     folder = airflow_home() / "compsil-checkpoints" / _safe(key[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compsil_airflow.compat import AirflowFailException
-from compsil_airflow.summary import number
+from compsil_airflow.xcom import number
 
 if TYPE_CHECKING:
     from compsil_kit import SelectionResult
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def check_threshold(min_probability: float | None, fallback_k: int | None) -> None:
     """Refuse, before the work, a threshold or a fallback that cannot be used."""
-    from compsil_kit._checks import check_integer, check_real
+    from compsil_kit._util.checks import check_integer, check_real
 
     if min_probability is not None:
         check_real("min_probability", min_probability, low=0.0, high=1.0)

@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from compsil_airflow.compat import lineage_classes, parse_sql_lineage
-from compsil_airflow.data import hook_of
-from compsil_airflow.places import check_place
+from compsil_airflow.paths import check_place
+from compsil_airflow.source import hook_of
 
 
 def lineage_of(source: dict[str, Any], columns: list[str], written: dict[str, dict[str, int]]) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compsil_airflow.compat import Context, TaskGroup
-from compsil_airflow.failures import data_errors
+from compsil_airflow.errors import data_errors
 from compsil_airflow.operator import PREPARATION, SelectKOperator
 
 SOURCE = ("data", "conn_id", "sql", "parameters", "python_callable", "op_args", "op_kwargs", "base_dir")
@@ -31,8 +31,8 @@ class PlanBatchesOperator(SelectKOperator):
 
     def work(self, context: Context) -> list[dict[str, Any]]:
         """Return the batches; they carry what was done to the table along."""
-        from compsil_kit.batches import plan_batches
-        from compsil_kit.serial import preparation_out
+        from compsil_kit.result.serialization import preparation_out
+        from compsil_kit.run.batches import plan_batches
 
         with data_errors():
             self.settle(context)
@@ -62,7 +62,7 @@ class RunBatchOperator(SelectKOperator):
 
     def work(self, context: Context) -> dict[str, Any]:
         """Return the batch with its trials."""
-        from compsil_kit.batches import run_batch
+        from compsil_kit.run.batches import run_batch
 
         with data_errors():
             self.settle(context)
@@ -92,7 +92,7 @@ class CombineBatchesOperator(SelectKOperator):
 
     def work(self, context: Context) -> int:
         """Return k*; the data are loaded only if their labels are wanted."""
-        from compsil_kit.batches import combine_batches
+        from compsil_kit.run.batches import combine_batches
 
         with data_errors():
             self.settle(context)

@@ -7,22 +7,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compsil_airflow import outputs
-from compsil_airflow.casting import cast
+from compsil_airflow import files
 from compsil_airflow.checkpoints import AUTO, checkpoint_path
+from compsil_airflow.coerce import cast
 from compsil_airflow.compat import Asset, BaseOperator, Context, context_merge, determine_kwargs
-from compsil_airflow.data import Source
 from compsil_airflow.decision import check_threshold, decide
-from compsil_airflow.failures import data_errors, interruptions
+from compsil_airflow.errors import data_errors, interruptions
 from compsil_airflow.lineage import lineage_of
 from compsil_airflow.links import REPORT_URL, ReportLink
-from compsil_airflow.summary import summarise
+from compsil_airflow.source import Source
+from compsil_airflow.xcom import summarise
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from compsil_kit import SelectionResult
-    from compsil_kit.tabular import Table
+    from compsil_kit.data.table import Table
 
 PREPARATION = ("columns", "scale", "missing")
 PLAN = ("ks", "clusterer", "n_subsamples", "sample_size", "metric", "n_calibration", "random_state")
@@ -208,8 +208,8 @@ class SelectKOperator(BaseOperator):
                 setattr(self, name, self.render_template(value, context))
         for name in self.template_fields:
             setattr(self, name, cast(name, getattr(self, name)))
-        outputs.check_output("labels_path", self.labels_path, outputs.LABEL_KINDS, self.base_dir)
-        outputs.check_output("report_path", self.report_path, outputs.REPORT_KINDS, self.base_dir)
+        files.check_output("labels_path", self.labels_path, files.LABEL_KINDS, self.base_dir)
+        files.check_output("report_path", self.report_path, files.REPORT_KINDS, self.base_dir)
         check_threshold(self.min_probability, self.fallback_k)
         if self.labels_keep is not None and self.labels_path is None:
             raise ValueError("labels_keep needs labels_path, where the labels are written.")
@@ -229,9 +229,9 @@ class SelectKOperator(BaseOperator):
 
     def prepare(self, frame: pd.DataFrame) -> Table:
         """Choose the columns, treat missing values and scale, as ``df.compsil`` does."""
-        from compsil_kit.tabular import prepare
+        from compsil_kit.data.table import prepare
 
-        outputs.check_keep(self.labels_keep, frame)
+        files.check_keep(self.labels_keep, frame)
         table = prepare(frame, **self.given(PREPARATION))
         self._used = list(table.preparation.columns)
         self.log.info("Data: %s rows; %s", f"{len(table.matrix):,}", table.preparation)
@@ -246,7 +246,7 @@ class SelectKOperator(BaseOperator):
     def select(self, table: Table, context: Context) -> SelectionResult:
         """Run the selection, from the checkpoint of an earlier attempt if there is one."""
         from compsil_kit import select_k
-        from compsil_kit.request import check_request
+        from compsil_kit.run.request import check_request
 
         settings = self.given(ENGINE)
         request = check_request(table.matrix, **settings, checkpoint=None)
@@ -292,14 +292,14 @@ class SelectKOperator(BaseOperator):
     def _write(self, frame: pd.DataFrame | None, result: SelectionResult, k: int) -> None:
         self._written = {}
         if self.labels_path is not None and frame is not None:
-            place = outputs.check_output("labels_path", self.labels_path, outputs.LABEL_KINDS, self.base_dir)
+            place = files.check_output("labels_path", self.labels_path, files.LABEL_KINDS, self.base_dir)
             with data_errors():
-                labels = outputs.label_rows(frame, k, self.labels_keep, self.given(PREPARATION), self.given(ENGINE))
-            self._written[str(place)] = {"rowCount": len(labels), "size": outputs.write_labels(place, labels)}
+                labels = files.label_rows(frame, k, self.labels_keep, self.given(PREPARATION), self.given(ENGINE))
+            self._written[str(place)] = {"rowCount": len(labels), "size": files.write_labels(place, labels)}
             self.log.info("Labels of %s rows: %s", f"{len(labels):,}", place)
         if self.report_path is not None:
-            place = outputs.check_output("report_path", self.report_path, outputs.REPORT_KINDS, self.base_dir)
-            self._written[str(place)] = {"size": outputs.write_report(place, result)}
+            place = files.check_output("report_path", self.report_path, files.REPORT_KINDS, self.base_dir)
+            self._written[str(place)] = {"size": files.write_report(place, result)}
             self.log.info("Report: %s", place)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002  (OpenLineage passes it)
@@ -313,7 +313,7 @@ class SelectKOperator(BaseOperator):
         Returns
         -------
         OperatorLineage
-            Inputs and outputs.
+            Inputs and files.
         """
         source = self.given(("data", "sql", "conn_id", "base_dir"))
         return lineage_of(source, self._used, self._written)

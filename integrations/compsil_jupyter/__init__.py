@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from compsil_jupyter.explorer import Explorer, explore
+    from compsil_jupyter.explorer.explorer import Explorer, explore
 
 __all__ = ["Explorer", "explore", "load_ipython_extension", "unload_ipython_extension"]
 
@@ -16,10 +16,10 @@ def __getattr__(name: str) -> Any:
     """Load the explorer when it is first asked for: the magic works without widgets."""
     if name not in ("Explorer", "explore"):
         raise AttributeError(f"module 'compsil_jupyter' has no attribute {name!r}")
-    from compsil_kit._optional import require
+    from compsil_kit._util.optional import require
 
     require("ipywidgets", extra="jupyter", purpose="the explorer")
-    from compsil_jupyter import explorer
+    from compsil_jupyter.explorer import explorer
 
     return getattr(explorer, name)
 
@@ -32,7 +32,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     shell : InteractiveShell
         What ``%load_ext`` hands over.
     """
-    from compsil_jupyter import magic
+    from compsil_jupyter.magic import magic
 
     magic.load(shell)
 
@@ -45,6 +45,6 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     shell : InteractiveShell
         What ``%unload_ext`` hands over.
     """
-    from compsil_jupyter import magic
+    from compsil_jupyter.magic import magic
 
     magic.unload(shell)

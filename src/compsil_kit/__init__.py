@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compsil_kit.api import plan_selection, select_k, stream
-    from compsil_kit.baselines import compare
-    from compsil_kit.batches import combine_batches, plan_batches, run_batch
-    from compsil_kit.comparison import Comparison
+    from compsil_kit.criteria.compare import compare
+    from compsil_kit.criteria.comparison import Comparison
     from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
     from compsil_kit.estimator import CompositeSilhouette
-    from compsil_kit.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
-    from compsil_kit.plan import Plan
-    from compsil_kit.result import SelectionResult
-    from compsil_kit.silhouette import Silhouettes, silhouettes
+    from compsil_kit.method.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
+    from compsil_kit.method.plan import Plan
+    from compsil_kit.method.silhouette import Silhouettes, silhouettes
+    from compsil_kit.result.result import SelectionResult
+    from compsil_kit.run.batches import combine_batches, plan_batches, run_batch
 
 __version__ = "0.1.0"
 
@@ -23,24 +23,24 @@ __version__ = "0.1.0"
 # files that only mention it (scikit-learn brings NumPy, SciPy and, if installed, pandas).
 _HOME = {
     "ClusteringError": "errors",
-    "Comparison": "comparison",
+    "Comparison": "criteria.comparison",
     "CompositeSilhouette": "estimator",
-    "Guarantee": "guarantees",
+    "Guarantee": "method.guarantees",
     "Interrupted": "errors",
-    "Plan": "plan",
+    "Plan": "method.plan",
     "SelectionError": "errors",
-    "SelectionResult": "result",
-    "Silhouettes": "silhouette",
-    "combine_batches": "batches",
-    "compare": "baselines",
-    "hoeffding_radius": "guarantees",
-    "plan_batches": "batches",
+    "SelectionResult": "result.result",
+    "Silhouettes": "method.silhouette",
+    "combine_batches": "run.batches",
+    "compare": "criteria.compare",
+    "hoeffding_radius": "method.guarantees",
+    "plan_batches": "run.batches",
     "plan_selection": "api",
-    "run_batch": "batches",
+    "run_batch": "run.batches",
     "select_k": "api",
-    "silhouettes": "silhouette",
+    "silhouettes": "method.silhouette",
     "stream": "api",
-    "subsamples_for_margin": "guarantees",
+    "subsamples_for_margin": "method.guarantees",
 }
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 import sys
 
-from compsil_kit.cli import main
+from compsil_kit.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

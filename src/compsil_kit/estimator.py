@@ -9,18 +9,18 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsil_kit._checks import check_bool
+from compsil_kit._util.checks import check_bool
 from compsil_kit.api import DEFAULT_KS, select_k
-from compsil_kit.cluster import fit_final, resolve_clusterer, takes_sparse
-from compsil_kit.metrics import resolve_metric
-from compsil_kit.silhouette import silhouettes
-from compsil_kit.sources import as_matrix
+from compsil_kit.data.matrix import as_matrix
+from compsil_kit.method.clusterers import fit_final, resolve_clusterer, takes_sparse
+from compsil_kit.method.metrics import resolve_metric
+from compsil_kit.method.silhouette import silhouettes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from compsil_kit.result import SelectionResult
+    from compsil_kit.result.result import SelectionResult
 
 
 _DEFAULT_KS = tuple(DEFAULT_KS)
@@ -271,7 +271,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Axes
             The axes drawn on.
         """
-        from compsil_kit.cluster_plots import plot_knives
+        from compsil_kit.show.cluster_plots import plot_knives
 
         scores = silhouettes(self._fitted(X), self.labels_, metric=self.metric)
         assert not isinstance(scores, list)
@@ -292,7 +292,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Axes
             The axes drawn on.
         """
-        from compsil_kit.cluster_plots import plot_map
+        from compsil_kit.show.cluster_plots import plot_map
 
         return plot_map(self._fitted(X), self.labels_, ax=ax)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compsil_airflow.casting import cast
+from compsil_airflow.coerce import cast
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compsil_airflow.places import check_place, is_remote, store
+from compsil_airflow.paths import check_place, is_remote, store
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import make_blobs
 
-from compsil_airflow.summary import MOST_BYTES, summarise
+from compsil_airflow.xcom import MOST_BYTES, summarise
 from compsil_kit import select_k
-from compsil_kit.tabular import prepare
+from compsil_kit.data.table import prepare
 
 
 def test_thousands_of_columns():

@@ -14,8 +14,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit import SelectionResult, compare, select_k
-from compsil_kit.cli import COMMANDS, main
-from compsil_kit.cli_options import parse_ks
+from compsil_kit.cli.main import COMMANDS, main
+from compsil_kit.cli.options import parse_ks
 
 
 @pytest.fixture(scope="module")

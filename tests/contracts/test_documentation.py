@@ -11,7 +11,7 @@ import matplotlib as mpl
 import pytest
 from sklearn.datasets import load_wine
 
-from compsil_kit.cli import main
+from compsil_kit.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [path for path in sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]) if "_build" not in path.parts]

@@ -27,7 +27,7 @@ from compsil_kit import (
     silhouettes,
     stream,
 )
-from compsil_kit._checks import check_real, describe
+from compsil_kit._util.checks import check_real, describe
 
 SECRET = "s3cret-cell"
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
@@ -201,7 +201,7 @@ def test_missing_cells_of_tables_are_located(name):
 
 
 def test_nan_in_a_later_block_is_located(monkeypatch):
-    monkeypatch.setattr("compsil_kit.sources._BLOCK_BYTES", 64)
+    monkeypatch.setattr("compsil_kit.data.matrix._BLOCK_BYTES", 64)
     X = np.arange(90.0).reshape(30, 3)
     X[17, 2] = X[29, 0] = np.nan
     with pytest.raises(ValueError, match="NaN at row 17, column 2, and 1 more cell"):

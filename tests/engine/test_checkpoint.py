@@ -25,11 +25,10 @@ from compsil_kit import (
     CompositeSilhouette,
     Interrupted,
     SelectionError,
-    checkpoint,
-    fingerprint,
     select_k,
     stream,
 )
+from compsil_kit.run import checkpoint, fingerprint
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 6, "sample_size": 120}
@@ -708,7 +707,7 @@ def test_a_name_without_value_is_no_trouble():
 
 def test_the_description_is_the_same_in_another_process():
     code = (
-        "from compsil_kit.fingerprint import describe; import numpy as np\n"
+        "from compsil_kit.run.fingerprint import describe; import numpy as np\n"
         "f = lambda X, k, seed: k in {'a', 'b', 'c', 'd'} or np.float64(3)\n"
         "print(describe(f), describe({'x', 'y', 'z'}), describe(np.float64(3)))"
     )

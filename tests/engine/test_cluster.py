@@ -25,8 +25,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, select_k
-from compsil_kit.cluster import NAMED, Clusterer, fit_final, resolve_clusterer
-from compsil_kit.metrics import Metric
+from compsil_kit.method.clusterers import NAMED, Clusterer, fit_final, resolve_clusterer
+from compsil_kit.method.metrics import Metric
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
 X = np.random.default_rng(3).normal(np.repeat(CENTERS, [40, 30, 20], axis=0))

@@ -16,8 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
 
 from compsil_kit import CompositeSilhouette, silhouettes
-from compsil_kit.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_knives, plot_map
-from compsil_kit.explanation import percent
+from compsil_kit.show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_knives, plot_map
+from compsil_kit.show.text import percent
 
 mpl.use("agg")
 

@@ -12,11 +12,11 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairw
 from threadpoolctl import threadpool_info
 
 from compsil_kit import ClusteringError, Comparison, SelectionResult, compare, select_k
-from compsil_kit.baselines import CRITERIA
-from compsil_kit.comparison import Criterion, gap_rule, knee
+from compsil_kit.criteria.compare import CRITERIA
+from compsil_kit.criteria.comparison import Criterion, gap_rule, knee
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.plan import Plan
-from compsil_kit.subsample import FURTHER_RUNS, REFERENCES, derive_seed
+from compsil_kit.method.plan import Plan
+from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
 
 KS = [2, 3, 4, 5]
 SMALL = {"ks": KS, "n_subsamples": 4, "n_references": 3}

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit import select_k
-from compsil_kit.subsample import make_seeds
+from compsil_kit.method.subsample import make_seeds
 
 SETTINGS = {"ks": [2, 3, 4, 5], "n_subsamples": 6}
 
@@ -92,7 +92,7 @@ def test_dask_backend(X):
 def test_plain_and_compiled_agree(monkeypatch):
     X, _ = make_blobs(3000, 4, centers=4, random_state=0)
     compiled = select_k(X, ks=[2, 4], n_subsamples=2, sample_size=2500)
-    monkeypatch.setattr("compsil_kit.silhouette.has", lambda name: False)
+    monkeypatch.setattr("compsil_kit.method.silhouette.has", lambda name: False)
     plain = select_k(X, ks=[2, 4], n_subsamples=2, sample_size=2500)
     np.testing.assert_allclose(compiled.micro, plain.micro, rtol=0, atol=1e-12)
     np.testing.assert_allclose(compiled.macro, plain.macro, rtol=0, atol=1e-12)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compsil_kit.files import KINDS, kind_of, read_table
+from compsil_kit.data.readers import KINDS, kind_of, read_table
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from compsil_kit import SelectionResult, compare, hoeffding_radius, select_k
-from compsil_kit.comparison import Comparison, Criterion
+from compsil_kit.criteria.comparison import Comparison, Criterion
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.plan import Plan
-from compsil_kit.plotting import BLUE, GREY, KINDS, LINES
-from compsil_kit.trials import Trials
+from compsil_kit.method.plan import Plan
+from compsil_kit.result.trials import Trials
+from compsil_kit.show.plots import BLUE, GREY, KINDS, LINES
 
 mpl.use("agg")
 

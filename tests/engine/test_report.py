@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 
-from compsil_kit import ClusteringError, SelectionError, compare, report, select_k, stream
+from compsil_kit import ClusteringError, SelectionError, compare, select_k, stream
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.explanation import sentence
-from compsil_kit.trials import Preparation
+from compsil_kit.result.trials import Preparation
+from compsil_kit.show import report
+from compsil_kit.show.text import sentence
 
 ATTACK = "<script>alert(1)</script>"
 

@@ -10,10 +10,10 @@ from sklearn.preprocessing import StandardScaler
 
 from compsil_kit import SelectionError, SelectionResult, hoeffding_radius, select_k, subsamples_for_margin
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.engine import Trial
-from compsil_kit.plan import Plan
-from compsil_kit.selection import selection_probability
-from compsil_kit.trials import Trials
+from compsil_kit.method.plan import Plan
+from compsil_kit.method.selection import selection_probability
+from compsil_kit.result.trials import Trials
+from compsil_kit.run.engine import Trial
 
 
 def made_up(micro, macro, *, ks=None, calibration=None, **changes):

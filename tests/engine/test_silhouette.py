@@ -8,14 +8,15 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_samples, silhouette_score
 
 import naive
-from compsil_kit import _kernel_numba, _kernel_numpy, silhouette, silhouettes
+from compsil_kit import silhouettes
+from compsil_kit.method import kernel_numba, kernel_numpy, silhouette
 
 
 @pytest.fixture(params=["numpy", "compiled direct", "compiled product"])
 def kernel(request, monkeypatch):
     """Run a test on each of the ways to the sums of distances, whatever the size of its data."""
     monkeypatch.setattr(silhouette, "MIN_COMPILED_POINTS", 10**9 if request.param == "numpy" else 0)
-    monkeypatch.setattr(_kernel_numba, "MAX_DIRECT_FEATURES", 10**9 if request.param == "compiled direct" else 0)
+    monkeypatch.setattr(kernel_numba, "MAX_DIRECT_FEATURES", 10**9 if request.param == "compiled direct" else 0)
     return request.param
 
 
@@ -55,7 +56,7 @@ def test_panels_of_any_width_agree(kernel, monkeypatch):
 
 @pytest.mark.parametrize("edge", [-1, 0, 1, 3])
 def test_sizes_around_the_tiles(kernel, edge):
-    for size in (_kernel_numpy.TILE_ROWS, _kernel_numpy.TILE_COLUMNS, _kernel_numba.WIDTH):
+    for size in (kernel_numpy.TILE_ROWS, kernel_numpy.TILE_COLUMNS, kernel_numba.WIDTH):
         X = np.random.default_rng(size).normal(size=(size + edge, 3))
         labels = np.arange(len(X)) % 7
         np.testing.assert_allclose(silhouettes(X, labels).per_point, silhouette_samples(X, labels), rtol=0, atol=1e-12)

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances, silhouette_samples
 
 from compsil_kit import select_k, silhouettes
-from compsil_kit.sources import as_matrix
+from compsil_kit.data.matrix import as_matrix
 
 RNG = np.random.default_rng(7)
 # Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.

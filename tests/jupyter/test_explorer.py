@@ -15,7 +15,7 @@ from sklearn.metrics import pairwise_distances
 import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
-from compsil_jupyter.view import TABS
+from compsil_jupyter.explorer.view import TABS
 from compsil_kit import select_k
 
 SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
@@ -79,7 +79,7 @@ class TestRun:
         assert not find(explorer, "run").disabled
 
     def test_draws_the_curve_again_as_subsamples_come_in(self, frame, monkeypatch):
-        monkeypatch.setattr("compsil_jupyter.view.REDRAW_SECONDS", 0.0)
+        monkeypatch.setattr("compsil_jupyter.explorer.view.REDRAW_SECONDS", 0.0)
         explorer = explore(frame, **SMALL)
         seen = []
         find(explorer, "image-curve").observe(lambda change: seen.append(change["new"]), names="value")
@@ -234,7 +234,7 @@ class TestTabs:
         explorer.session.clusterings.wait(60)
         first = picture(explorer, "clusters")
         assert first.startswith(b"\x89PNG")
-        monkeypatch.setattr("compsil_jupyter.pictures.clusters", None)  # all were drawn ahead
+        monkeypatch.setattr("compsil_jupyter.explorer.render.clusters", None)  # all were drawn ahead
         find(explorer, "k").value = 2 if explorer.result.best_k != 2 else 3
         assert picture(explorer, "clusters") != first
 

@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise_distances
 
 import compsil_jupyter
 from compsil_kit import Comparison, SelectionResult, compare, select_k
-from compsil_kit.tabular import prepare
+from compsil_kit.data.table import prepare
 from compsil_pandas import ColumnWarning
 
 SHORT = {"ks": range(2, 5), "n_subsamples": 3}

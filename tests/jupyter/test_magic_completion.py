@@ -7,9 +7,9 @@ import pyarrow
 import pytest
 from IPython.core.completer import provisionalcompleter
 
-from compsil_kit.cluster import NAMED
-from compsil_kit.metrics import NAMES
-from compsil_kit.tabular import SCALERS
+from compsil_kit.data.table import SCALERS
+from compsil_kit.method.clusterers import NAMED
+from compsil_kit.method.metrics import NAMES
 
 
 @pytest.fixture

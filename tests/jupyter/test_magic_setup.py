@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import compsil_jupyter
-from compsil_jupyter.options import options
+from compsil_jupyter.magic.options import options
 from compsil_kit import SelectionResult, select_k
-from compsil_kit.tabular import prepare
+from compsil_kit.data.table import prepare
 
 
 def run(shell, line):

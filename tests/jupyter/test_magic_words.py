@@ -2,7 +2,7 @@
 
 import pytest
 
-from compsil_jupyter.words import is_quoted, scan, split_commas, unquote
+from compsil_jupyter.magic.words import is_quoted, scan, split_commas, unquote
 
 
 @pytest.mark.parametrize(

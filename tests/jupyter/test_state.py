@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 import compsil_pandas  # noqa: F401  (the generated code uses the accessor)
-from compsil_jupyter.clusterings import MOST_ROWS
-from compsil_jupyter.code import code
-from compsil_jupyter.settings import Settings, Status
-from compsil_jupyter.state import Session, in_words
+from compsil_jupyter.explorer.clusterings import MOST_ROWS
+from compsil_jupyter.explorer.code import code
+from compsil_jupyter.explorer.session import Session, in_words
+from compsil_jupyter.explorer.settings import Settings, Status
 from compsil_kit import compare, select_k
 
 QUICK = Settings(scale=None, ks=(2, 3, 4, 5), n_subsamples=6)

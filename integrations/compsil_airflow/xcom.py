@@ -1,0 +1,89 @@
+"""What a selection leaves in XCom: plain values for strict JSON, without trials, small."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compsil_kit import SelectionResult
+
+MOST_BYTES = 16 * 1024
+# With more columns than this (embeddings), their names would fill the entry.
+MOST_COLUMNS = 100
+MOST_FAILURES = 10
+
+
+def summarise(result: SelectionResult, k: int, notes: list[str]) -> dict[str, Any]:
+    """Return the choice, the curve and where they come from; ``best_k`` is what the task hands on."""
+    from compsil_kit.method.plan import format_ks
+
+    plan, done = result.plan, result.preparation
+    assert result.best_index is not None
+    summary = {
+        "best_k": k,
+        "selected_k": int(result.best_k),
+        "fell_back": k != result.best_k,
+        "score": float(result.best_score),
+        "probability": number(result.probability[result.best_index]),
+        "choices": {name: None if choice is None else int(choice) for name, choice in result.choices.items()},
+        "curve": _curve(result),
+        "explanation": result.explain(),
+        "warnings": [*notes, *result.warnings],
+        "plan": {
+            "n_rows": plan.n_rows,
+            "n_features": plan.n_features,
+            "ks": format_ks(plan.ks),
+            "n_subsamples": plan.n_subsamples,
+            "n_calibration": plan.n_calibration,
+            "sample_size": plan.sample_size,
+            "seeds": [plan.seeds[0], plan.seeds[-1]],
+            "clusterer": plan.clusterer,
+            "metric": plan.metric,
+            "dtype": plan.dtype,
+            "rule": result.rule,
+            "z": result.z,
+        },
+        "columns": [] if done is None else list(done.columns[:MOST_COLUMNS]),
+        "n_columns": plan.n_features,
+        "scale": None if done is None else done.scale,
+        "n_dropped": 0 if done is None else done.n_dropped,
+        "n_failed": int(result.n_failed.sum()),
+        "failures": [f"k={f.k}, subsample {f.subsample}: {f.cause[:200]}" for f in result.failures[:MOST_FAILURES]],
+        "versions": dict(result.versions),
+    }
+    return _fitting(summary)
+
+
+def _curve(result: SelectionResult) -> list[dict[str, Any]]:
+    """Return the curve as one entry per k, with numbers that JSON knows."""
+    rows = result.curve.reset_index().to_dict("records")
+    return [{str(name): number(value) for name, value in row.items()} for row in rows]
+
+
+def number(value: Any) -> int | float | None:
+    """Return a plain number, None where it is not finite."""
+    plain = value.item() if hasattr(value, "item") else value
+    return plain if math.isfinite(plain) else None
+
+
+def _fitting(summary: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what can be done without until the entry is small enough, and say what is missing.
+
+    Names and causes go first; of a very long curve the ks with the best scores stay.
+    """
+    left_out: list[str] = []
+    while _size({**summary, "left_out": left_out}) > MOST_BYTES:
+        name = next((name for name in ("columns", "failures") if summary[name]), "curve")
+        rows = summary[name]
+        best = sorted(rows, key=lambda row: -(row["score"] or -1.0))[: len(rows) // 2] if name == "curve" else []
+        summary = {**summary, name: sorted(best, key=lambda row: row["k"])}
+        left_out = [*left_out, name] if name not in left_out else left_out
+        if name == "curve" and not best:
+            break
+    return {**summary, "left_out": left_out}
+
+
+def _size(summary: dict[str, Any]) -> int:
+    return len(json.dumps(summary, allow_nan=False))

@@ -1,0 +1,84 @@
+"""The explorer's pictures as PNG. They are drawn without pyplot, so that nothing appears twice or in another cell."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
+
+from compsil_jupyter.explorer.clusterings import Clustering, Clusterings
+from compsil_kit import Comparison, SelectionResult
+from compsil_kit.show.cluster_plots import plot_knives, plot_map
+from compsil_kit.show.plots import plot_comparison
+
+WIDE, DOUBLE = (8.6, 4.6), (12.4, 4.8)
+# Twice the size on screen, which looks sharp on dense displays and stays readable on others.
+DPI = 110
+# Figures are independent, but the fonts behind them are shared, and explorers draw in several threads.
+_one_at_a_time = Lock()
+
+
+def _png(draw: Callable[[Figure], None], size: tuple[float, float]) -> bytes:
+    with _one_at_a_time:
+        figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+        draw(figure)
+        # Not savefig, which lays everything out twice.
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        pixels = np.asarray(canvas.buffer_rgba())[:, :, :3]
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="png", compress_level=3)
+    return buffer.getvalue()
+
+
+def curve(result: SelectionResult) -> bytes:
+    """Draw the composite with its band, micro and macro."""
+    return _png(lambda figure: void(result.plot("curve", ax=figure.subplots())), WIDE)
+
+
+def weights(result: SelectionResult) -> bytes:
+    """Draw discrepancies and weights."""
+    return _png(lambda figure: void(result.plot("weights", ax=figure.subplots())), WIDE)
+
+
+def stability(result: SelectionResult, delta: float) -> bytes:
+    """Draw the convergence in the number of subsamples beside the selection probability."""
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
+        result.plot("convergence", ax=left, delta=delta)
+        result.plot("probability", ax=right)
+
+    return _png(draw, DOUBLE)
+
+
+def clusters(clusterings: Clusterings, clustering: Clustering) -> bytes:
+    """Draw the map of one clustering beside the silhouettes of its points."""
+    projection = clusterings.projection
+
+    def draw(figure: Figure) -> None:
+        if projection is None:
+            plot_knives(clustering.scores, clustering.labels, ax=figure.subplots())
+            return
+        left, right = figure.subplots(1, 2)
+        plot_map(clusterings.points, clustering.labels, ax=left, projection=projection)
+        plot_knives(clustering.scores, clustering.labels, ax=right)
+
+    return _png(draw, DOUBLE if projection is not None else WIDE)
+
+
+def comparison(found: Comparison) -> bytes:
+    """Draw the heat map of all criteria."""
+    return _png(
+        lambda figure: void(plot_comparison(found, ax=figure.subplots())), (9.4, 0.5 * len(found.criteria) + 1.4)
+    )
+
+
+def void(_: object) -> None:
+    """Drop what a drawing function returns."""

@@ -1,0 +1,157 @@
+"""The command line: ``compsil-kit select data.csv``. It calls the engine and prints what comes back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compsil_kit import api
+from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, report_path
+from compsil_kit.criteria import compare as comparing
+from compsil_kit.data import table as tables
+from compsil_kit.data.readers import read_table
+from compsil_kit.datasets import imbalanced_blobs
+from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
+from compsil_kit.show.report import write
+
+if TYPE_CHECKING:
+    from compsil_kit.criteria.comparison import Comparison
+    from compsil_kit.result.result import SelectionResult
+
+OK, FAILED, INTERRUPTED = 0, 1, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong use or data, 130 interrupted."""
+    arguments = make_parser(COMMANDS).parse_args(argv)
+    try:
+        arguments.run(arguments)
+    except Interrupted as stop:
+        kept = getattr(arguments, "checkpoint", None)
+        _complain(str(stop).partition(";")[0] + (f"; the same command continues from {kept}" if kept else ""))
+        if stop.result is not None:
+            _print(stop.result, arguments)
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has gone; a good tool goes quietly, and keeps Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except (ClusteringError, SelectionError, MemoryError) as error:
+        _complain(one_line(error))
+        return FAILED
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        _complain(one_line(error))
+        return USAGE
+    return OK
+
+
+def _complain(text: str) -> None:
+    print(f"{PROGRAM}: error: {text}", file=sys.stderr)
+
+
+def one_line(error: Exception) -> str:
+    """Return what an error says, without line breaks."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _load(arguments: argparse.Namespace) -> tables.Table:
+    scale = None if arguments.scale == "none" else arguments.scale
+    table = tables.prepare(
+        read_table(arguments.data), columns=arguments.columns, scale=scale, missing=arguments.missing
+    )
+    if not arguments.json:
+        print(f"Data: {table.preparation}\n", flush=True)
+    return table
+
+
+def _shared(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the keywords that every computing command hands on."""
+    names = ("ks", "clusterer", "n_subsamples", "sample_size", "metric", "on_failure", "n_jobs", "random_state")
+    return {name: getattr(arguments, name) for name in names} | {"progress": False if arguments.quiet else None}
+
+
+def _run_selection(arguments: argparse.Namespace, table: tables.Table) -> SelectionResult:
+    rules = {name: getattr(arguments, name) for name in ("transform", "rule", "z", "n_calibration", "checkpoint")}
+    return api.select_k(table.matrix, **_shared(arguments), **rules).prepared(table.preparation)
+
+
+def _select(arguments: argparse.Namespace) -> None:
+    _check_plot(arguments.plot)
+    result = _run_selection(arguments, _load(arguments))
+    _print(result, arguments)
+    _save_plot(arguments, result.plot)
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    _check_plot(arguments.plot)
+    table = _load(arguments)
+    found = _run_comparison(arguments, table)
+    _print(found, arguments)
+    if not arguments.json:
+        print("".join(f"Note: {note}\n" for note in table.preparation.notes), end="", flush=True)
+    _save_plot(arguments, found.plot, (8.4, 0.5 * len(found.criteria) + 1.4))
+
+
+def _run_comparison(arguments: argparse.Namespace, table: tables.Table) -> Comparison:
+    names = ("criteria", "n_repeats", "n_references")
+    extra = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
+    return comparing.compare(table.matrix, **_shared(arguments), **extra)
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    target = report_path(arguments.out)
+    table = _load(arguments)
+    result = _run_selection(arguments, table)
+    write(result, target, _run_comparison(arguments, table) if arguments.compare else None)
+    _print(result, arguments)
+    if not arguments.json:
+        print(f"\nReport: {target}")
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    _check_plot(arguments.plot)
+    if not arguments.json:
+        print("2,300 generated points: two large, loose clusters and three small, tight ones. How many clusters?\n")
+    result = api.select_k(imbalanced_blobs()[0], progress=False if arguments.quiet else None)
+    _print(result, arguments)
+    _save_plot(arguments, result.plot)
+
+
+COMMANDS = {"select": _select, "compare": _compare, "report": _report, "demo": _demo}
+
+
+def _print(found: SelectionResult | Comparison, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print(json.dumps(found.to_dict(), allow_nan=False), flush=True)
+    else:
+        print(f"{found!r}\n\n{found.explain()}", flush=True)
+
+
+def _check_plot(path: Path | None) -> None:
+    """Refuse an impossible plot before the work, not after it."""
+    if path is None:
+        return
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"--plot must name a .png, .svg or .pdf file; got {str(path)!r}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _save_plot(arguments: argparse.Namespace, draw: Callable[..., Any], size: tuple[float, float] = (7.2, 4.2)) -> None:
+    from matplotlib.figure import Figure
+
+    if arguments.plot is None:
+        return
+    figure = Figure(figsize=size, layout="constrained")
+    draw(ax=figure.subplots())
+    figure.savefig(arguments.plot, dpi=150)
+    if not arguments.json:
+        print(f"\nPlot: {arguments.plot}", flush=True)

@@ -1,0 +1,261 @@
+"""The other criteria for the number of clusters, beside the composite: one call, the same data, the same clusterer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
+from threadpoolctl import ThreadpoolController
+
+from compsil_kit._util.checks import check_integer, describe
+from compsil_kit.api import DEFAULT_KS, Clustering, Random
+from compsil_kit.criteria.comparison import Comparison, Criterion, subsample_criteria
+from compsil_kit.method.selection import summarise
+from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
+from compsil_kit.run.engine import Job, Trial, cluster_under_all, n_workers, run, score_labelings
+from compsil_kit.run.progress import Meter, check_progress, make_meter
+from compsil_kit.run.request import check_request
+from compsil_kit.run.threads import one_blas_thread, one_openmp_thread
+from compsil_kit.run.workers import in_threads
+
+Array = NDArray[np.float64]
+Tick = Callable[[], None]
+
+SUBSAMPLED = ("composite", "micro", "macro")
+FULL_SILHOUETTES = ("full-micro", "full-macro")
+INDICES: dict[str, Callable[[Any, Any], float]] = {
+    "calinski-harabasz": calinski_harabasz_score,
+    "davies-bouldin": davies_bouldin_score,
+}
+CRITERIA = (*SUBSAMPLED, *FULL_SILHOUETTES, *INDICES, "elbow", "gap")
+NEED_POINTS = (*INDICES, "elbow", "gap")
+
+
+def compare(
+    X: Any,
+    *,
+    ks: Any = DEFAULT_KS,
+    criteria: str | Sequence[str] = "all",
+    clusterer: Clustering = "kmeans",
+    n_subsamples: int = 30,
+    sample_size: str | int | float = "auto",
+    metric: str | Callable[..., float] = "euclidean",
+    n_repeats: int | None = None,
+    n_references: int = 20,
+    on_failure: str = "raise",
+    n_jobs: int | None = None,
+    random_state: Random = 42,
+    progress: bool | Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Put the composite silhouette beside the other criteria for the number of clusters.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data.
+    ks : iterable of int, default=range(2, 11)
+        Candidate counts.
+    criteria : "all" or sequence of str, default="all"
+        Which ones: ``"composite"``, ``"micro"``, ``"macro"`` (means over subsamples), ``"full-micro"``,
+        ``"full-macro"``, ``"calinski-harabasz"``, ``"davies-bouldin"``, ``"elbow"`` (means over repeated runs on all
+        the data), and ``"gap"``.
+    clusterer : str, estimator or callable, default="kmeans"
+        As in :func:`select_k`; it serves every criterion.
+    n_subsamples, sample_size, metric
+        As in :func:`select_k`. The metric is that of the silhouettes; the other criteria are Euclidean by definition.
+    n_repeats : int, optional
+        Runs on all the data; as many as subsamples if None.
+    n_references : int, default=20
+        Reference data sets of the gap statistic.
+    on_failure, n_jobs, random_state, progress
+        As in :func:`select_k`.
+
+    Returns
+    -------
+    Comparison
+        Values per k, the choice of each criterion, and who agrees with whom.
+
+    Examples
+    --------
+    >>> from compsil_kit import compare
+    >>> from compsil_kit.datasets import imbalanced_blobs
+    >>> X, _ = imbalanced_blobs()
+    >>> compare(X, ks=range(2, 8), criteria=["composite", "micro", "macro"]).choices
+    {'composite': 5, 'micro': 2, 'macro': 5}
+    """
+    wanted = _check_criteria(criteria)
+    n_references = check_integer("n_references", n_references, minimum=2)
+    request = check_request(
+        X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
+        transform="tanh", rule="max", z=1.0, n_calibration=0, on_failure=on_failure, n_jobs=n_jobs,
+        random_state=random_state,
+    )  # fmt: skip
+    repeats = request.job.plan.n_subsamples if n_repeats is None else check_integer("n_repeats", n_repeats, minimum=1)
+    _check_points(request.X, request.job, wanted)
+    seeds = request.job.plan.seeds
+    further = [derive_seed(seeds[0], i, stream=FURTHER_RUNS) for i in range(max(0, repeats - len(seeds)))]
+    run_seeds = [*seeds, *further][:repeats] if set(wanted) - set(SUBSAMPLED) else []
+    null_seeds = [derive_seed(seeds[0], i, stream=REFERENCES) for i in range(n_references)] if "gap" in wanted else []
+    subsampled = bool(set(wanted) & set(SUBSAMPLED))
+    meter = make_meter(check_progress(progress), subsampled * len(seeds) + len(run_seeds) + len(null_seeds))
+    try:
+        with warnings.catch_warnings():
+            trials = _subsampled(request.X, request.job, n_jobs, meter) if subsampled else []
+            runs = _in_order(_full_run(request.X, request.job, wanted), run_seeds, n_workers(n_jobs), meter)
+            nulls = _in_order(_null_run(request.X, request.job), null_seeds, n_workers(n_jobs), meter)
+    finally:
+        meter.close()
+    selection = request.result(trials) if subsampled else None
+    found = [] if selection is None else subsample_criteria(selection, wanted)
+    found += [*_full_criteria(runs, wanted), *_gap(runs, nulls)]
+    lost = sum(int(row["failed"].sum()) for row in [*runs, *nulls]) + sum(len(trial.failures) for trial in trials)
+    return Comparison(request.job.plan, selection, tuple(found), len(run_seeds), len(null_seeds), lost)
+
+
+def _check_criteria(criteria: Any) -> tuple[str, ...]:
+    given = [criteria] if isinstance(criteria, str) else criteria
+    given = CRITERIA if isinstance(given, list) and given == ["all"] else given
+    if not isinstance(given, Sequence) or not given:
+        raise TypeError(f"criteria must be 'all' or a list of names; got {describe(criteria)}.")
+    wrong = [name for name in given if name not in CRITERIA]
+    if wrong:
+        raise ValueError(f"criteria must be among {', '.join(CRITERIA)}; got {describe(wrong[0])}.")
+    return tuple(name for name in CRITERIA if name in given)
+
+
+def _check_points(X: Any, job: Job, wanted: tuple[str, ...]) -> None:
+    """Refuse criteria that need coordinates where there are only distances, or dense data where it is sparse."""
+    needing = [name for name in wanted if name in NEED_POINTS]
+    if needing and (job.metric.precomputed or sparse.issparse(X)):
+        what = "distances alone" if job.metric.precomputed else "a sparse matrix"
+        raise ValueError(
+            f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
+        )
+
+
+def _subsampled(X: Any, job: Job, n_jobs: int | None, meter: Meter) -> list[Trial]:
+    trials = []
+    for trial in run(X, job, n_jobs):
+        trials.append(trial)
+        meter.advance()
+    return trials
+
+
+def _full_run(X: Any, job: Job, wanted: tuple[str, ...]) -> Callable[[int, int, Tick], dict[str, Array]]:
+    """Return a function that clusters all the data under every k and says what each criterion makes of it."""
+    measures = {name: measure for name, measure in INDICES.items() if name in wanted}
+    if {"elbow", "gap"} & set(wanted):
+        measures["dispersion"] = dispersion
+    points = _read_only(X)
+
+    def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
+        labelings, _ = cluster_under_all(points, index, seed, job, tick)
+        found = {"failed": _failed(labelings, job)}
+        if set(wanted) & set(FULL_SILHOUETTES):
+            found["full-micro"], found["full-macro"] = score_labelings(points, labelings, job, tick)
+        for name, measure in measures.items():
+            found[name] = _per_k(labelings, job, partial(measure, points), tick)
+        return found
+
+    return work
+
+
+def _null_run(X: Any, job: Job) -> Callable[[int, int, Tick], dict[str, Array]]:
+    """Return a function that clusters uniform data in the box of X (Tibshirani's null)."""
+    low, high = X.min(axis=0), X.max(axis=0)
+
+    def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
+        null = _read_only(np.random.default_rng(seed).uniform(low, high, size=X.shape).astype(X.dtype))
+        labelings, _ = cluster_under_all(null, index, seed, job, tick)
+        return {
+            "failed": _failed(labelings, job),
+            "dispersion": _per_k(labelings, job, partial(dispersion, null), tick),
+        }
+
+    return work
+
+
+def _read_only(X: Any) -> Any:
+    """Return X so that a clusterer that writes into its input does not go unnoticed; of sparse data it gets a copy."""
+    if sparse.issparse(X):
+        return X
+    view = X.view()
+    view.setflags(write=False)
+    return view
+
+
+def _failed(labelings: dict[int, Any], job: Job) -> Array:
+    """Return 1 for every k without a clustering."""
+    return np.array([float(at not in labelings) for at in range(len(job.plan.ks))])
+
+
+def _per_k(labelings: dict[int, Any], job: Job, value: Callable[[Any], float], tick: Tick) -> Array:
+    values = np.full(len(job.plan.ks), np.nan)
+    for at, codes in labelings.items():
+        tick()
+        values[at] = value(codes)
+    return values
+
+
+def dispersion(X: Any, codes: NDArray[Any]) -> float:
+    """Return the sum of squared distances to the cluster means (k-means' inertia, for any clusterer)."""
+    total = 0.0
+    for c in range(int(codes.max()) + 1):
+        members = X[codes == c].astype(np.float64, copy=False)
+        total += float(((members - members.mean(axis=0)) ** 2).sum())
+    return total
+
+
+def _in_order(
+    work: Callable[[int, int, Tick], dict[str, Array]], seeds: list[int], workers: int, meter: Meter
+) -> list[dict[str, Array]]:
+    """Run work on every seed, in threads with one native thread each; return the outcomes in the order of the seeds."""
+    controller, config = ThreadpoolController(), sklearn.get_config()
+
+    def limited(item: tuple[int, int], tick: Tick) -> tuple[int, dict[str, Array]]:
+        with sklearn.config_context(**config), one_openmp_thread(controller):
+            return item[0], work(*item, tick)
+
+    found = {}
+    with one_blas_thread():
+        for index, outcome in in_threads(limited, list(enumerate(seeds)), workers):
+            found[index] = outcome
+            meter.advance()
+    return [found[index] for index in range(len(seeds))]
+
+
+def _full_criteria(runs: list[dict[str, Array]], wanted: tuple[str, ...]) -> list[Criterion]:
+    found = []
+    for name in (*FULL_SILHOUETTES, *INDICES, "elbow"):
+        if name in wanted:
+            key = "dispersion" if name == "elbow" else name
+            summary = summarise(np.array([row[key] for row in runs]).T, 1.0)
+            found.append(Criterion(name, summary.mean, summary.sem))
+    return found
+
+
+def _gap(runs: list[dict[str, Array]], nulls: list[dict[str, Array]]) -> list[Criterion]:
+    """Return the gap statistic with its standard error ``sd sqrt(1 + 1/n)`` over the n null sets, if there are any."""
+    if not nulls:
+        return []
+    expected = summarise(_logs(nulls), 1.0)
+    observed = summarise(_logs(runs), 1.0)
+    # The standard error has n - 1 below the root; Tibshirani's spread has n.
+    spread = expected.sem * np.sqrt(np.maximum(expected.count - 1, 0))
+    return [
+        Criterion("gap", expected.mean - observed.mean, spread * np.sqrt(1.0 + 1.0 / np.maximum(expected.count, 1)))
+    ]
+
+
+def _logs(runs: list[dict[str, Array]]) -> Array:
+    """Return log dispersions, ks by runs; a dispersion of 0 (fewer distinct points than clusters) has none."""
+    table = np.array([row["dispersion"] for row in runs]).T
+    logs: Array = np.log(table, out=np.full_like(table, np.nan), where=table > 0)
+    return logs

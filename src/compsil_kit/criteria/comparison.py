@@ -1,0 +1,258 @@
+"""Several criteria side by side: their values per k, what each chooses, and who agrees with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit.method.plan import Plan, format_ks
+from compsil_kit.method.selection import summarise
+from compsil_kit.show.text import number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from compsil_kit.result.result import SelectionResult
+
+Array = NDArray[np.float64]
+
+# Slopes that differ by no more than this are the same.
+ROUNDING = 1e-9
+
+
+def largest(values: Array, *_: Any) -> int | None:
+    """Choose the largest value, the first on ties."""
+    return _first(values, np.nanmax) if np.isfinite(values).any() else None
+
+
+def smallest(values: Array, *_: Any) -> int | None:
+    """Choose the smallest value, the first on ties."""
+    return _first(values, np.nanmin) if np.isfinite(values).any() else None
+
+
+def _first(values: Array, extreme: Callable[[Array], Any]) -> int:
+    return int(np.flatnonzero(values == extreme(np.where(np.isfinite(values), values, np.nan)))[0])
+
+
+def knee(values: Array, _: Array, ks: Sequence[int]) -> int | None:
+    """Choose the sharpest bend of the curve's logarithm: where its slope over k rises most, the first on ties.
+
+    The first and the last candidate have no bend. A curve that is straight or bends down throughout has no knee.
+    """
+    if len(values) < 3 or not np.isfinite(values).all() or values.max() <= 0:
+        return None
+    # Inertia is 0 once every distinct point has its own cluster: the floor makes that a deep value, not minus infinity.
+    logs = np.log(np.maximum(values / values.max(), np.finfo(np.float64).eps))
+    bends = np.diff(np.diff(logs) / np.diff(ks))
+    if bends.max() <= ROUNDING:
+        return None
+    return int(np.flatnonzero(bends >= bends.max() - ROUNDING)[0]) + 1
+
+
+def gap_rule(values: Array, errors: Array, *_: Any) -> int | None:
+    """Choose the smallest k with ``gap(k) >= gap(k+1) - error(k+1)`` (Tibshirani), else the largest gap."""
+    for at in range(len(values) - 1):
+        if values[at] >= values[at + 1] - errors[at + 1]:
+            return at
+    return largest(values)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a criterion is named for people, and how it chooses."""
+
+    label: str
+    choose: Callable[[Array, Array, Sequence[int]], int | None]
+
+
+KINDS = {
+    "composite": Kind("composite silhouette", largest),
+    "micro": Kind("micro silhouette, subsamples", largest),
+    "macro": Kind("macro silhouette, subsamples", largest),
+    "full-micro": Kind("micro silhouette, all data", largest),
+    "full-macro": Kind("macro silhouette, all data", largest),
+    "calinski-harabasz": Kind("Calinski–Harabasz", largest),
+    "davies-bouldin": Kind("Davies–Bouldin (low is good)", smallest),
+    "elbow": Kind("inertia (elbow)", knee),
+    "gap": Kind("gap statistic", gap_rule),
+}
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One criterion: its mean value per k and the standard error of it."""
+
+    name: str
+    values: Array
+    errors: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Criteria for the number of clusters, side by side.
+
+    Attributes
+    ----------
+    ks : tuple of int
+        The candidate counts.
+    values, errors : DataFrame
+        One row per k, one column per criterion: mean and its standard error.
+    choices : dict
+        The k that each criterion chooses, None where it cannot say.
+    selection : SelectionResult or None
+        The composite's selection, if it was asked for.
+    n_repeats, n_references : int
+        Runs on all the data, and reference sets of the gap statistic.
+    n_failed : int
+        Clusterings that failed and were left out, with ``on_failure="skip"``.
+    """
+
+    plan: Plan
+    selection: SelectionResult | None
+    criteria: tuple[Criterion, ...]
+    n_repeats: int
+    n_references: int
+    n_failed: int = 0
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The candidate counts."""
+        return self.plan.ks
+
+    @property
+    def values(self) -> pd.DataFrame:
+        """Mean value of each criterion per k."""
+        import pandas as pd
+
+        return pd.DataFrame({c.name: c.values for c in self.criteria}, index=pd.Index(self.ks, name="k"))
+
+    @property
+    def errors(self) -> pd.DataFrame:
+        """Standard error of each criterion per k."""
+        import pandas as pd
+
+        return pd.DataFrame({c.name: c.errors for c in self.criteria}, index=pd.Index(self.ks, name="k"))
+
+    @cached_property
+    def choices(self) -> dict[str, int | None]:
+        """The k that each criterion chooses."""
+        found: dict[str, int | None] = {}
+        for criterion in self.criteria:
+            at = KINDS[criterion.name].choose(criterion.values, criterion.errors, self.ks)
+            found[criterion.name] = None if at is None else self.ks[at]
+        if self.selection is not None:
+            # Ks that lost too many subsamples are out of the running there.
+            found.update({name: k for name, k in self.selection.choices.items() if name in found})
+        return found
+
+    def explain(self) -> str:
+        """Say in a few sentences who agrees with whom.
+
+        Returns
+        -------
+        str
+            The groups of criteria that choose the same k, largest first.
+        """
+        groups: dict[int, list[str]] = {}
+        for name, k in self.choices.items():
+            if k is not None:
+                groups.setdefault(k, []).append(name)
+        ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+        total = len(self.choices)
+        if len(ranked) == 1 and len(ranked[0][1]) == total:
+            return (
+                f"All {total} criteria choose k = {ranked[0][0]}."
+                if total > 1
+                else f"{ranked[0][1][0]}: k = {ranked[0][0]}."
+            )
+        parts = [f"{len(names)} of {total} choose k = {k}: {', '.join(names)}." for k, names in ranked]
+        silent = [name for name, k in self.choices.items() if k is None]
+        if silent:
+            parts.append(f"Without an answer: {', '.join(silent)}.")
+        return "\n".join([*parts, *self._side()])
+
+    def _side(self) -> list[str]:
+        composite = self.choices.get("composite")
+        if composite is None or len(self.choices) < 2:
+            return []
+        allies = sum(k == composite for name, k in self.choices.items() if name != "composite")
+        others = len(self.choices) - 1
+        if allies == 0:
+            return [f"The composite stands alone with k = {composite}; look at the clusterings before relying on it."]
+        return [f"The composite's k = {composite} is shared by {allies} of the other {others}."]
+
+    def __repr__(self) -> str:
+        """Show the values as a table, a star on each choice."""
+        names = [criterion.name for criterion in self.criteria]
+        width = [max(len(name), 11) for name in names]
+        lines = ["    k " + " ".join(f"{name:>{w}}" for name, w in zip(names, width, strict=True))]
+        for at, k in enumerate(self.ks):
+            cells = [_cell(c.values[at], starred=self.choices[c.name] == k) for c in self.criteria]
+            lines.append(f"{k:>5} " + " ".join(f"{cell:>{w}}" for cell, w in zip(cells, width, strict=True)))
+        return "\n".join([f"Comparison over k in {format_ks(self.ks)}; * marks each choice", "", *lines])
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw a heat map of the criteria against k, a ring on each choice, and return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        Axes
+            The axes drawn on.
+        """
+        from compsil_kit.show import plots
+
+        return plots.plot_comparison(self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        """Show the comparison in a notebook."""
+        from compsil_kit.show import card
+
+        return card.comparison_card(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain data for strict JSON; what is undefined is None.
+
+        Returns
+        -------
+        dict
+            Values, errors and choices per criterion, and the settings.
+        """
+        return {
+            "format": "compsil-kit/comparison",
+            "version": 1,
+            "ks": list(self.ks),
+            "choices": dict(self.choices),
+            "values": {c.name: _plain(c.values) for c in self.criteria},
+            "errors": {c.name: _plain(c.errors) for c in self.criteria},
+            "n_repeats": self.n_repeats,
+            "n_references": self.n_references,
+            "n_failed": self.n_failed,
+            "selection": None if self.selection is None else self.selection.to_dict(),
+        }
+
+
+def _plain(values: Array) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]
+
+
+def _cell(value: float, *, starred: bool) -> str:
+    text = f"{value:,.0f}" if abs(value) >= 100 else number(value)
+    return ("*" if starred else "") + text
+
+
+def subsample_criteria(selection: SelectionResult, names: tuple[str, ...]) -> list[Criterion]:
+    """Return the criteria that come from the subsamples of a selection."""
+    trials = {"composite": selection.composite, "micro": selection.micro, "macro": selection.macro}
+    summaries = {name: summarise(values, selection.z) for name, values in trials.items() if name in names}
+    return [Criterion(name, summary.mean, summary.sem) for name, summary in summaries.items()]

@@ -1,0 +1,172 @@
+"""From a pandas frame with all kinds of columns to a numeric matrix: which columns, which rows, on which scale."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from compsil_kit._util.checks import check_choice, describe
+from compsil_kit.data.matrix import is_numeric_dtype, to_matrix
+from compsil_kit.result.trials import Preparation, shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[Any]
+
+SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}
+MISSING = ("raise", "drop")
+_ID_NAME = re.compile(r"(?i:(?:^|[_\W])(?:id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$)|(?<=[a-z])I[Dd]$")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame made ready: the matrix to cluster, which rows it holds, and what was done to get there."""
+
+    matrix: Array
+    kept: NDArray[np.bool_]
+    raw: pd.DataFrame
+    preparation: Preparation
+
+
+def prepare(
+    frame: pd.DataFrame, *, columns: Any = None, scale: str | None = "standard", missing: str = "raise"
+) -> Table:
+    """Choose the columns, treat missing values, and scale; what is odd about the columns is noted."""
+    check_choice("missing", missing, MISSING)
+    if scale is not None:
+        check_choice("scale", scale, tuple(SCALERS))
+    positions, left_out = choose_columns(frame, columns)
+    chosen = frame.iloc[:, positions]
+    _, matrix = to_matrix(chosen)
+    if not len(matrix):
+        raise ValueError("the data has no rows.")
+    kept = _complete_rows(chosen, matrix, missing)
+    matrix = matrix if kept.all() else matrix[kept]
+    _check_finite(chosen, matrix)
+    notes = _odd_columns(chosen, matrix)
+    if scale is not None:
+        matrix = SCALERS[scale]().fit_transform(matrix)
+    names = tuple(_name(chosen, at) for at in range(len(positions)))
+    done = Preparation(names, left_out, scale, int((~kept).sum()), tuple(notes))
+    return Table(matrix, kept, chosen, done)
+
+
+def _name(frame: pd.DataFrame, at: int) -> str:
+    """Return a column's name as text; the levels of a MultiIndex are joined."""
+    name = frame.columns[at]
+    return ", ".join(str(level) for level in name) if isinstance(name, tuple) else str(name)
+
+
+def choose_columns(frame: pd.DataFrame, columns: Any) -> tuple[list[int], tuple[str, ...]]:
+    """Return the positions of the columns to use and the names of those left out as not numeric, or say what is wrong.
+
+    Positions, not names: names may occur twice.
+    """
+    numeric = [is_numeric_dtype(dtype) for dtype in frame.dtypes]
+    if columns is None:
+        chosen = [at for at, ok in enumerate(numeric) if ok]
+        left_out = tuple(_name(frame, at) for at, ok in enumerate(numeric) if not ok)
+        if not chosen:
+            raise ValueError("the data has no numeric column. Encode columns as numbers first.")
+        return chosen, left_out
+    chosen = [at for name in _as_names(columns, frame) for at in _find(frame, name)]
+    wrong = [_name(frame, at) for at in chosen if not numeric[at]]
+    if wrong:
+        raise ValueError(
+            f"columns: {', '.join(map(repr, wrong))} not numeric. Leave out, or encode as numbers first "
+            "(pandas.get_dummies turns categories into 0/1 columns)."
+        )
+    if not chosen:
+        raise ValueError("columns must name at least one column; it is empty.")
+    return list(dict.fromkeys(chosen)), ()
+
+
+def _as_names(columns: Any, frame: pd.DataFrame) -> list[Any]:
+    if isinstance(columns, str) or (isinstance(columns, Hashable) and columns in frame.columns):
+        return [columns]
+    if hasattr(columns, "tolist"):
+        names = columns.tolist()
+        return names if isinstance(names, list) else [names]
+    if isinstance(columns, Sequence):
+        return list(columns)
+    raise TypeError(f"columns must be a column's name or a list of names; got {describe(columns)}.")
+
+
+def _find(frame: pd.DataFrame, name: Any) -> list[int]:
+    """Return where a column stands: several places for a repeated name or the upper level of a MultiIndex."""
+    if not isinstance(name, Hashable):
+        raise TypeError(f"columns must be a column's name or a list of names; got {describe(name)} in the list.")
+    try:
+        place = frame.columns.get_loc(name)
+    except (KeyError, TypeError) as error:
+        known = [_name(frame, at) for at in range(frame.shape[1])]
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"columns: {name!r} not in the data, whose columns are {shorten(tuple(known))}.{hint}"
+        ) from error
+    return np.atleast_1d(np.arange(frame.shape[1])[place]).tolist()  # type: ignore[no-any-return]
+
+
+def _complete_rows(frame: pd.DataFrame, matrix: Array, missing: str) -> NDArray[np.bool_]:
+    holes = np.isnan(matrix)
+    kept: NDArray[np.bool_] = np.logical_not(holes.any(axis=1))
+    if kept.all():
+        return kept
+    if missing == "raise":
+        counts = {_name(frame, at): int(n) for at, n in enumerate(holes.sum(axis=0)) if n}
+        where = ", ".join(f"{name!r} ({n})" for name, n in counts.items())
+        raise ValueError(
+            f"missing values in {where}. Leave such rows out (missing='drop', or --missing drop), or fill them first."
+        )
+    if not kept.any():
+        raise ValueError("no rows are left after dropping those with missing values. Leave out the emptiest columns.")
+    return kept
+
+
+def _check_finite(frame: pd.DataFrame, matrix: Array) -> None:
+    infinite = np.isinf(matrix).sum(axis=0)
+    where = ", ".join(f"{_name(frame, at)!r} ({int(n)})" for at, n in enumerate(infinite) if n)
+    if where:
+        raise ValueError(f"infinite values in {where}. Replace them first.")
+
+
+def _odd_columns(frame: pd.DataFrame, matrix: Array) -> list[str]:
+    """Say which columns are constant, repeat another one, or look like row numbers."""
+    names = [repr(_name(frame, at)) for at in range(matrix.shape[1])]
+    columns = list(matrix.T)
+    constant = [at for at, column in enumerate(columns) if (column == column[0]).all()]
+    first: dict[bytes, int] = {}
+    repeated = []
+    for at, column in enumerate(columns):
+        # A digest, as the columns themselves would fill the memory anew; + 0.0 because -0.0 has other bytes than 0.0.
+        twin = first.setdefault(blake2b((column + 0.0).tobytes()).digest(), at)
+        if twin != at and at not in constant:
+            repeated.append(f"{names[at]} (as {names[twin]})")
+    ids = [at for at, column in enumerate(columns) if _is_id(_name(frame, at), column)]
+    found = {
+        "constant, so without effect": [names[at] for at in constant],
+        "the same as another column, which then counts twice": repeated,
+        "like a row number or an identifier, which would shape the clusters": [names[at] for at in ids],
+    }
+    return [f"column {', '.join(who)}: {what}. Leave out by columns=[...]." for what, who in found.items() if who]
+
+
+def _is_id(name: str, column: Array) -> bool:
+    """Tell whether a column looks like an identifier: distinct whole numbers, in steps of one or named so."""
+    if len(column) < 20 or not np.all(column == np.floor(column)):
+        return False
+    ordered = np.sort(column)
+    steps = np.diff(ordered)
+    if not np.all(steps > 0):
+        return False
+    return bool(np.all(steps == 1) and np.array_equal(ordered, column)) or bool(_ID_NAME.search(name))

@@ -1,0 +1,221 @@
+"""Clusterers (method step 1): a name, a scikit-learn estimator or a function, as ``labels(X, k, seed)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import cluster as sk
+from sklearn.base import clone
+from sklearn.mixture import GaussianMixture
+
+from compsil_kit._util.checks import describe
+from compsil_kit._util.optional import require
+from compsil_kit.method.labels import distinct_labels
+from compsil_kit.method.metrics import Metric
+
+Array = NDArray[Any]
+
+_MEDOIDS_HELP = (
+    "clusterer={name!r} needs scikit-learn-extra. Install it with: pip install 'compsil-kit[medoids]'. Where its wheel "
+    "does not import (it was built for NumPy 1), build it for the NumPy you have: pip install cython setuptools wheel, "
+    "then pip install --no-cache-dir --no-build-isolation --no-binary scikit-learn-extra scikit-learn-extra"
+)
+
+
+def _medoids(name: str, kind: str) -> Callable[[Metric], Any]:
+    def make(metric: Metric) -> Any:
+        try:
+            module = require("sklearn_extra.cluster", extra="medoids", purpose=f"clusterer={name!r}")
+        except (ImportError, ValueError) as error:
+            # The wheel's fault on NumPy 2 is a ValueError ("numpy.dtype size changed").
+            raise ImportError(_MEDOIDS_HELP.format(name=name)) from error
+        # Its default start is poor: k-medoids++ halves the inertia.
+        start = {"init": "k-medoids++"} if kind == "KMedoids" else {}
+        return getattr(module, kind)(metric=metric.function or metric.name, **start)
+
+    return make
+
+
+def _agglomerative(metric: Metric) -> Any:
+    if metric.precomputed:
+        return sk.AgglomerativeClustering(metric="precomputed", linkage="average")
+    return sk.AgglomerativeClustering()
+
+
+# One start for k-means, as in the authors' package: a k that does not fit clusters unstably, and a single start lets
+# the score feel it (docs, "Method").
+NAMED: dict[str, Callable[[Metric], Any]] = {
+    "kmeans": lambda _: sk.KMeans(n_init=1),
+    "minibatch-kmeans": lambda _: sk.MiniBatchKMeans(n_init=1),
+    "bisecting-kmeans": lambda _: sk.BisectingKMeans(),
+    "gmm": lambda _: GaussianMixture(),
+    "agglomerative": _agglomerative,
+    "spectral": lambda _: sk.SpectralClustering(),
+    "birch": lambda _: sk.Birch(),
+    "kmedoids": _medoids("kmedoids", "KMedoids"),
+    "clara": _medoids("clara", "CLARA"),
+}
+_READ_DISTANCES = ("agglomerative", "kmedoids")
+# These hold a matrix of all pairs; bytes per pair, all copies together.
+QUADRATIC_BYTES = {"AgglomerativeClustering": 16, "SpectralClustering": 32, "KMedoids": 24}
+
+
+@dataclass(frozen=True)
+class Clusterer:
+    """A checked clusterer: its name, and either an estimator to clone or a function to call."""
+
+    name: str
+    estimator: Any = None
+    count_parameter: str = ""
+    function: Callable[[Any, int, int], Any] | None = None
+
+    @cached_property
+    def _params(self) -> dict[str, Any]:
+        return dict(self.estimator.get_params(deep=False))
+
+    @property
+    def by_name(self) -> bool:
+        """Whether its parameters are ours, so that scikit-learn need not check them at every fit."""
+        return self.function is None and self.name in NAMED
+
+    def build(self, k: int, seed: int) -> Any:
+        """Return a fresh estimator for k clusters, seeded; the one that was given stays as it is.
+
+        This is what ``clone`` and ``set_params`` do, without their inspecting of signatures: on small subsamples that
+        took as long as half of k-means.
+        """
+        params = {name: clone(value, safe=False) for name, value in self._params.items()}
+        params[self.count_parameter] = k
+        if "random_state" in params:
+            params["random_state"] = seed
+        return type(self.estimator)(**params)
+
+    def labels(self, X: Any, k: int, seed: int) -> Array:
+        """Cluster X into k clusters and return codes 0 .. k-1; labels that cannot be scored are an error."""
+        # Some compiled code takes sparse data only if it could write to it; a copy keeps the shared subsample as it is.
+        own = X.copy() if sparse.issparse(X) else X
+        given = self.function(own, k, seed) if self.function else self.build(k, seed).fit_predict(own)
+        return check_clusters(given, X.shape[0], k)
+
+    @property
+    def bytes_per_pair(self) -> int:
+        """Memory that the clusterer itself takes for each pair of points."""
+        return QUADRATIC_BYTES.get(type(self.estimator).__name__, 0)
+
+
+def check_clusters(given: Any, n_points: int, k: int) -> Array:
+    """Return the labels as codes if they are k non-empty clusters of all the points, or say what they are."""
+    try:
+        labels = np.asarray(given)
+    except ValueError as error:
+        raise ValueError(
+            f"the clusterer must return one label for each of the {n_points} points; it returned a "
+            f"{type(given).__name__} of parts that differ in length"
+        ) from error
+    names, codes = distinct_labels(labels, n_points, who="the clusterer's labels")
+    if names.dtype.kind in "if" and names[0] < 0:
+        share = int((labels < 0).sum())
+        raise ValueError(f"the clusterer left {share} of {n_points} points as noise (a negative label)")
+    if len(names) != k:
+        raise ValueError(f"the clusterer returned {len(names)} non-empty clusters instead of {k}")
+    return codes
+
+
+def resolve_clusterer(clusterer: Any, metric: Metric) -> Clusterer:
+    """Turn what the user gave as ``clusterer`` into a :class:`Clusterer`."""
+    if isinstance(clusterer, str):
+        return _by_name(clusterer, metric)
+    if isinstance(clusterer, type):
+        raise TypeError(f"clusterer must be an instance, not a class; pass {clusterer.__name__}().")
+    if hasattr(clusterer, "get_params") and hasattr(clusterer, "set_params"):
+        return _by_estimator(clusterer, metric)
+    if callable(clusterer):
+        return Clusterer(getattr(clusterer, "__name__", type(clusterer).__name__), function=clusterer)
+    raise TypeError(
+        f"clusterer must be a name ({', '.join(NAMED)}), a scikit-learn estimator, or a function "
+        f"f(X, k, seed) -> labels; got {describe(clusterer)}."
+    )
+
+
+def _by_name(name: str, metric: Metric) -> Clusterer:
+    if name not in NAMED:
+        raise ValueError(f"clusterer must be one of {', '.join(NAMED)}; got {describe(name)}.")
+    if metric.precomputed and name not in _READ_DISTANCES:
+        raise ValueError(
+            f"clusterer={name!r} needs points, but metric='precomputed' gives distances. Pass "
+            "clusterer='agglomerative' or 'kmedoids', an estimator that reads distances, or a function."
+        )
+    estimator = NAMED[name](metric)
+    return Clusterer(name, estimator, _count_parameter(estimator))
+
+
+def _by_estimator(estimator: Any, metric: Metric) -> Clusterer:
+    name = type(estimator).__name__
+    parameter = _count_parameter(estimator)
+    if not parameter or not hasattr(estimator, "fit_predict"):
+        raise ValueError(
+            f"clusterer={name} cannot be told how many clusters to make: it needs a parameter n_clusters or "
+            "n_components, and fit_predict. Wrap it in a function f(X, k, seed) -> labels."
+        )
+    if metric.precomputed and not _reads_distances(estimator):
+        raise ValueError(
+            f"metric='precomputed' gives distances, but clusterer={name} is not set to read them. Set its metric to "
+            "'precomputed' where it has one (affinity='precomputed' reads similarities), or wrap it in a function."
+        )
+    return Clusterer(name, clone(estimator), parameter)
+
+
+def _reads_distances(estimator: Any) -> bool:
+    params = estimator.get_params(deep=False)
+    # SpectralClustering(affinity="precomputed") takes similarities: distances would turn its clusters inside out.
+    return "precomputed_nearest_neighbors" in str(params.get("affinity")) or str(params.get("metric")) == "precomputed"
+
+
+def _count_parameter(estimator: Any) -> str:
+    params = estimator.get_params(deep=False)
+    return next((name for name in ("n_clusters", "n_components") if name in params), "")
+
+
+def fit_final(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, Array]:
+    """Fit the chosen k on all the data; return the fitted estimator (None for a function) and the labels.
+
+    The name ``kmeans`` uses ten starts here: one start is for judging k, the labels deserve the best of ten.
+    """
+    X = _protected(X)
+    if clusterer.function is not None:
+        return None, check_clusters(clusterer.function(X, k, seed), X.shape[0], k)
+    estimator = clusterer.build(k, seed)
+    if clusterer.name == "kmeans":
+        estimator.set_params(n_init=10)
+    labels = np.asarray(estimator.fit_predict(X))
+    check_clusters(labels, X.shape[0], k)
+    return estimator, labels
+
+
+def _protected(X: Any) -> Any:
+    """Return X so that a clusterer that writes into its input does not reach the caller's data."""
+    if sparse.issparse(X):
+        return X.copy()
+    view = X.view()
+    view.setflags(write=False)
+    return view
+
+
+def takes_sparse(clusterer: Clusterer) -> bool:
+    """Tell whether the clusterer takes sparse data; of a function it is not known, so it may try."""
+    tags = getattr(clusterer.estimator, "__sklearn_tags__", None)
+    return tags is None or bool(tags().input_tags.sparse)
+
+
+def check_input_kind(clusterer: Clusterer, X: Any) -> None:
+    """Refuse sparse data for clusterers that cannot take it."""
+    if sparse.issparse(X) and not takes_sparse(clusterer):
+        raise TypeError(
+            f"clusterer={clusterer.name!r} does not take sparse data. Pass X.toarray(), or another clusterer."
+        )

@@ -1,0 +1,101 @@
+"""From composites to a choice (method step 8 and "Selection"), and how often another run would choose each k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit.method.weights import Transform, combine, largest_discrepancy, weigh
+
+Array = NDArray[np.float64]
+
+RULES = ("max", "lcb")
+# A k that lost more than this share of its subsamples is scored on a biased remainder and cannot be selected.
+MAX_LOST = 0.2
+N_RESAMPLES = 1000
+_RESAMPLE_CELLS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean, standard error and lower confidence bound per k; NaN where undefined."""
+
+    mean: Array
+    sem: Array
+    lcb: Array
+    count: NDArray[np.int64]
+
+
+def summarise(values: Array, z: float) -> Summary:
+    """Summarise values over the last axis, leaving out failed (NaN) ones. SE needs at least two values."""
+    valid = np.isfinite(values)
+    count = valid.sum(axis=-1)
+    n = np.maximum(count, 1)
+    mean = np.where(count > 0, np.where(valid, values, 0.0).sum(axis=-1) / n, np.nan)
+    squares = np.where(valid, values - mean[..., None], 0.0) ** 2
+    variance = squares.sum(axis=-1) / np.maximum(count - 1, 1)
+    sem = np.where(count > 1, np.sqrt(variance / n), np.nan)
+    return Summary(mean, sem, mean - z * sem, count)
+
+
+def selectable(values: Array) -> NDArray[np.bool_]:
+    """Tell which ks kept at least four fifths of their subsamples."""
+    n_subsamples = values.shape[-1]
+    kept: NDArray[np.bool_] = np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_LOST) * n_subsamples - 1e-9
+    return kept
+
+
+def criterion(summary: Summary, rule: str) -> Array:
+    """Return what the rule maximises."""
+    return summary.mean if rule == "max" else summary.lcb
+
+
+def choose(values: Array, eligible: NDArray[np.bool_]) -> int | None:
+    """Return the position of the largest eligible value, the first (smallest k) on ties; None if there is none."""
+    candidates = np.where(eligible & np.isfinite(values), values, -np.inf)
+    best = int(np.argmax(candidates))
+    return best if np.isfinite(candidates[best]) else None
+
+
+def selection_probability(
+    micro: Array, macro: Array, *, transform: Transform, rule: str, z: float, largest: Array | None
+) -> Array:
+    """Estimate how often another run on the same data, with other subsamples, would choose each k.
+
+    The values of another run are those of this one, less the noise of this one, plus noise of its own. Both noises come
+    from a paired bootstrap: all ks share the redrawn subsamples, so what they have in common cancels, and so does the
+    bias of a largest discrepancy taken anew in every redraw (unless it came from other subsamples).
+    NaN below two subsamples.
+    """
+    n_ks, n_subsamples = micro.shape
+    eligible = selectable(combine(micro, macro, np.full_like(micro, 0.5)))
+    if n_subsamples < 2 or not eligible.any():
+        return np.full(n_ks, np.nan)
+    fixed = None if largest is None else largest[:, None, :]
+
+    def values_of(draws: NDArray[np.int64]) -> Array:
+        some = micro[:, draws], macro[:, draws]
+        return criterion(summarise(combine(*some, weigh(*some, transform, fixed)), z), rule)
+
+    draws = np.random.default_rng(0).integers(n_subsamples, size=(N_RESAMPLES, n_subsamples))
+    step = max(1, _RESAMPLE_CELLS // (n_ks * n_subsamples))
+    redrawn = np.hstack([values_of(draws[low : low + step]) for low in range(0, N_RESAMPLES, step)])
+    # Every redraw serves twice, as the noise of one run and of another. Redraws vary less than runs, by (B - 1) / B.
+    noise = np.sqrt(n_subsamples / (n_subsamples - 1)) * (redrawn - np.roll(redrawn, 1, axis=1))
+    others = values_of(np.arange(n_subsamples)[None]) + noise
+    others = np.where(eligible[:, None] & np.isfinite(others), others, -np.inf)
+    return np.bincount(others.argmax(axis=0), minlength=n_ks) / N_RESAMPLES
+
+
+def independent_largest(micro: Array, macro: Array) -> Array | None:
+    """Return the largest discrepancies of the calibration subsamples, or None when there are none."""
+    return largest_discrepancy(micro, macro) if micro.shape[-1] else None
+
+
+def choices(summaries: dict[str, Any], eligible: NDArray[np.bool_], ks: tuple[int, ...]) -> dict[str, int | None]:
+    """Return the k that each of several curves would choose."""
+    positions = {name: choose(values, eligible) for name, values in summaries.items()}
+    return {name: None if at is None else ks[at] for name, at in positions.items()}

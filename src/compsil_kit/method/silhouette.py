@@ -1,0 +1,220 @@
+"""Micro- and macro-averaged silhouettes of many labelings in one pass over the distances (method steps 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from compsil_kit._util.optional import has
+from compsil_kit.data.matrix import as_matrix
+from compsil_kit.method import kernel_numpy as plain
+from compsil_kit.method.labels import encode_labels
+from compsil_kit.method.metrics import (
+    CLOSED_FORMS,
+    Metric,
+    check_metric_fits,
+    closed_form_sums,
+    metric_tile,
+    resolve_metric,
+)
+
+Array = NDArray[Any]
+
+# The sums of distances kept at once; with the tiles and one sorted copy of the points this is the extra memory.
+SUMS_BYTES = 24 * 2**20
+# Below this many points a pass takes milliseconds, and loading the compiler costs more than it saves.
+MIN_COMPILED_POINTS = 1500
+
+
+@dataclass(frozen=True)
+class Silhouettes:
+    """Silhouettes of one labeling.
+
+    Attributes
+    ----------
+    micro : float
+        Mean over all points.
+    macro : float
+        Mean over clusters of the cluster's mean.
+    clusters : ndarray
+        The distinct labels, sorted.
+    per_cluster : ndarray
+        Mean silhouette of each of ``clusters``.
+    per_point : ndarray
+        Silhouette of each point, in the order of the rows.
+    """
+
+    micro: float
+    macro: float
+    clusters: Array
+    per_cluster: Array
+    per_point: Array
+
+    def __repr__(self) -> str:
+        """Show the two averages and the size; the arrays are a mouthful."""
+        return (
+            f"Silhouettes(micro={self.micro:.4f}, macro={self.macro:.4f}, "
+            f"{len(self.clusters)} clusters, {len(self.per_point)} points)"
+        )
+
+
+def silhouettes(
+    X: Any, labels: ArrayLike | Sequence[ArrayLike], *, metric: str | Callable[..., float] = "euclidean"
+) -> Silhouettes | list[Silhouettes]:
+    """Compute exact silhouettes of one labeling, or of many labelings of the same data in one pass.
+
+    The distances do not depend on the labels: they are computed once, a tile at a time, and serve every labeling.
+    Extra memory stays at some tens of MiB however many points there are.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_points, n_features)
+        The data, or a square matrix of distances with ``metric="precomputed"``.
+    labels : array of shape (n_points,), or a sequence of such arrays
+        The cluster of each point. Any integers or strings; at least two clusters, and fewer clusters than points.
+    metric : str or callable, default="euclidean"
+        A scikit-learn metric, a function of two points, or ``"precomputed"``.
+
+    Returns
+    -------
+    Silhouettes or list of Silhouettes
+        One for one labeling, a list for a sequence of labelings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from compsil_kit import silhouettes
+    >>> X = np.array([[0.0], [1.0], [10.0], [11.0]])
+    >>> silhouettes(X, [0, 0, 1, 1])
+    Silhouettes(micro=0.8997, macro=0.8997, 2 clusters, 4 points)
+    >>> [s.micro > 0 for s in silhouettes(X, [[0, 0, 1, 1], [0, 1, 0, 1]])]
+    [True, False]
+    """
+    measure = resolve_metric(metric)
+    matrix = as_matrix(X)
+    check_metric_fits(measure, matrix)
+    single, encoded = encode_labels(labels, matrix.shape[0])
+    per_point = point_silhouettes(matrix, [codes for _, codes in encoded], measure)
+    results = [_summarise(names, codes, values) for (names, codes), values in zip(encoded, per_point, strict=True)]
+    return results[0] if single else results
+
+
+def _summarise(names: Array, codes: Array, values: Array) -> Silhouettes:
+    micro, means = averages(values, codes)
+    return Silhouettes(micro, float(means.mean()), names, means, values)
+
+
+def averages(values: Array, codes: Array) -> tuple[float, Array]:
+    """Return the mean over points and the mean of each cluster (method step 3)."""
+    return float(values.mean()), np.bincount(codes, weights=values) / np.bincount(codes)
+
+
+def _no_tick() -> None:
+    """Do nothing between tiles."""
+
+
+def point_silhouettes(X: Any, labelings: Sequence[Array], metric: Metric, tick: Callable[[], None] = _no_tick) -> Array:
+    """Return the silhouette of every point under every labeling (codes 0 .. k-1), labelings by points.
+
+    ``tick`` is called every few milliseconds; it may raise to stop the work.
+    """
+    values = np.empty((len(labelings), X.shape[0]))
+    if metric.name in CLOSED_FORMS and metric.function is None:
+        points = X if sparse.issparse(X) else _centred(X, np.float64, shift=metric.name != "cosine")
+        for out, codes in zip(values, labelings, strict=True):
+            tick()
+            out[:] = _from_sums(closed_form_sums(points, metric, codes, codes.max() + 1), codes, np.bincount(codes))
+        return values
+    cell, member = refine(labelings)
+    order = np.argsort(cell, kind="stable")
+    starts = np.searchsorted(cell[order], np.arange(member.shape[1]))
+    sums_of = _choose_kernel(X, metric, order, cell[order], starts, tick)
+    width = max(plain.TILE_ROWS, SUMS_BYTES // (8 * len(starts)))
+    for panel in plain.chunks(0, X.shape[0], width):
+        cell_sums = sums_of(panel)
+        who = order[panel]
+        for out, codes, belongs in zip(values, labelings, member, strict=True):
+            out[who] = _from_sums(_gather(belongs) @ cell_sums, codes[who], np.bincount(codes))
+    return values
+
+
+def refine(labelings: Sequence[Array]) -> tuple[Array, Array]:
+    """Return the common refinement of the labelings: each point's cell, and each cell's cluster per labeling.
+
+    Two points share a cell when every labeling puts them together.
+    """
+    key = np.zeros(len(labelings[0]), dtype=np.int64)
+    span = 1
+    for codes in labelings:
+        n_clusters = int(codes.max()) + 1
+        if span * n_clusters >= 2**63:
+            names, key = np.unique(key, return_inverse=True)
+            span = len(names)
+        key = key * n_clusters + codes
+        span *= n_clusters
+    _, first, cell = np.unique(key, return_index=True, return_inverse=True)
+    return cell, np.array([codes[first] for codes in labelings])
+
+
+def _gather(belongs: Array) -> Any:
+    """Return the matrix that adds the sums of a cluster's cells; sparse, as each cell has one cluster."""
+    return sparse.csr_array((np.ones(len(belongs)), (belongs, np.arange(len(belongs)))))
+
+
+def _choose_kernel(
+    X: Any, metric: Metric, order: Array, cell: Array, starts: Array, tick: Callable[[], None]
+) -> Callable[[slice], Array]:
+    """Return a function from a panel of sorted points to their sums of distances to every cell."""
+    n_points = X.shape[0]
+    if metric.name != "euclidean" or metric.function is not None or not _worth_densifying(X):
+        tile = metric_tile(X, metric, order)
+        return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick)
+    dense = X.toarray() if sparse.issparse(X) else X
+    points = _centred(dense, X.dtype)[order]
+    if n_points < MIN_COMPILED_POINTS or not has("numba"):
+        tile = plain.distance_tile(points)
+        return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick)
+    from compsil_kit.method import kernel_numba as compiled
+
+    if points.shape[1] <= compiled.MAX_DIRECT_FEATURES:
+        columns = np.ascontiguousarray(points.T)
+        return lambda panel: compiled.accumulate_direct(columns, starts, cell, panel, tick)
+    tile = plain.squared_tile(points)
+    return lambda panel: plain.accumulate(tile, compiled.add_squared, starts, panel, n_points, tick)
+
+
+def _worth_densifying(X: Any) -> bool:
+    return not sparse.issparse(X) or X.shape[0] * X.shape[1] * X.dtype.itemsize <= SUMS_BYTES
+
+
+def _centred(X: Array, dtype: Any, *, shift: bool = True) -> Array:
+    """Return the points moved to their mean and scaled by a power of two: silhouettes do not change, rounding does.
+
+    Scaling first keeps squares of 1e-150 and 1e150 within range; both steps are exact but for the last bit.
+    """
+    largest = float(np.max(np.abs(X), initial=0.0))
+    exponent = int(np.frexp(largest)[1])
+    points = np.ldexp(X.astype(np.float64, copy=False), -exponent)
+    if shift:
+        points -= points.mean(axis=0)
+    return points.astype(dtype, copy=False)
+
+
+def _from_sums(sums: Array, codes: Array, sizes: Array) -> Array:
+    """Turn sums of distances (clusters by points) into silhouettes: method step 2."""
+    here = np.arange(sums.shape[1])
+    own_size = sizes[codes]
+    within = sums[codes, here] / np.maximum(own_size - 1, 1)
+    others = sums / sizes[:, None]
+    others[codes, here] = np.inf
+    nearest = others.min(axis=0)
+    larger = np.maximum(within, nearest)
+    # A point alone in its cluster, and 0/0, count as 0 (as in scikit-learn).
+    values = np.zeros(sums.shape[1])
+    np.divide(nearest - within, larger, out=values, where=(own_size > 1) & (larger > 0))
+    return values

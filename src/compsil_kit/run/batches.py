@@ -1,0 +1,272 @@
+"""A selection in parts that share nothing: plan it once, run the batches wherever you like, combine what they return.
+
+Batches are plain data for strict JSON, so that a scheduler can carry them from machine to machine. A finished one holds
+the trials of its subsamples in the form in which a checkpoint keeps them.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from compsil_kit._util.checks import check_integer, describe
+from compsil_kit.api import DEFAULT_KS, Clustering, Random, chosen
+from compsil_kit.method.clusterers import NAMED
+from compsil_kit.method.metrics import NAMES
+from compsil_kit.method.plan import Plan
+from compsil_kit.method.weights import Transform
+from compsil_kit.result.result import SelectionResult
+from compsil_kit.result.serialization import plan_in, plan_out, preparation_in, preparation_out, trial_in, trial_out
+from compsil_kit.result.trials import current_versions
+from compsil_kit.run.engine import Trial, run
+from compsil_kit.run.fingerprint import differences, fingerprint
+from compsil_kit.run.request import check_request, check_rule, collect
+
+FORMAT = "compsil-kit/batch"
+VERSION = 1
+
+Batch = dict[str, Any]
+
+
+def plan_batches(
+    X: Any,
+    *,
+    n_batches: int | None = None,
+    batch_size: int | None = None,
+    ks: Any = DEFAULT_KS,
+    clusterer: Clustering = "kmeans",
+    n_subsamples: int = 30,
+    sample_size: str | int | float = "auto",
+    metric: str | Callable[..., float] = "euclidean",
+    n_calibration: int = 0,
+    on_failure: str = "raise",
+    random_state: Random = 42,
+) -> list[Batch]:
+    """Divide a selection into batches of subsamples that independent workers can run.
+
+    Everything is decided here, fresh seeds of ``random_state=None`` included; workers only need X and their batch.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data.
+    n_batches : int, optional
+        Number of batches, as even as can be; no more than there are subsamples.
+    batch_size : int, optional
+        Subsamples in a batch, instead of ``n_batches``.
+    ks, clusterer, n_subsamples, sample_size, metric, n_calibration, on_failure, random_state
+        As in :func:`select_k`.
+
+    Returns
+    -------
+    list of dict
+        Batches for :func:`run_batch`, plain data for strict JSON.
+
+    Examples
+    --------
+    >>> from compsil_kit import combine_batches, plan_batches, run_batch
+    >>> from compsil_kit.datasets import imbalanced_blobs
+    >>> X, _ = imbalanced_blobs()
+    >>> batches = plan_batches(X, ks=range(2, 8), n_batches=3)
+    >>> combine_batches([run_batch(X, batch) for batch in batches]).best_k
+    5
+    """
+    request = check_request(
+        X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
+        transform="tanh", rule="max", z=1.0, n_calibration=n_calibration, on_failure=on_failure, n_jobs=None,
+        random_state=random_state,
+    )  # fmt: skip
+    shared = {
+        "format": FORMAT,
+        "version": VERSION,
+        "plan": plan_out(request.job.plan),
+        "fingerprint": fingerprint(request.X, request.job),
+        "preparation": preparation_out(request.preparation),
+    }
+    parts = _divide(len(request.job.plan.seeds), n_batches, batch_size)
+    return [{**shared, "indices": list(part)} for part in parts]
+
+
+def run_batch(
+    X: Any,
+    batch: Mapping[str, Any],
+    *,
+    clusterer: Clustering | None = None,
+    metric: str | Callable[..., float] | None = None,
+    n_jobs: int | None = None,
+) -> Batch:
+    """Compute the subsamples of one batch.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data for which the batch was planned; other data are refused.
+    batch : mapping
+        One of the batches that :func:`plan_batches` returned, or what JSON made of it.
+    clusterer : str, estimator or callable, optional
+        The clusterer of the plan. Names travel with the batch; an estimator or a function must be passed again.
+    metric : str or callable, optional
+        The metric of the plan; again, a function must be passed once more.
+    n_jobs : int, optional
+        Workers, as in :func:`select_k`.
+
+    Returns
+    -------
+    dict
+        The batch with its trials, plain data for strict JSON, for :func:`combine_batches`.
+
+    Raises
+    ------
+    ValueError
+        X, clusterer, metric or library versions differ from those of the plan; the message says which.
+    ClusteringError
+        A clusterer failed and the plan says ``on_failure="raise"``.
+    """
+    plan = _read(batch, "batch")
+    planned = batch["fingerprint"]
+    request = check_request(
+        X, ks=plan.ks, clusterer=_given("clusterer", clusterer, planned, NAMED), n_subsamples=plan.n_subsamples,
+        sample_size=plan.sample_size, metric=_given("metric", metric, planned, NAMES), transform="tanh", rule="max",
+        z=1.0, n_calibration=plan.n_calibration, on_failure=planned["on_failure"], n_jobs=n_jobs,
+        random_state=plan.seeds,
+    )  # fmt: skip
+    differing = differences(planned, fingerprint(request.X, request.job))
+    if differing:
+        raise ValueError(
+            f"batch was planned for another selection: {'; '.join(differing)}. "
+            "Run it with what plan_batches was given, or plan anew."
+        )
+    # As in select_k: clusterers that silence warnings in two threads at once leave the filters changed.
+    with warnings.catch_warnings():
+        trials = sorted(run(request.X, request.job, n_jobs, batch["indices"]), key=lambda trial: trial.index)
+    records = [trial_out(trial, plan.seeds[trial.index]) for trial in trials]
+    return {**batch, "indices": [trial.index for trial in trials], "trials": records, "versions": current_versions()}
+
+
+def combine_batches(
+    batches: Sequence[Mapping[str, Any]],
+    *,
+    transform: Transform = "tanh",
+    rule: str = "max",
+    z: float = 1.0,
+) -> SelectionResult:
+    """Put the finished batches of a selection together; the result is that of :func:`select_k`, bit for bit.
+
+    Parameters
+    ----------
+    batches : sequence of mapping
+        What :func:`run_batch` returned for every batch of a plan, in any order.
+    transform, rule, z
+        As in :func:`select_k`.
+
+    Returns
+    -------
+    SelectionResult
+        The choice, the curve, and every trial.
+
+    Raises
+    ------
+    ValueError
+        Batches are missing, given twice, not run yet, or not of the same plan and data; the message says which.
+    SelectionError
+        Every k lost too many subsamples; ``.result`` holds the causes.
+    """
+    if isinstance(batches, Mapping | str) or not isinstance(batches, Sequence) or not batches:
+        raise ValueError("batches must be a list of what run_batch returned, one entry at least.")
+    plans = [_read(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
+    plan, first = plans[0], batches[0]
+    choice = check_rule(transform, rule, z, plan.n_subsamples)
+    trials: list[Trial] = []
+    for at, batch in enumerate(batches):
+        _check_same(batch, first, at)
+        trials += _trials(batch, at, plan)
+    _check_whole([trial.index for trial in trials], plan)
+    preparation = preparation_in(first["preparation"])
+    return chosen(collect(plan, trials, **choice, preparation=preparation, versions=dict(first["versions"])))
+
+
+def _divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
+    """Return consecutive ranges of about equal length, or of a given one."""
+    if (n_batches is None) == (batch_size is None):
+        raise ValueError("pass n_batches or batch_size, one of the two.")
+    if batch_size is not None:
+        step = check_integer("batch_size", batch_size, minimum=1)
+        return [range(low, min(low + step, n_items)) for low in range(0, n_items, step)]
+    n_parts = min(n_items, check_integer("n_batches", n_batches, minimum=1))
+    edges = [n_items * part // n_parts for part in range(n_parts + 1)]
+    return [range(low, high) for low, high in pairwise(edges)]
+
+
+def _read(batch: Any, name: str) -> Plan:
+    """Return the plan of a batch, if it is one."""
+    if not isinstance(batch, Mapping) or batch.get("format") != FORMAT:
+        raise ValueError(f"{name} must be what plan_batches or run_batch returned, with format {FORMAT!r}.")
+    if batch.get("version") != VERSION:
+        raise ValueError(
+            f"{name} has version {describe(batch.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
+            "Use one release for planning, running and combining."
+        )
+    missing = {"plan", "fingerprint", "preparation", "indices"} - set(batch)
+    if missing:
+        raise ValueError(f"{name} is not complete: it lacks {', '.join(sorted(missing))}.")
+    plan = plan_in(batch["plan"])
+    if not set(batch["indices"]) <= set(range(len(plan.seeds))):
+        raise ValueError(f"{name}: indices must be among the {len(plan.seeds)} subsamples of its plan, from 0.")
+    return plan
+
+
+def _given(name: str, value: Any, planned: Mapping[str, Any], names: Any) -> Any:
+    """Return the clusterer or the metric: as passed, or by the name that travels with the batch."""
+    if value is not None:
+        return value
+    if planned[name] not in names:
+        raise ValueError(
+            f"batch was planned with {name}={planned[name]}, which cannot travel in it. Pass the same {name}= again."
+        )
+    return planned[name]
+
+
+def _check_same(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
+    differing = differences(batch["fingerprint"], first["fingerprint"])
+    if not differing and json.dumps(batch["plan"]) != json.dumps(first["plan"]):
+        differing = ["its plan has other seeds or numbers of subsamples"]
+    if differing:
+        raise ValueError(
+            f"batches must be of one selection: batches[{at}] is not of that of batches[0]: {'; '.join(differing)}."
+        )
+    if "trials" not in batch:
+        raise ValueError(f"batches[{at}] has not been run: pass what run_batch returned for it.")
+
+
+def _trials(batch: Mapping[str, Any], at: int, plan: Plan) -> list[Trial]:
+    """Return the trials of a finished batch."""
+    places, records = batch["indices"], batch["trials"]
+    try:
+        if [plan.seeds[index] for index in places] != [record["seed"] for record in records]:
+            raise ValueError("seeds")
+        return [trial_in(record, index, plan.ks) for index, record in zip(places, records, strict=True)]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"batches[{at}] is damaged: its trials are not those of its subsamples. Run it again."
+        ) from error
+
+
+def _check_whole(found: list[int], plan: Plan) -> None:
+    """Refuse subsamples that are missing or there twice."""
+    doubled = sorted(index for index, count in Counter(found).items() if count > 1)
+    if doubled:
+        raise ValueError(f"batches hold subsamples {_few(doubled)} twice. Pass every batch once.")
+    missing = sorted(set(range(len(plan.seeds))) - set(found))
+    if missing:
+        raise ValueError(
+            f"batches lack subsamples {_few(missing)} of {len(plan.seeds)}. Pass every batch that was planned."
+        )
+
+
+def _few(indices: list[int]) -> str:
+    shown = ", ".join(map(str, indices[:8]))
+    return shown if len(indices) <= 8 else f"{shown}, ..."

@@ -1,0 +1,171 @@
+"""A file that keeps finished subsamples, so that a second run continues where the first one ended."""
+
+from __future__ import annotations
+
+import errno
+import json
+import time
+import warnings
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from os import PathLike
+from pathlib import Path
+from threading import Lock, Timer
+from typing import Any, NoReturn
+
+from compsil_kit._util.atomic import write_atomically
+from compsil_kit._util.checks import describe
+from compsil_kit.result.serialization import trial_in, trial_out
+from compsil_kit.run.engine import Job, Trial, run
+from compsil_kit.run.fingerprint import Fingerprint, differences, fingerprint
+
+FORMAT = "compsil-kit/checkpoint"
+VERSION = 1
+# The file is never further behind than this, unless writing it takes long: then it gets a twentieth of the time.
+PAUSE_SECONDS = 1.0
+PAUSE_SHARE = 20
+_WAY_OUT = "Pass another path, or delete the file to start afresh."
+
+Records = dict[int, dict[str, Any]]
+
+
+def check_checkpoint(checkpoint: Any, random_state: Any) -> Path | None:
+    """Return where to keep finished subsamples, or say why nothing could be kept there."""
+    if checkpoint is None:
+        return None
+    if not isinstance(checkpoint, str | PathLike):
+        raise TypeError(f"checkpoint must be the path of a file, or None; got {describe(checkpoint)}.")
+    if random_state is None:
+        raise ValueError(
+            "checkpoint needs the same seeds in every run, and random_state=None draws new ones each time: nothing "
+            "could be continued. Pass an integer as random_state."
+        )
+    # Absolute, as the program may change its folder; and a link stays one, when what it leads to is replaced.
+    path = Path(checkpoint).resolve()
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "checkpoint must be a file; this is a folder", str(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder for the checkpoint", str(path.parent))
+    return path
+
+
+def resume(path: Path, X: Any, job: Job, n_jobs: int | None) -> tuple[list[Trial], Generator[Trial, None, None]]:
+    """Return the trials that the file holds, and an iterator that computes the others and keeps them there."""
+    own = fingerprint(X, job)
+    kept = _read(path, own) if path.exists() else {}
+    places = list(enumerate(job.plan.seeds))
+    done = [trial_in(kept[seed], index, job.plan.ks) for index, seed in places if seed in kept]
+    missing = [index for index, seed in places if seed not in kept]
+    return done, _compute(X, job, n_jobs, missing, _Keeper(path, own, kept))
+
+
+def _compute(X: Any, job: Job, n_jobs: int | None, missing: list[int], keeper: _Keeper) -> Generator[Trial, None, None]:
+    if not missing:
+        return
+    with keeper, closing(run(X, job, n_jobs, missing)) as trials:
+        for trial in trials:
+            keeper.add(trial_out(trial, job.plan.seeds[trial.index]))
+            yield trial
+
+
+def _read(path: Path, own: Fingerprint) -> Records:
+    """Return the trials in the file by their seeds; a file of another selection, or of anything else, is refused."""
+    try:
+        data = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        if not isinstance(data, Mapping) or data["format"] != FORMAT:
+            raise ValueError("another format")
+        version, theirs, trials = data["version"], dict(data["fingerprint"]), data["trials"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _damaged(path, error) from error
+    if version != VERSION:
+        raise ValueError(
+            f"checkpoint: {path} has version {describe(version)} of {FORMAT}; this release reads version {VERSION}. "
+            f"Continue with the release that wrote it. {_WAY_OUT}"
+        )
+    if theirs.get("on_failure") == "raise":
+        # Nothing has failed so far, so to skip failures from now on changes no trial.
+        theirs["on_failure"] = own["on_failure"]
+    differing = differences(theirs, own)
+    if differing:
+        raise ValueError(f"checkpoint: {path} belongs to another selection: {'; '.join(differing)}. {_WAY_OUT}")
+    try:
+        for record in trials:
+            trial_in(record, 0, own["ks"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, error) from error
+    return {record["seed"]: record for record in trials}
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    # Only the kind of error: its text may quote a file that is something else altogether.
+    return ValueError(
+        f"checkpoint: {path} is no checkpoint of compsil-kit, or a damaged one ({type(error).__name__}). {_WAY_OUT}"
+    )
+
+
+class _Keeper:
+    """Writes trials to the file, soon after they come and at the end, whatever ends the run."""
+
+    def __init__(self, path: Path, own: Fingerprint, records: Records) -> None:
+        self._path, self._own, self._records = path, own, dict(records)
+        self._lock = Lock()
+        self._timer: Timer | None = None
+        self._pause = PAUSE_SECONDS
+        self._unsaved = False
+        self._problem: OSError | None = None
+
+    def __enter__(self) -> _Keeper:
+        # At once: a place that cannot be written to is an error before the work, not after it.
+        self._write()
+        return self
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Take one more trial; the file has it within the next moments, even if no other one follows."""
+        with self._lock:
+            self._records[record["seed"]] = record
+            self._unsaved = True
+            if self._timer is None:
+                self._timer = Timer(self._pause, self._save)
+                self._timer.name, self._timer.daemon = "compsil-checkpoint", True
+                self._timer.start()
+        self._complain()
+
+    def __exit__(self, *_: object) -> None:
+        timer = self._timer
+        if timer is not None:
+            timer.cancel()
+        self._save()
+        self._complain()
+
+    def _save(self) -> None:
+        with self._lock:
+            self._timer = None
+            if not self._unsaved:
+                return
+            try:
+                self._write()
+            except OSError as error:
+                self._problem = error
+
+    def _write(self) -> None:
+        start = time.monotonic()
+        trials = list(self._records.values())
+        data = {"format": FORMAT, "version": VERSION, "fingerprint": self._own, "trials": trials}
+        write_atomically(self._path, json.dumps(data, allow_nan=False).encode())
+        self._pause = max(PAUSE_SECONDS, PAUSE_SHARE * (time.monotonic() - start))
+        self._unsaved = False
+
+    def _complain(self) -> None:
+        """Warn in the thread that called: a full disk must neither go unnoticed nor cost the run that fills it."""
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            warnings.warn(
+                f"checkpoint: {self._path} could not be written ({problem.strerror}); the run goes on, but what it "
+                "finished since the last time is not kept there.",
+                RuntimeWarning,
+                stacklevel=2,
+            )

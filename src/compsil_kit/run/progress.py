@@ -1,0 +1,112 @@
+"""The progress bar: on when a terminal or a notebook is watching, off otherwise."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from compsil_kit._util.checks import describe
+from compsil_kit._util.optional import has
+
+ProgressLike = bool | Callable[[int, int], None] | None
+
+
+class Meter(Protocol):
+    """Something that is told about every finished subsample."""
+
+    def resume(self, done: int) -> None:
+        """Count those that an earlier run has finished."""
+
+    def advance(self) -> None:
+        """Count one more."""
+
+    def announce(self, text: str) -> None:
+        """Show a line of text."""
+
+    def close(self) -> None:
+        """Leave the line tidy."""
+
+
+def check_progress(progress: Any) -> ProgressLike:
+    """Return the value if it is None, a bool, or a function of (done, total)."""
+    if progress is None or isinstance(progress, bool) or callable(progress):
+        return progress  # type: ignore[no-any-return]
+    raise TypeError(
+        f"progress must be True, False, None (automatic), or a function of (done, total); got {describe(progress)}."
+    )
+
+
+def make_meter(progress: ProgressLike, total: int) -> Meter:
+    """Return the meter that the user's choice and the surroundings call for."""
+    if callable(progress):
+        return _Callback(progress, total)
+    if progress is False or (progress is None and not _somebody_watches()):
+        return _Silent()
+    return _Bar(total)
+
+
+def _somebody_watches() -> bool:
+    # Programs without a console have no stderr at all.
+    return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _in_notebook() -> bool:
+    """Tell whether a Jupyter kernel runs this code; IPython is asked only if it is loaded already."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+class _Silent:
+    def resume(self, done: int) -> None: ...
+
+    def advance(self) -> None: ...
+
+    def announce(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Callback:
+    def __init__(self, function: Callable[[int, int], None], total: int) -> None:
+        self._function, self._total, self._done = function, total, 0
+
+    def resume(self, done: int) -> None:
+        self._done = done
+        self._function(self._done, self._total)
+
+    def advance(self) -> None:
+        self._done += 1
+        self._function(self._done, self._total)
+
+    def announce(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Bar:
+    def __init__(self, total: int) -> None:
+        if _in_notebook() and has("ipywidgets"):
+            from tqdm.notebook import tqdm_notebook
+
+            make: Any = tqdm_notebook
+        else:
+            from tqdm import tqdm
+
+            make = tqdm
+        self._bar = make(total=total, desc="compsil", unit="subsample", leave=False)
+
+    def resume(self, done: int) -> None:
+        # As the bar's start: they took no time, and would spoil its guess of the time left.
+        self._bar.n = self._bar.initial = done
+        self._bar.refresh()
+
+    def advance(self) -> None:
+        self._bar.update()
+
+    def announce(self, text: str) -> None:
+        self._bar.write(text, file=sys.stderr)
+
+    def close(self) -> None:
+        self._bar.close()

@@ -1,0 +1,190 @@
+"""Results as HTML for notebooks: a compact card that looks right on light and dark pages. Every string is escaped.
+
+Colours are inherited from the page; only the accents are set, in tones that read on white and on black. The small curve
+is drawn as SVG by hand, so that showing a result loads no plotting library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit.show.text import number, percent, sentence
+
+if TYPE_CHECKING:
+    from compsil_kit.criteria.comparison import Comparison
+    from compsil_kit.result.result import SelectionResult
+
+Array = NDArray[np.float64]
+
+COMPOSITE, MICRO, MACRO = "#2f8fd0", "#e0701a", "#1fa67a"
+WARNING = "#c98a00"
+CARD = (
+    "border:1px solid rgba(128,128,128,.4);border-radius:8px;padding:12px 16px;max-width:720px;"
+    "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45"
+)
+TABLE = "border-collapse:collapse;margin-top:6px;border:none;color:inherit;font-size:inherit"
+MUTED = "opacity:.7"
+CELL = "padding:1px 10px;text-align:right;font-variant-numeric:tabular-nums"
+
+
+def card(result: SelectionResult) -> str:
+    """Return the card of a selection: k*, score, probability, a small curve, warnings, the table, the settings."""
+    return (
+        f'<div class="compsil-card" style="{CARD}">'
+        '<div style="display:flex;flex-wrap:wrap;gap:24px;align-items:center">'
+        f"{_headline(result)}{curve_svg(result)}</div>"
+        f"{_warnings(result.warnings)}"
+        f'<details style="margin-top:8px"><summary style="cursor:pointer">Table</summary>{table(result)}</details>'
+        f'<div style="{MUTED};margin-top:8px;font-size:12px">{escape(settings(result))}</div></div>'
+    )
+
+
+def _headline(result: SelectionResult) -> str:
+    if result.best_index is None:
+        return '<div><div style="font-size:20px;font-weight:600">no k can be selected</div></div>'
+    at = result.best_index
+    partial = f'<div style="color:{WARNING}">partial result</div>' if result.partial else ""
+    return (
+        '<div style="min-width:150px">'
+        f'<div style="{MUTED}">number of clusters</div>'
+        f'<div style="font-size:34px;font-weight:650;line-height:1.1;color:{COMPOSITE}">{result.best_k}</div>'
+        f"<div>score {number(result.best_score)} ± {number(float(result.sem[at]))}</div>"
+        f"<div>would win {escape(percent(float(result.probability[at])))} of new runs</div>{partial}</div>"
+    )
+
+
+def _warnings(texts: Sequence[str]) -> str:
+    if not texts:
+        return ""
+    rows = "".join(f"<li>{escape(sentence(text))}</li>" for text in texts)
+    return f'<ul style="margin:10px 0 0;padding:6px 6px 6px 26px;border-left:3px solid {WARNING}">{rows}</ul>'
+
+
+def settings(result: SelectionResult) -> str:
+    """Return the settings in one line."""
+    text = repr(result).rsplit("\n", maxsplit=1)[-1]
+    return text if result.preparation is None else f"{text} · {result.preparation}"
+
+
+def table(result: SelectionResult) -> str:
+    """Return the curve as a table, the chosen row in bold."""
+    curve = result.curve
+    columns = {"k": "", "score": "score", "sem": "± se", "micro": "micro", "macro": "macro", "weight": "weight",
+               "probability": "wins", "n_failed": "failed"}  # fmt: skip
+    shown = [
+        name for name in columns if name not in ("k", "n_failed") or (name == "n_failed" and result.n_failed.any())
+    ]
+    head = "".join(f'<th style="{CELL}">{escape(columns[name] or name)}</th>' for name in ["k", *shown])
+    body = []
+    for at, (k, row) in enumerate(curve.iterrows()):
+        weight = "font-weight:700" if at == result.best_index else ""
+        cells = [str(k), *(_cell(name, float(row[name])) for name in shown)]
+        body.append(f'<tr style="{weight}">' + "".join(f'<td style="{CELL}">{escape(c)}</td>' for c in cells) + "</tr>")
+    return f'<table style="{TABLE}"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
+
+
+def _cell(name: str, value: float) -> str:
+    if name == "probability":
+        return percent(value)
+    return f"{value:.0f}" if name == "n_failed" else number(value, 3 if name == "weight" else 4)
+
+
+def curve_svg(result: SelectionResult, width: int = 420, height: int = 150) -> str:
+    """Return a small picture of the curve: the composite with its band, micro and macro, a ring on the choice."""
+    curve = result.curve
+    lines = [curve["score"].to_numpy(), curve["micro"].to_numpy(), curve["macro"].to_numpy()]
+    finite = np.concatenate(lines)[np.isfinite(np.concatenate(lines))]
+    if not finite.size:
+        return ""
+    low, high = float(finite.min()), float(finite.max())
+    scale = _Scale(result.ks, low, high if high > low else low + 1e-9, width, height)
+    parts = [_band(scale, result), _line(scale, lines[1], MICRO, "4 3"), _line(scale, lines[2], MACRO, "1.5 3")]
+    parts += [_line(scale, lines[0], COMPOSITE, ""), _axis(scale, result.ks)]
+    if result.best_index is not None:
+        x, y = scale.x(result.best_k), scale.y(result.best_score)
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="{COMPOSITE}"/>')
+    parts.append(_legend(width))
+    label = "silhouettes against the number of clusters"
+    return (
+        f'<svg role="img" aria-label="{label}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'style="max-width:100%;height:auto">{"".join(parts)}</svg>'
+    )
+
+
+class _Scale:
+    """From k and silhouette to the picture's coordinates."""
+
+    def __init__(self, ks: tuple[int, ...], low: float, high: float, width: int, height: int) -> None:
+        self.ks, self.low, self.high, self.width, self.height = ks, low, high, width, height
+
+    def x(self, k: float) -> float:
+        span = (self.ks[-1] - self.ks[0]) or 1
+        return 38 + (self.width - 52) * (k - self.ks[0]) / span
+
+    def y(self, value: float) -> float:
+        clipped = min(max(value, self.low - 0.1 * (self.high - self.low)), self.high + 0.1 * (self.high - self.low))
+        return self.height - 22 - (self.height - 54) * (clipped - self.low) / (self.high - self.low)
+
+
+def _line(scale: _Scale, values: Array, colour: str, dashes: str) -> str:
+    points = " ".join(
+        f"{scale.x(k):.1f},{scale.y(v):.1f}" for k, v in zip(scale.ks, values, strict=True) if np.isfinite(v)
+    )
+    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>'
+
+
+def _band(scale: _Scale, result: SelectionResult) -> str:
+    spread = 1.96 * np.nan_to_num(result.sem)
+    rows = [row for row in zip(result.ks, result.scores, spread, strict=True) if np.isfinite(row[1])]
+    upper = [f"{scale.x(k):.1f},{scale.y(s + e):.1f}" for k, s, e in rows]
+    lower = [f"{scale.x(k):.1f},{scale.y(s - e):.1f}" for k, s, e in reversed(rows)]
+    return f'<polygon points="{" ".join(upper + lower)}" fill="{COMPOSITE}" fill-opacity=".2"/>'
+
+
+def _axis(scale: _Scale, ks: tuple[int, ...]) -> str:
+    text = 'font-size="10" fill="currentColor" opacity=".75"'
+    ticks = "".join(
+        f'<text x="{scale.x(k):.1f}" y="{scale.height - 6}" text-anchor="middle" {text}>{k}</text>'
+        for k in ks[:: -(-len(ks) // 15)]
+    )
+    sides = "".join(
+        f'<text x="32" y="{scale.y(v) + 3:.1f}" text-anchor="end" {text}>{v:.2f}</text>'
+        for v in (scale.low, scale.high)
+    )
+    return ticks + sides
+
+
+def _legend(width: int) -> str:
+    entries, x = [], width - 190
+    for name, colour in (("composite", COMPOSITE), ("micro", MICRO), ("macro", MACRO)):
+        entries.append(
+            f'<circle cx="{x}" cy="10" r="4" fill="{colour}"/>'
+            f'<text x="{x + 7}" y="14" font-size="11" fill="currentColor">{name}</text>'
+        )
+        x += 80 if name == "composite" else 58
+    return "".join(entries)
+
+
+def comparison_card(comparison: Comparison) -> str:
+    """Return the card of a comparison: who agrees with whom, and the table of values, choices in bold."""
+    lines = "".join(f"<div>{escape(line)}</div>" for line in comparison.explain().splitlines())
+    head = "".join(f'<th style="{CELL}">{escape(c.name)}</th>' for c in comparison.criteria)
+    rows = []
+    for at, k in enumerate(comparison.ks):
+        cells = []
+        for criterion in comparison.criteria:
+            value = float(criterion.values[at])
+            chosen = f";font-weight:700;color:{COMPOSITE}" if comparison.choices[criterion.name] == k else ""
+            text = number(value) if abs(value) < 100 or not np.isfinite(value) else f"{value:,.0f}"
+            cells.append(f'<td style="{CELL}{chosen}">{escape(text)}</td>')
+        rows.append(f'<tr><td style="{CELL}">{k}</td>{"".join(cells)}</tr>')
+    return (
+        f'<div class="compsil-card" style="{CARD.replace("720px", "980px")}">{lines}'
+        f'<div style="overflow-x:auto"><table style="{TABLE}"><thead><tr>'
+        f'<th style="{CELL}">k</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div></div>'
+    )
