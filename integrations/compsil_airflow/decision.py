@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def check_threshold(min_probability: float | None, fallback_k: int | None) -> None:
     """Refuse, before the work, a threshold or a fallback that cannot be used."""
-    from compsil_kit._util.checks import check_integer, check_real
+    from compsil_kit.util.checks import check_integer, check_real
 
     if min_probability is not None:
         check_real("min_probability", min_probability, low=0.0, high=1.0)

@@ -67,7 +67,7 @@ def fetched(place: Any, conn_id: str | None) -> Iterator[Path]:
 
 def store(place: Path | Any, content: bytes) -> None:
     """Write a file whole or not at all; object stores replace an object only when its upload is complete."""
-    from compsil_kit._util.atomic import write_atomically
+    from compsil_kit.util.atomic import write_atomically
 
     if isinstance(place, Path):
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ MOST_FAILURES = 10
 
 def summarise(result: SelectionResult, k: int, notes: list[str]) -> dict[str, Any]:
     """Return the choice, the curve and where they come from; ``best_k`` is what the task hands on."""
-    from compsil_kit.method.plan import format_ks
+    from compsil_kit.util.format import format_ks
 
     plan, done = result.plan, result.preparation
     assert result.best_index is not None

@@ -9,8 +9,7 @@ import pandas as pd
 from scipy import sparse
 
 from compsil_kit.data.matrix import as_matrix, to_matrix
-from compsil_kit.data.table import prepare
-from compsil_kit.result.trials import Preparation
+from compsil_kit.data.table import Preparation, prepare
 
 # Frames are scaled unless told otherwise, as df.compsil does; arrays are taken as they are, as select_k does.
 AUTO = "auto"

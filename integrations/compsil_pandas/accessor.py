@@ -12,8 +12,6 @@ import numpy as np
 import pandas as pd
 
 from compsil_kit import Comparison, SelectionResult, compare, select_k, silhouettes
-from compsil_kit._util.checks import check_choice, check_integer
-from compsil_kit._util.optional import require
 from compsil_kit.data.table import Table, prepare
 from compsil_kit.method.clusterers import fit_final
 from compsil_kit.method.labels import largest_first
@@ -21,6 +19,8 @@ from compsil_kit.run.progress import check_progress
 from compsil_kit.run.request import Request, check_request
 from compsil_kit.show.cluster_plots import plot_knives, plot_map
 from compsil_kit.show.plots import KINDS
+from compsil_kit.util.checks import check_choice, check_integer
+from compsil_kit.util.optional import require
 from compsil_pandas.groups import GroupSelection, key_columns, select_groups
 from compsil_pandas.profiles import align, profile
 

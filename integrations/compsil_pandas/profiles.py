@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from compsil_kit import silhouettes
-from compsil_kit._util.checks import describe
 from compsil_kit.data.table import Table
+from compsil_kit.util.checks import describe
 
 
 def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:

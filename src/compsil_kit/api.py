@@ -10,13 +10,15 @@ from os import PathLike
 from typing import Any
 
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
-from compsil_kit.method.plan import Plan, format_seconds
+from compsil_kit.method.plan import Plan
 from compsil_kit.method.weights import Transform
 from compsil_kit.result.result import SelectionResult
+from compsil_kit.result.trials import Trial
 from compsil_kit.run.checkpoint import resume
-from compsil_kit.run.engine import Trial, n_workers, run
+from compsil_kit.run.engine import n_workers, run
 from compsil_kit.run.progress import Meter, check_progress, make_meter
 from compsil_kit.run.request import Request, check_request
+from compsil_kit.util.format import format_seconds
 
 logger = logging.getLogger("compsil_kit")
 

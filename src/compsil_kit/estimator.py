@@ -9,12 +9,12 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsil_kit._util.checks import check_bool
 from compsil_kit.api import DEFAULT_KS, select_k
 from compsil_kit.data.matrix import as_matrix
 from compsil_kit.method.clusterers import fit_final, resolve_clusterer, takes_sparse
 from compsil_kit.method.metrics import resolve_metric
 from compsil_kit.method.silhouette import silhouettes
+from compsil_kit.util.checks import check_bool
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

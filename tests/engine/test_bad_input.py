@@ -27,7 +27,7 @@ from compsil_kit import (
     silhouettes,
     stream,
 )
-from compsil_kit._util.checks import check_real, describe
+from compsil_kit.util.checks import check_real, describe
 
 SECRET = "s3cret-cell"
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)

@@ -339,7 +339,7 @@ def test_short_work_is_not_announced(caplog):
 
 @pytest.mark.parametrize(("free", "keywords"), [(2**20, {}), (60 * 2**20, {}), (100 * 2**20, {"n_jobs": 2})])
 def test_work_that_does_not_fit_into_memory_is_refused(free, keywords, monkeypatch):
-    monkeypatch.setattr("compsil_kit.method.plan.available_bytes", lambda: free)
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: free)
     calls = []
     with pytest.raises(MemoryError, match=r"subsamples of 60 rows .*GiB are free\. Pass a smaller sample_size"):
         run(clusterer=lambda X, k, seed: calls.append(k), **keywords)
@@ -348,7 +348,7 @@ def test_work_that_does_not_fit_into_memory_is_refused(free, keywords, monkeypat
 
 def test_clusterers_that_hold_all_pairs_need_more_memory(monkeypatch):
     wide = np.random.default_rng(0).normal(size=(4000, 2))
-    monkeypatch.setattr("compsil_kit.method.plan.available_bytes", lambda: 100 * 2**20)
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 100 * 2**20)
     with pytest.raises(
         MemoryError, match=r"subsamples of 4,000 rows with clusterer='agglomerative' need about 0\.3 GiB"
     ):
@@ -358,7 +358,7 @@ def test_clusterers_that_hold_all_pairs_need_more_memory(monkeypatch):
 
 @pytest.mark.parametrize("free", [None, 2**40])
 def test_work_that_fits_or_cannot_be_judged_goes_on(free, monkeypatch):
-    monkeypatch.setattr("compsil_kit.method.plan.available_bytes", lambda: free)
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: free)
     assert run().best_k == 3
 
 

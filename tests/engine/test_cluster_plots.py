@@ -17,7 +17,7 @@ from sklearn.metrics import pairwise_distances
 
 from compsil_kit import CompositeSilhouette, silhouettes
 from compsil_kit.show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_knives, plot_map
-from compsil_kit.show.text import percent
+from compsil_kit.util.format import percent
 
 mpl.use("agg")
 

@@ -10,11 +10,12 @@ import pytest
 from sklearn.cluster import KMeans
 
 from compsil_kit import SelectionResult, compare, select_k
+from compsil_kit.data.table import Preparation
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan
-from compsil_kit.result.trials import Preparation, Trials
+from compsil_kit.result.trials import Trials
 from compsil_kit.show.report import render
-from compsil_kit.show.text import sentence
+from compsil_kit.util.format import sentence
 
 ATTACK = "<script>alert(1)</script>"
 VOID = {"meta", "img", "br", "hr", "link", "input", "circle", "polyline", "polygon"}

@@ -12,10 +12,10 @@ import pytest
 from sklearn.cluster import KMeans
 
 from compsil_kit import ClusteringError, SelectionError, compare, select_k, stream
+from compsil_kit.data.table import Preparation
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.result.trials import Preparation
 from compsil_kit.show import report
-from compsil_kit.show.text import sentence
+from compsil_kit.util.format import sentence
 
 ATTACK = "<script>alert(1)</script>"
 

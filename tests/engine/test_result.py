@@ -12,8 +12,7 @@ from compsil_kit import SelectionError, SelectionResult, hoeffding_radius, selec
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.selection import selection_probability
-from compsil_kit.result.trials import Trials
-from compsil_kit.run.engine import Trial
+from compsil_kit.result.trials import Trial, Trials
 
 
 def made_up(micro, macro, *, ks=None, calibration=None, **changes):

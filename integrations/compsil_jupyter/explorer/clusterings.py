@@ -16,8 +16,8 @@ from compsil_kit.method.clusterers import fit_final
 from compsil_kit.method.labels import largest_first
 from compsil_kit.method.silhouette import Silhouettes, silhouettes
 from compsil_kit.run.engine import take_rows
+from compsil_kit.run.native_threads import one_openmp_thread
 from compsil_kit.run.request import Request
-from compsil_kit.run.threads import one_openmp_thread
 from compsil_kit.show.cluster_plots import Projection, project
 
 # Silhouettes of all points take time that grows with the square of their number, and more would not be seen.

@@ -11,13 +11,13 @@ from scipy import sparse
 from compsil_jupyter.data import as_frame
 from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.settings import Settings
-from compsil_kit._util.checks import is_integer
 from compsil_kit.data.matrix import is_numeric_dtype
 from compsil_kit.data.table import MISSING, SCALERS
 from compsil_kit.method.clusterers import NAMED
 from compsil_kit.method.metrics import NAMES
 from compsil_kit.method.selection import RULES
 from compsil_kit.method.weights import TRANSFORMS, transform_name
+from compsil_kit.util.checks import is_integer
 
 NARROW = {"width": "auto"}
 STYLE = {"description_width": "84px"}

@@ -13,12 +13,12 @@ from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.settings import Reading, Settings
 from compsil_jupyter.explorer.view import View
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit._util.checks import check_choice, check_integer
 from compsil_kit.api import DEFAULT_KS, Clustering, Random
 from compsil_kit.data.table import MISSING, SCALERS, choose_columns
 from compsil_kit.method.plan import check_ks
 from compsil_kit.method.selection import RULES
 from compsil_kit.method.weights import Transform, check_transform
+from compsil_kit.util.checks import check_choice, check_integer
 
 
 def explore(

@@ -16,7 +16,8 @@ from compsil_jupyter.explorer.clusterings import Clusterings
 from compsil_jupyter.explorer.settings import Reading, Settings, Status
 from compsil_kit import Comparison, SelectionResult, compare
 from compsil_kit.criteria.compare import CRITERIA, NEED_POINTS
-from compsil_kit.run.engine import Trial, run
+from compsil_kit.result.trials import Trial
+from compsil_kit.run.engine import run
 from compsil_kit.run.request import Request, check_request
 from compsil_kit.show.report import write
 

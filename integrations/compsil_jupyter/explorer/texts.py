@@ -10,9 +10,8 @@ from compsil_jupyter.explorer.clusterings import Clustering, Clusterings
 from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.settings import Status
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit.method.plan import format_seconds
 from compsil_kit.show.card import COMPOSITE, MUTED, WARNING, settings, table
-from compsil_kit.show.text import number, percent, sentence
+from compsil_kit.util.format import format_seconds, number, percent, sentence
 
 ERROR = "#d33f3f"
 # Where there is little room, tabs would cut off their names.

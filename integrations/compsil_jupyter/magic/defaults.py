@@ -15,7 +15,6 @@ from traitlets.config import Config
 
 from compsil_jupyter.data import AUTO
 from compsil_kit import select_k
-from compsil_kit._util.checks import check_choice, check_integer, check_real
 from compsil_kit.cli.options import parse_ks
 from compsil_kit.data.table import MISSING, SCALERS
 from compsil_kit.method.clusterers import NAMED, resolve_clusterer
@@ -25,6 +24,7 @@ from compsil_kit.method.selection import RULES
 from compsil_kit.method.subsample import make_seeds
 from compsil_kit.method.weights import check_transform
 from compsil_kit.run.request import ON_FAILURE, check_n_jobs
+from compsil_kit.util.checks import check_choice, check_integer, check_real
 
 SCALES = (AUTO, *SCALERS, "none")
 

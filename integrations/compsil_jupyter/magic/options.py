@@ -16,11 +16,11 @@ from IPython.core.error import UsageError
 
 from compsil_jupyter.data import AUTO
 from compsil_jupyter.magic.words import is_quoted, unquote
-from compsil_kit._util.checks import describe, is_integer
 from compsil_kit.cli import options as cli_options
 from compsil_kit.criteria.compare import CRITERIA
 from compsil_kit.data.table import SCALERS
 from compsil_kit.method.metrics import NAMES as METRICS
+from compsil_kit.util.checks import describe, is_integer
 
 COMMANDS = {
     "select": "select the number of clusters (the word may be left out)",

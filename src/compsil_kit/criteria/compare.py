@@ -14,16 +14,17 @@ from scipy import sparse
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 from threadpoolctl import ThreadpoolController
 
-from compsil_kit._util.checks import check_integer, describe
 from compsil_kit.api import DEFAULT_KS, Clustering, Random
 from compsil_kit.criteria.comparison import Comparison, Criterion, subsample_criteria
 from compsil_kit.method.selection import summarise
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
-from compsil_kit.run.engine import Job, Trial, cluster_under_all, n_workers, run, score_labelings
+from compsil_kit.result.trials import Trial
+from compsil_kit.run.engine import Job, cluster_under_all, n_workers, run, score_labelings
+from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread
 from compsil_kit.run.progress import Meter, check_progress, make_meter
 from compsil_kit.run.request import check_request
-from compsil_kit.run.threads import one_blas_thread, one_openmp_thread
 from compsil_kit.run.workers import in_threads
+from compsil_kit.util.checks import check_integer, describe
 
 Array = NDArray[np.float64]
 Tick = Callable[[], None]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.method.plan import Plan, format_ks
+from compsil_kit.method.plan import Plan
 from compsil_kit.method.selection import summarise
-from compsil_kit.show.text import number
+from compsil_kit.util.format import format_ks, number
 
 if TYPE_CHECKING:
     import pandas as pd

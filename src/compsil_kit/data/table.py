@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from compsil_kit._util.checks import check_choice, describe
 from compsil_kit.data.matrix import is_numeric_dtype, to_matrix
-from compsil_kit.result.trials import Preparation, shorten
+from compsil_kit.util.checks import check_choice, describe
+from compsil_kit.util.format import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +25,40 @@ Array = NDArray[Any]
 SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}
 MISSING = ("raise", "drop")
 _ID_NAME = re.compile(r"(?i:(?:^|[_\W])(?:id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$)|(?<=[a-z])I[Dd]$")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What was done to a table before it was clustered.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that were used.
+    left_out : tuple of str
+        Columns that were left out because they are not numeric.
+    scale : str or None
+        How the columns were scaled.
+    n_dropped : int
+        Rows left out because of missing values.
+    notes : tuple of str
+        What looked odd about the columns.
+    """
+
+    columns: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    scale: str | None = None
+    n_dropped: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Say in one line what was used and what was left out."""
+        parts = [f"columns {shorten(self.columns)}", f"scale {self.scale or 'none'}"]
+        if self.left_out:
+            parts.append(f"left out as not numeric: {shorten(self.left_out)}")
+        if self.n_dropped:
+            parts.append(f"{self.n_dropped:,} {'row' if self.n_dropped == 1 else 'rows'} with missing values dropped")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)

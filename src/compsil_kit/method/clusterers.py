@@ -14,10 +14,10 @@ from sklearn import cluster as sk
 from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 
-from compsil_kit._util.checks import describe
-from compsil_kit._util.optional import require
 from compsil_kit.method.labels import distinct_labels
 from compsil_kit.method.metrics import Metric
+from compsil_kit.util.checks import describe
+from compsil_kit.util.optional import require
 
 Array = NDArray[Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from compsil_kit._util.checks import check_integer, check_real
+from compsil_kit.util.checks import check_integer, check_real
 
 
 def hoeffding_radius(n_subsamples: int, *, delta: float = 0.05, n_ks: int = 1) -> float:

@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS, PAIRWISE_DISTANCE_FUNCTIONS
 
-from compsil_kit._util.checks import describe
 from compsil_kit.method.kernel_numpy import Tile
+from compsil_kit.util.checks import describe
 
 Array = NDArray[Any]
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from compsil_kit._util.checks import check_integer, check_real, describe, is_integer
-from compsil_kit._util.optional import has
 from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.metrics import CLOSED_FORMS, Metric
 from compsil_kit.method.silhouette import MIN_COMPILED_POINTS
 from compsil_kit.method.subsample import make_seeds
+from compsil_kit.util.checks import check_integer, check_real, describe, is_integer
+from compsil_kit.util.format import format_ks, format_seconds
+from compsil_kit.util.optional import has
 
 POINTS_PER_CLUSTER = 30
 # Fractions of the data by number of rows (method, "Subsample size").
 FRACTIONS = ((2_000, 0.8), (20_000, 0.6), (math.inf, 0.4))
-WORKER_BYTES = 64 * 2**20
 # More subsamples, or larger k, than anyone can mean: refused at once instead of filling the memory with seeds.
 MOST = 1_000_000
 
@@ -177,51 +175,6 @@ def resolve_sample_size(sample_size: Any, n_rows: int, k_max: int) -> int:
         "sample_size must be 'auto', an integer number of rows, or a fraction of the rows in (0, 1]; "
         f"got {describe(sample_size)}."
     )
-
-
-def check_memory(plan: Plan, clusterer: Clusterer, n_workers: int) -> None:
-    """Refuse work that does not fit into the memory that is free."""
-    rows = plan.sample_size
-    n_workers = min(n_workers, len(plan.seeds))
-    distances = 8 * rows**2 if plan.metric == "precomputed" else 0
-    per_worker = WORKER_BYTES + 32 * rows * plan.n_features + clusterer.bytes_per_pair * rows**2 + distances
-    free = available_bytes()
-    if free is not None and n_workers * per_worker > free:
-        raise MemoryError(
-            f"subsamples of {rows:,} rows with clusterer={plan.clusterer!r} need about "
-            f"{n_workers * per_worker / 2**30:.1f} GiB with {n_workers} worker(s), and {free / 2**30:.1f} GiB are "
-            "free. Pass a smaller sample_size, fewer workers (n_jobs), or a clusterer that does not hold all pairs."
-        )
-
-
-def available_bytes() -> int | None:
-    """Return the memory that is free for use, or None where the system does not say."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    names = getattr(os, "sysconf_names", {})
-    if "SC_AVPHYS_PAGES" in names and "SC_PAGE_SIZE" in names:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None
-
-
-def format_ks(ks: tuple[int, ...]) -> str:
-    """Return candidate counts as ``2..10`` where they are consecutive, else as a list."""
-    if len(ks) > 2 and ks[-1] - ks[0] == len(ks) - 1:
-        return f"{ks[0]}..{ks[-1]}"
-    shown = ", ".join(str(k) for k in ks[:12])
-    return shown if len(ks) <= 12 else f"{shown}, ... {ks[-1]}"
-
-
-def format_seconds(seconds: float) -> str:
-    """Return a duration in the unit a person would use."""
-    if seconds < 1:
-        return "a second"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _clustering_seconds(name: str, rows: int, features: int, k: int) -> float:

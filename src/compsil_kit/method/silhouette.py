@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from compsil_kit._util.optional import has
 from compsil_kit.data.matrix import as_matrix
 from compsil_kit.method import kernel_numpy as plain
 from compsil_kit.method.labels import encode_labels
@@ -22,6 +21,7 @@ from compsil_kit.method.metrics import (
     metric_tile,
     resolve_metric,
 )
+from compsil_kit.util.optional import has
 
 Array = NDArray[Any]
 

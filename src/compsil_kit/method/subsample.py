@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._util.checks import describe, is_integer
+from compsil_kit.util.checks import describe, is_integer
 
 # Seeds of RandomState end here.
 SEED_LIMIT = 2**32

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._util.checks import describe
+from compsil_kit.util.checks import describe
 
 Array = NDArray[np.float64]
 Transform = str | Callable[[Array], Any]

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._util.checks import check_choice, check_integer, check_real
+from compsil_kit.data.table import Preparation
 from compsil_kit.errors import SelectionError
 from compsil_kit.method import selection
 from compsil_kit.method.guarantees import Guarantee, achieved
 from compsil_kit.method.weights import Transform, check_transform, transform_name
 from compsil_kit.result import serialization
 from compsil_kit.result.scores import ScoredTrials
-from compsil_kit.result.trials import Preparation, current_versions
-from compsil_kit.run.engine import Failure
+from compsil_kit.result.trials import Failure, current_versions
 from compsil_kit.show import text
+from compsil_kit.util.checks import check_choice, check_integer, check_real
 
 if TYPE_CHECKING:
     import pandas as pd

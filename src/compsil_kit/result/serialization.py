@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._util.checks import check_integer
+from compsil_kit.data.table import Preparation
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.weights import TRANSFORMS, transform_name
-from compsil_kit.result.trials import Preparation, Saved, Trials
-from compsil_kit.run.engine import Failure, Trial
+from compsil_kit.result.trials import Failure, Saved, Trial, Trials
+from compsil_kit.util.checks import check_integer
 
 if TYPE_CHECKING:
     from compsil_kit.result.result import SelectionResult

@@ -10,9 +10,27 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.run.engine import Trial
-
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A clustering that could not be scored: which, and why."""
+
+    k: int
+    subsample: int
+    seed: int
+    cause: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Micro and macro silhouettes of one subsample under every k; NaN where the clustering failed."""
+
+    index: int
+    micro: tuple[float, ...]
+    macro: tuple[float, ...]
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,46 +65,6 @@ class Saved:
 
     weights: Array
     probability: Array
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """What was done to a table before it was clustered.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        The columns that were used.
-    left_out : tuple of str
-        Columns that were left out because they are not numeric.
-    scale : str or None
-        How the columns were scaled.
-    n_dropped : int
-        Rows left out because of missing values.
-    notes : tuple of str
-        What looked odd about the columns.
-    """
-
-    columns: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
-    scale: str | None = None
-    n_dropped: int = 0
-    notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """Say in one line what was used and what was left out."""
-        parts = [f"columns {shorten(self.columns)}", f"scale {self.scale or 'none'}"]
-        if self.left_out:
-            parts.append(f"left out as not numeric: {shorten(self.left_out)}")
-        if self.n_dropped:
-            parts.append(f"{self.n_dropped:,} {'row' if self.n_dropped == 1 else 'rows'} with missing values dropped")
-        return "; ".join(parts)
-
-
-def shorten(names: tuple[str, ...], most: int = 12) -> str:
-    """Return names as a list that stays readable when there are hundreds."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
 def current_versions() -> dict[str, str]:

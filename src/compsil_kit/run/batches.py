@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from compsil_kit._util.checks import check_integer, describe
 from compsil_kit.api import DEFAULT_KS, Clustering, Random, chosen
 from compsil_kit.method.clusterers import NAMED
 from compsil_kit.method.metrics import NAMES
@@ -21,10 +20,11 @@ from compsil_kit.method.plan import Plan
 from compsil_kit.method.weights import Transform
 from compsil_kit.result.result import SelectionResult
 from compsil_kit.result.serialization import plan_in, plan_out, preparation_in, preparation_out, trial_in, trial_out
-from compsil_kit.result.trials import current_versions
-from compsil_kit.run.engine import Trial, run
+from compsil_kit.result.trials import Trial, current_versions
+from compsil_kit.run.engine import run
 from compsil_kit.run.fingerprint import differences, fingerprint
 from compsil_kit.run.request import check_request, check_rule, collect
+from compsil_kit.util.checks import check_integer, describe
 
 FORMAT = "compsil-kit/batch"
 VERSION = 1

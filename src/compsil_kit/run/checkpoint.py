@@ -13,11 +13,12 @@ from pathlib import Path
 from threading import Lock, Timer
 from typing import Any, NoReturn
 
-from compsil_kit._util.atomic import write_atomically
-from compsil_kit._util.checks import describe
 from compsil_kit.result.serialization import trial_in, trial_out
-from compsil_kit.run.engine import Job, Trial, run
+from compsil_kit.result.trials import Trial
+from compsil_kit.run.engine import Job, run
 from compsil_kit.run.fingerprint import Fingerprint, differences, fingerprint
+from compsil_kit.util.atomic import write_atomically
+from compsil_kit.util.checks import describe
 
 FORMAT = "compsil-kit/checkpoint"
 VERSION = 1

@@ -23,30 +23,11 @@ from compsil_kit.method.metrics import Metric
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.silhouette import averages, point_silhouettes
 from compsil_kit.method.subsample import subsample_rows
-from compsil_kit.run.threads import one_blas_thread, one_openmp_thread, process_controller
+from compsil_kit.result.trials import Failure, Trial
+from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, process_controller
 from compsil_kit.run.workers import Stopped, in_threads
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A clustering that could not be scored: which, and why."""
-
-    k: int
-    subsample: int
-    seed: int
-    cause: str
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Micro and macro silhouettes of one subsample under every k; NaN where the clustering failed."""
-
-    index: int
-    micro: tuple[float, ...]
-    macro: tuple[float, ...]
-    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True)

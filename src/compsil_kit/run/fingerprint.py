@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from compsil_kit._util.optional import has
 from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.metrics import Metric
 from compsil_kit.result.trials import current_versions
 from compsil_kit.run.engine import Job
+from compsil_kit.util.optional import has
 
 Fingerprint = dict[str, Any]
 

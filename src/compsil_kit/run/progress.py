@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from compsil_kit._util.checks import describe
-from compsil_kit._util.optional import has
+from compsil_kit.util.checks import describe
+from compsil_kit.util.optional import has
 
 ProgressLike = bool | Callable[[int, int], None] | None
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compsil_kit._util.checks import check_choice, check_integer, check_real, describe, is_integer
 from compsil_kit.data.matrix import check_enough_distinct, read
+from compsil_kit.data.table import Preparation
 from compsil_kit.method.clusterers import check_input_kind, resolve_clusterer
 from compsil_kit.method.metrics import check_metric_fits, resolve_metric
-from compsil_kit.method.plan import Plan, check_memory, make_plan
+from compsil_kit.method.plan import Plan, make_plan
 from compsil_kit.method.selection import RULES
 from compsil_kit.method.weights import Transform, check_transform
 from compsil_kit.result.result import SelectionResult
-from compsil_kit.result.trials import Preparation, Trials
+from compsil_kit.result.trials import Trial, Trials
 from compsil_kit.run.checkpoint import check_checkpoint
-from compsil_kit.run.engine import Job, Trial, n_workers
+from compsil_kit.run.engine import Job, n_workers
+from compsil_kit.run.memory import check_memory
+from compsil_kit.util.checks import check_choice, check_integer, check_real, describe, is_integer
 
 ON_FAILURE = ("raise", "skip")
 

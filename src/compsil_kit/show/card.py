@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.show.text import number, percent, sentence
+from compsil_kit.util.format import number, percent, sentence
 
 if TYPE_CHECKING:
     from compsil_kit.criteria.comparison import Comparison

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.decomposition import PCA, TruncatedSVD
 
 from compsil_kit.show.plots import MOST_LABELS, new_axes, tidy, title
-from compsil_kit.show.text import percent
+from compsil_kit.util.format import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsil_kit._util.checks import check_choice
 from compsil_kit.method.guarantees import hoeffding_radius
-from compsil_kit.show.text import percent
+from compsil_kit.util.checks import check_choice
+from compsil_kit.util.format import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,10 +13,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compsil_kit._util.atomic import write_atomically
 from compsil_kit.show import card
 from compsil_kit.show.plots import KINDS, SIZE, plot
-from compsil_kit.show.text import sentence
+from compsil_kit.util.atomic import write_atomically
+from compsil_kit.util.format import sentence
 
 if TYPE_CHECKING:
     from compsil_kit.criteria.comparison import Comparison

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.method.plan import format_ks
 from compsil_kit.method.selection import MAX_LOST
 from compsil_kit.method.weights import transform_name
+from compsil_kit.util.format import format_ks, number, percent
 
 if TYPE_CHECKING:
     from compsil_kit.result.result import SelectionResult
@@ -65,25 +65,6 @@ def _settings(result: SelectionResult) -> str:
         f"{result.n_subsamples} subsamples{calibration} of {plan.sample_size:,} of {plan.n_rows:,} rows · "
         f"{plan.clusterer} · {plan.metric} · {transform_name(result.transform)} · {rule}"
     )
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Return a number for the table; a dash where it is undefined."""
-    return f"{value:.{digits}f}" if np.isfinite(value) else "–"
-
-
-def percent(value: float) -> str:
-    """Return a share as a percentage; a dash where it is undefined."""
-    if not np.isfinite(value):
-        return "–"
-    if 0 < value < 0.005:
-        return "<1 %"
-    return f"{100 * value:.0f} %" if value == 1 or value < 0.995 else ">99 %"
-
-
-def sentence(text: str) -> str:
-    """Return a warning as a sentence of its own: with a capital, unless it starts with the symbol k."""
-    return text if text.startswith("k ") else text[:1].upper() + text[1:]
 
 
 def explain(result: SelectionResult) -> str:

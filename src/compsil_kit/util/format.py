@@ -1,0 +1,47 @@
+"""Numbers, shares, durations and lists as people read them."""
+
+from __future__ import annotations
+
+import math
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number for the table; a dash where it is undefined."""
+    return f"{value:.{digits}f}" if math.isfinite(value) else "–"
+
+
+def percent(value: float) -> str:
+    """Return a share as a percentage; a dash where it is undefined."""
+    if not math.isfinite(value):
+        return "–"
+    if 0 < value < 0.005:
+        return "<1 %"
+    return f"{100 * value:.0f} %" if value == 1 or value < 0.995 else ">99 %"
+
+
+def sentence(text: str) -> str:
+    """Return a warning as a sentence of its own: with a capital, unless it starts with the symbol k."""
+    return text if text.startswith("k ") else text[:1].upper() + text[1:]
+
+
+def format_ks(ks: tuple[int, ...]) -> str:
+    """Return candidate counts as ``2..10`` where they are consecutive, else as a list."""
+    if len(ks) > 2 and ks[-1] - ks[0] == len(ks) - 1:
+        return f"{ks[0]}..{ks[-1]}"
+    shown = ", ".join(str(k) for k in ks[:12])
+    return shown if len(ks) <= 12 else f"{shown}, ... {ks[-1]}"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a duration in the unit a person would use."""
+    if seconds < 1:
+        return "a second"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def shorten(names: tuple[str, ...], most: int = 12) -> str:
+    """Return names as a list that stays readable when there are hundreds."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
