@@ -1,0 +1,145 @@
+"""Files that version 0.1.0 wrote: they are read, they say the same as then, and work goes on from them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_blobs
+
+from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch, select_k
+
+FILES = Path(__file__).parent / "files"
+SETTINGS = {"ks": range(2, 6), "n_subsamples": 4}
+# Numbers of other library versions are not mixed with these: such files are refused, here as everywhere.
+VERSIONS = ("compsil-kit", "numpy", "scikit-learn", "scipy", "numba")
+# Words may change from release to release, numbers may not.
+WORDS = ("warnings", "versions")
+
+
+def read(name):
+    return json.loads((FILES / f"{name}.json").read_bytes())
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_blobs([300, 180, 90, 30], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
+
+
+@pytest.fixture(scope="module")
+def table(X):
+    return pd.DataFrame(X[:, 1:], columns=["b", "c"])
+
+
+@pytest.fixture
+def of_today(X):
+    """Return the old file as if the libraries of today had written it."""
+    (batch,) = plan_batches(X, **SETTINGS, n_batches=1)
+    versions = {name: batch["fingerprint"][name] for name in VERSIONS}
+
+    def renew(data):
+        assert set(versions) <= set(data["fingerprint"])
+        return {**data, "fingerprint": data["fingerprint"] | versions}
+
+    return renew
+
+
+def close(left, right):
+    """The same numbers and the same gaps, up to what another machine rounds otherwise."""
+    left, right = (np.array(values, dtype=float) for values in (left, right))
+    assert left.size > 0
+    np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["s3_lcb", "custom", "failing", "combined"])
+def test_a_result_says_the_same_as_then(name):
+    old = read(name)
+    new = json.loads(json.dumps(SelectionResult.from_dict(old).to_dict(), allow_nan=False))
+    assert (new["format"], new["version"]) == ("compsil-kit/selection", 1)
+    assert new["versions"] == old["versions"]
+    numbers = ("best_score", "scores", "sem", "lcb", "probability")
+    assert set(old) - set(new) == set()
+    for key in set(old) - set(numbers) - set(WORDS) - {"weights"}:
+        assert new[key] == old[key], key
+    for key in numbers:
+        close(new[key], old[key])
+    assert (new["weights"] is None) == (old["weights"] is None) == (name != "custom")
+    if name == "custom":
+        close(new["weights"], old["weights"])
+
+
+def test_the_results_are_of_more_than_one_kind():
+    """What the samples are there for: another rule, calibration, a function as transformation, failures."""
+    by_lcb, custom, failing = (SelectionResult.from_dict(read(name)) for name in ("s3_lcb", "custom", "failing"))
+    assert (by_lcb.rule, by_lcb.z, by_lcb.transform, by_lcb.plan.n_calibration) == ("lcb", 2.0, "sigmoid", 4)
+    assert by_lcb.best_k == 5
+    assert custom.transform == "<lambda>"
+    assert custom.best_k == 3
+    assert [(failure.k, failure.subsample, failure.cause) for failure in failing.failures] == [
+        (3, 0, "ValueError: no"),
+        (3, 5, "ValueError: no"),
+    ]
+    assert failing.best_k == 4
+
+
+def test_a_checkpoint_is_continued(X, of_today, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(of_today(read("checkpoint"))))
+    before, seen = path.read_bytes(), []
+    result = select_k(X, **SETTINGS, checkpoint=path, progress=lambda *counts: seen.append(counts))
+    assert seen == [(4, 4)]
+    assert path.read_bytes() == before
+    trials = {trial["seed"]: trial for trial in read("checkpoint")["trials"]}
+    assert set(trials) == set(result.plan.seeds)
+    for name in ("micro", "macro"):
+        kept = np.array([trials[seed][name] for seed in result.plan.seeds]).T
+        assert np.array_equal(getattr(result, name), kept)
+
+    more = select_k(X, **SETTINGS | {"n_subsamples": 6}, checkpoint=path)
+    assert np.array_equal(more.micro[:, :4], result.micro)
+    assert len(json.loads(path.read_bytes())["trials"]) == 6
+
+
+def test_a_checkpoint_holds_what_is_computed_today(X):
+    fresh = select_k(X, **SETTINGS)
+    trials = {trial["seed"]: trial for trial in read("checkpoint")["trials"]}
+    for name in ("micro", "macro"):
+        close(getattr(fresh, name), np.array([trials[seed][name] for seed in fresh.plan.seeds]).T)
+
+
+def test_a_checkpoint_of_other_versions_is_refused(X, of_today, tmp_path):
+    path = tmp_path / "run.json"
+    data = of_today(read("checkpoint"))
+    path.write_text(json.dumps({**data, "fingerprint": data["fingerprint"] | {"scipy": "1.0.0"}}))
+    with pytest.raises(ValueError, match=r"scipy is 1\.0\.0 there"):
+        select_k(X, **SETTINGS, checkpoint=path)
+
+
+def test_finished_batches_are_combined():
+    result, old = combine_batches(read("batches"), rule="lcb"), read("combined")
+    assert (result.best_k, result.rule) == (old["best_k"], old["rule"]) == (3, "lcb")
+    for name in ("scores", "sem", "lcb"):
+        close(getattr(result, name), old[name])
+    assert result.to_dict()["trials"] == old["trials"]
+    assert result.to_dict()["calibration"] == old["calibration"]
+
+
+def test_finished_batches_hold_what_is_computed_today(X, of_today):
+    planned = plan_batches(X, ks=range(2, 6), n_subsamples=5, n_calibration=1, n_batches=2)
+    old = [of_today(batch) for batch in read("batches")]
+    assert [batch["fingerprint"] for batch in old] == [batch["fingerprint"] for batch in planned]
+    for batch, plan in zip(old, planned, strict=True):
+        fresh = run_batch(X, plan)
+        assert batch["indices"] == fresh["indices"]
+        assert [trial["seed"] for trial in batch["trials"]] == [trial["seed"] for trial in fresh["trials"]]
+        for name in ("micro", "macro"):
+            close([trial[name] for trial in fresh["trials"]], [trial[name] for trial in batch["trials"]])
+
+
+def test_planned_batches_are_run(table, of_today):
+    done = [run_batch(table, of_today(batch)) for batch in read("planned")]
+    result, direct = combine_batches(done), select_k(table, ks=range(2, 6), n_subsamples=5)
+    assert result.preparation.columns == ("b", "c")
+    assert np.array_equal(result.scores, direct.scores)
+    assert result.best_k == direct.best_k
