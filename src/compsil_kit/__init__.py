@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from compsil_kit.api import plan_selection, select_k, stream
     from compsil_kit.criteria.compare import compare
     from compsil_kit.criteria.comparison import Comparison
+    from compsil_kit.data.table import PreparedTable, prepare
     from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
     from compsil_kit.estimator import CompositeSilhouette
     from compsil_kit.method.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
@@ -28,6 +29,7 @@ _HOME = {
     "Guarantee": "method.guarantees",
     "Interrupted": "errors",
     "Plan": "method.plan",
+    "PreparedTable": "data.table",
     "SelectionError": "errors",
     "SelectionResult": "result.result",
     "Silhouettes": "method.silhouette",
@@ -36,6 +38,7 @@ _HOME = {
     "hoeffding_radius": "method.guarantees",
     "plan_batches": "run.batches",
     "plan_selection": "api",
+    "prepare": "data.table",
     "run_batch": "run.batches",
     "select_k": "api",
     "silhouettes": "method.silhouette",
@@ -50,6 +53,7 @@ __all__ = [
     "Guarantee",
     "Interrupted",
     "Plan",
+    "PreparedTable",
     "SelectionError",
     "SelectionResult",
     "Silhouettes",
@@ -58,6 +62,7 @@ __all__ = [
     "hoeffding_radius",
     "plan_batches",
     "plan_selection",
+    "prepare",
     "run_batch",
     "select_k",
     "silhouettes",

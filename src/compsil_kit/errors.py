@@ -29,9 +29,19 @@ class SelectionError(RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """The run was stopped by Ctrl-C or by the kernel's interrupt.
 
-    ``result`` holds the selection from the finished subsamples, marked partial, or None if none was finished; of a
-    selection per group, the ``GroupSelection`` of what was finished. In a notebook, ``sys.last_value.result`` reaches
-    it after the fact.
+    ``done`` of ``total`` ``unit`` ("subsamples" or "groups") were finished. ``result`` holds the selection from the
+    finished subsamples, marked partial, or None if none was finished; of a selection per group, the ``GroupSelection``
+    of what was finished. In a notebook, ``sys.last_value.result`` reaches it after the fact.
     """
 
     result: Any = None
+
+    def __init__(self, done: int = 0, total: int = 0, unit: str = "subsamples", where: str = "") -> None:
+        """Say how far the run got, and where the finished part is."""
+        self.done, self.total, self.unit = done, total, unit
+        super().__init__(f"{self.summary}. {where}".strip())
+
+    @property
+    def summary(self) -> str:
+        """How far the run got, in a few words."""
+        return f"Stopped after {self.done} of {self.total} {self.unit}"

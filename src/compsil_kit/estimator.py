@@ -9,11 +9,14 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsil_kit.api import DEFAULT_KS, select_k
+from compsil_kit.api import select_k
 from compsil_kit.data.matrix import as_matrix
-from compsil_kit.method.clusterers import fit_final, resolve_clusterer, takes_sparse
+from compsil_kit.method.clusterers import resolve_clusterer, takes_sparse
 from compsil_kit.method.metrics import resolve_metric
 from compsil_kit.method.silhouette import silhouettes
+from compsil_kit.run.refit import cluster_rows
+from compsil_kit.settings.keywords import SelectKeywords, defaults_of
+from compsil_kit.settings.surfaces import documented
 from compsil_kit.util.checks import check_bool
 
 if TYPE_CHECKING:
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
     from compsil_kit.result.result import SelectionResult
 
 
-_DEFAULT_KS = tuple(DEFAULT_KS)
+# A tuple, as scikit-learn compares parameters that were given with their defaults.
+_DEFAULT_KS = tuple(defaults_of(SelectKeywords)["ks"])
 
 
 def _refitted_can_predict(self: CompositeSilhouette) -> bool:
@@ -52,41 +56,15 @@ class _Parameter:
         instance.__dict__[self._name] = value
 
 
+@documented(SelectKeywords)
 class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Select the number of clusters by Composite Silhouette and fit the clusterer with it.
 
-    Parameters are those of :func:`compsil_kit.select_k`, and ``refit``.
+    The default candidates stop earlier where X has fewer rows. The seed of the first subsample also serves the refit.
 
     Parameters
     ----------
-    ks : iterable of int, default=(2, ..., 10)
-        Candidate counts, each at least 2. The default stops earlier where X has fewer rows.
-    clusterer : str, estimator or callable, default="kmeans"
-        What clusters; it is cloned, never changed.
-    n_subsamples : int, default=30
-        Subsamples to score.
-    sample_size : "auto", int or float, default="auto"
-        Rows in a subsample.
-    metric : str or callable, default="euclidean"
-        Distance of the silhouettes.
-    transform : str or callable, default="tanh"
-        From normalised discrepancy to the weight of micro.
-    rule : {"max", "lcb"}, default="max"
-        What is maximised.
-    z : float, default=1.0
-        Width of the lower confidence bound.
-    n_calibration : int, default=0
-        Further subsamples that only estimate the largest discrepancies.
-    on_failure : {"raise", "skip"}, default="raise"
-        What to do when a clustering fails.
-    n_jobs : int, optional
-        Workers.
-    random_state : int, None or sequence of int, default=42
-        Seed of the subsamples; the first subsample's seed also serves the refit.
-    progress : bool or callable, optional
-        Progress bar.
-    checkpoint : str or path, optional
-        File that keeps finished subsamples; the same ``fit`` continues from it.
+    {keywords}
     refit : bool, default=True
         Whether to fit the clusterer on all of X with the selected k. The name ``"kmeans"`` uses ten starts there.
 
@@ -133,15 +111,15 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         n_subsamples: int = 30,
         sample_size: str | int | float = "auto",
         metric: str | Callable[..., float] = "euclidean",
+        on_failure: str = "raise",
+        random_state: Any = 42,
+        n_calibration: int = 0,
         transform: Any = "tanh",
         rule: str = "max",
         z: float = 1.0,
-        n_calibration: int = 0,
-        on_failure: str = "raise",
         n_jobs: int | None = None,
-        random_state: Any = 42,
-        progress: Any = None,
         checkpoint: Any = None,
+        progress: Any = None,
         refit: bool = True,
     ) -> None:
         """Keep the parameters as they are; ``fit`` checks them."""
@@ -206,9 +184,8 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("best_estimator_", None)
         self.__dict__.pop("labels_", None)
         if refit:
-            clusterer = resolve_clusterer(self.clusterer, resolve_metric(self.metric))
-            seed = self.result_.plan.seeds[0]
-            self.best_estimator_, self.labels_ = fit_final(clusterer, matrix, self.best_k_, seed)
+            settings["random_state"] = self.result_.plan.seeds
+            self.best_estimator_, self.labels_ = cluster_rows(matrix, self.best_k_, settings)
         return self
 
     def _candidates(self, n_rows: int) -> Any:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compsil_kit import api
+from compsil_kit.api import select_k
 from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, report_path
-from compsil_kit.criteria import compare as comparing
-from compsil_kit.data import table as tables
+from compsil_kit.criteria.compare import compare
 from compsil_kit.data.readers import read_table
+from compsil_kit.data.table import PreparedTable, prepare
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
+from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, keywords_of
 from compsil_kit.show.report import write
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.run(arguments)
     except Interrupted as stop:
         kept = getattr(arguments, "checkpoint", None)
-        _complain(str(stop).partition(";")[0] + (f"; the same command continues from {kept}" if kept else ""))
+        _complain(stop.summary + (f"; the same command continues from {kept}" if kept else ""))
         if stop.result is not None:
             _print(stop.result, arguments)
         return INTERRUPTED
@@ -63,25 +64,28 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _load(arguments: argparse.Namespace) -> tables.Table:
-    scale = None if arguments.scale == "none" else arguments.scale
-    table = tables.prepare(
-        read_table(arguments.data), columns=arguments.columns, scale=scale, missing=arguments.missing
-    )
+def _load(arguments: argparse.Namespace) -> PreparedTable:
+    table = prepare(read_table(arguments.data), **_given(arguments, TableKeywords))
     if not arguments.json:
         print(f"Data: {table.preparation}\n", flush=True)
     return table
 
 
-def _shared(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the keywords that every computing command hands on."""
-    names = ("ks", "clusterer", "n_subsamples", "sample_size", "metric", "on_failure", "n_jobs", "random_state")
-    return {name: getattr(arguments, name) for name in names} | {"progress": False if arguments.quiet else None}
+def _given(arguments: argparse.Namespace, group: type) -> dict[str, Any]:
+    """Return the keywords of a group that the command has options for."""
+    return {name: getattr(arguments, name) for name in keywords_of(group) if hasattr(arguments, name)}
 
 
-def _run_selection(arguments: argparse.Namespace, table: tables.Table) -> SelectionResult:
-    rules = {name: getattr(arguments, name) for name in ("transform", "rule", "z", "n_calibration", "checkpoint")}
-    return api.select_k(table.matrix, **_shared(arguments), **rules).prepared(table.preparation)
+def _progress(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {"progress": False if arguments.quiet else None}
+
+
+def _run_selection(arguments: argparse.Namespace, table: PreparedTable) -> SelectionResult:
+    return select_k(table, **_given(arguments, SelectKeywords), **_progress(arguments))
+
+
+def _run_comparison(arguments: argparse.Namespace, table: PreparedTable) -> Comparison:
+    return compare(table, **_given(arguments, CompareKeywords), **_progress(arguments))
 
 
 def _select(arguments: argparse.Namespace) -> None:
@@ -101,12 +105,6 @@ def _compare(arguments: argparse.Namespace) -> None:
     _save_plot(arguments, found.plot, (8.4, 0.5 * len(found.criteria) + 1.4))
 
 
-def _run_comparison(arguments: argparse.Namespace, table: tables.Table) -> Comparison:
-    names = ("criteria", "n_repeats", "n_references")
-    extra = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
-    return comparing.compare(table.matrix, **_shared(arguments), **extra)
-
-
 def _report(arguments: argparse.Namespace) -> None:
     target = report_path(arguments.out)
     table = _load(arguments)
@@ -121,7 +119,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     _check_plot(arguments.plot)
     if not arguments.json:
         print("2,300 generated points: two large, loose clusters and three small, tight ones. How many clusters?\n")
-    result = api.select_k(imbalanced_blobs()[0], progress=False if arguments.quiet else None)
+    result = select_k(imbalanced_blobs()[0], **_progress(arguments))
     _print(result, arguments)
     _save_plot(arguments, result.plot)
 

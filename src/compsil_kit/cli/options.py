@@ -1,34 +1,35 @@
-"""The options of the command line, and how their values are read; the notebook's ``%compsil`` has the same ones."""
+"""The options of the command line; those of the engine are made from the definitions of its keywords."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from compsil_kit import __version__
-from compsil_kit.criteria.compare import CRITERIA
 from compsil_kit.data.readers import KINDS
-from compsil_kit.data.table import MISSING, SCALERS
-from compsil_kit.method.clusterers import NAMED
-from compsil_kit.method.metrics import NAMES
-from compsil_kit.method.plan import check_ks
-from compsil_kit.method.selection import RULES
-from compsil_kit.method.weights import TRANSFORMS
-from compsil_kit.run.request import ON_FAILURE
+from compsil_kit.settings.keywords import (
+    ChoiceKeywords,
+    CompareKeywords,
+    CriteriaKeywords,
+    Keyword,
+    SelectKeywords,
+    TableKeywords,
+    keywords_of,
+)
 
 PROGRAM = "compsil-kit"
 USAGE = 2
 EXIT_CODES = "Exit codes: 0 done, 1 the selection failed, 2 wrong use or unusable data, 130 interrupted."
-# Distances in a file are read as a table, so they are points there.
-METRICS = tuple(name for name in NAMES if name != "precomputed")
 HELP = {
     "select": "select the number of clusters of a table",
-    "compare": "put the composite silhouette beside the other criteria",
+    "compare": "compare the composite silhouette with the other criteria",
     "report": "write the selection into one HTML file",
     "demo": "select k on an embedded, imbalanced data set",
 }
+# The keywords of each command that computes; the progress bar is ruled by --quiet.
+TAKES = {"select": SelectKeywords, "report": SelectKeywords, "compare": CompareKeywords}
 
 # What argparse calls add_argument, of a parser or of a group of options.
 Add = Callable[..., Any]
@@ -48,90 +49,71 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
         text = HELP[name]
         command = choices.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXIT_CODES)
         command.set_defaults(run=run)
-        if name != "demo":
+        if name in TAKES:
             data = command.add_argument_group("data").add_argument
             _add_files(data, with_target=name == "report")
-            add_preparation(data)
-            add_method(command.add_argument_group("method").add_argument)
-        if name in ("select", "report"):
-            add_choice(command.add_argument_group("choice").add_argument)
-        if name == "compare":
-            add_criteria(command.add_argument_group("criteria").add_argument)
-        output = command.add_argument_group("output").add_argument
-        _add_output(output, with_plot=name != "report", with_checkpoint=name in ("select", "report"))
+            add_keywords(data, keywords_of(TableKeywords))
+            for title, group in grouped(TAKES[name]).items():
+                add_keywords(command.add_argument_group(title).add_argument, group)
+        _add_output(command.add_argument_group("output").add_argument, with_plot=name != "report")
     return parser
+
+
+def grouped(group: type) -> dict[str, dict[str, Keyword]]:
+    """Return the keywords of a command under the titles of its help; the progress bar has an option of its own."""
+    found: dict[str, dict[str, Keyword]] = {"method": {}, "choice": {}, "criteria": {}}
+    for name, keyword in keywords_of(group).items():
+        if name != "progress":
+            title = "choice" if name in keywords_of(ChoiceKeywords) else "method"
+            found["criteria" if name in keywords_of(CriteriaKeywords) else title][name] = keyword
+    return {title: keywords for title, keywords in found.items() if keywords}
+
+
+def add_keywords(add: Add, keywords: Mapping[str, Keyword]) -> None:
+    """Add an option for each keyword."""
+    for name, keyword in keywords.items():
+        add(*flags_of(name, keyword), dest=name, **specification(name, keyword))
+
+
+def flags_of(name: str, keyword: Keyword) -> tuple[str, ...]:
+    """Return how a keyword is written on a line: its short form, and its name unless it has another long form."""
+    long = any(flag.startswith("--") for flag in keyword.flags)
+    return keyword.flags if long else (*keyword.flags, f"--{name.replace('_', '-')}")
+
+
+def specification(name: str, keyword: Keyword) -> dict[str, Any]:
+    """Return what argparse is told of a keyword."""
+    # Distances in a file are read as a table, so they are points there.
+    words = tuple(word for word in keyword.choices if word != "precomputed")
+    spelled = keyword.help if name != "metric" else keyword.help.replace(" (", f": {', '.join(words)} (", 1)
+    shown = {"choices": words} if words else {"type": _typed(keyword.read)}
+    metavar = {"metavar": keyword.metavar} if keyword.metavar else {}
+    return {"default": keyword.default, "help": spelled, **shown, **metavar}
+
+
+def _typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a reader whose errors argparse passes on as they are."""
+
+    def convert(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return convert
 
 
 def _add_files(add: Add, *, with_target: bool) -> None:
     add("data", metavar="FILE", help=f"a table ({', '.join(KINDS)}, also compressed); - reads CSV from standard input")
     if with_target:
         add("out", metavar="OUT.html", help="where to write the report")
-        add_comparison(add)
+        add("--compare", action="store_true", help="include the other criteria")
 
 
-def add_comparison(add: Add) -> None:
-    """Add what a report takes beside the options of a selection."""
-    add("--compare", action="store_true", help="include the other criteria")
-
-
-def add_preparation(add: Add, scales: Sequence[str] = (*SCALERS, "none"), scale: str = "standard") -> None:
-    """Add the options that say what is done to the table before."""
-    add("--columns", type=_words, metavar="A,B,...", help="columns to use (default: all numeric ones)")
-    add("--scale", choices=scales, default=scale, help=f"how to scale columns (default: {scale})")
-    add("--missing", choices=MISSING, default="raise",
-        help="rows with missing values: refuse, or drop (default: raise)")  # fmt: skip
-
-
-def add_method(add: Add, metrics: Sequence[str] = METRICS) -> None:
-    """Add the options of every computation."""
-    add("--ks", type=parse_ks, default=range(2, 11), metavar="2:10",
-        help="candidate counts: 2:10 (both ends included), 2:20:2, or 2,3,5 (default: 2:10)")  # fmt: skip
-    add("--clusterer", choices=tuple(NAMED), default="kmeans", help="default: kmeans")
-    add("-B", "--n-subsamples", type=int, default=30, metavar="N", help="subsamples to score (default: 30)")
-    add("--sample-size", type=_sample_size, default="auto", metavar="M",
-        help="rows in a subsample, a fraction such as 0.5, or auto (default: auto)")  # fmt: skip
-    add("--metric", choices=metrics, default="euclidean", metavar="NAME",
-        help=f"distance of the silhouettes: {', '.join(metrics)} (default: euclidean)")  # fmt: skip
-    add("--on-failure", choices=ON_FAILURE, default="raise",
-        help="when a clustering fails: stop, or count it and go on (default: raise)")  # fmt: skip
-    add("-j", "--n-jobs", type=int, metavar="N", help="workers; -1 for all cores (default: 1)")
-    add("--seed", type=int, default=42, dest="random_state", metavar="N", help="random state (default: 42)")
-
-
-def add_choice(add: Add) -> None:
-    """Add the options that say how k is chosen from what was computed."""
-    add("--transform", choices=tuple(TRANSFORMS), default="tanh", help="from discrepancy to weight (default: tanh)")
-    add("--rule", choices=RULES, default="max", help="maximise the score or its lower bound (default: max)")
-    add("--z", type=float, default=1.0, metavar="Z",
-        help="standard errors below the score with --rule lcb (default: 1)")  # fmt: skip
-    add("--n-calibration", type=int, default=0, metavar="N",
-        help="further subsamples that only estimate the largest discrepancies (default: 0)")  # fmt: skip
-
-
-def add_criteria(add: Add) -> None:
-    """Add the options of a comparison."""
-    add("--criteria", type=_criteria, default="all", metavar="A,B,...", help=f"all, or some of {', '.join(CRITERIA)}")
-    add("--n-repeats", type=int, metavar="N", help="runs on all the data (default: as many as subsamples)")
-    add("--n-references", type=int, default=20, metavar="N", help="reference sets of the gap statistic (default: 20)")
-
-
-def _add_output(add: Add, *, with_plot: bool, with_checkpoint: bool) -> None:
+def _add_output(add: Add, *, with_plot: bool) -> None:
     add("--json", action="store_true", help="print the result as JSON instead of text")
     if with_plot:
         add("--plot", type=Path, metavar="OUT.png", help="also draw a picture into a file (.png, .svg, .pdf)")
-    if with_checkpoint:
-        add_checkpoint(add)
-    add_quiet(add)
-
-
-def add_checkpoint(add: Add) -> None:
-    """Add the option that makes a run continue where an earlier one ended."""
-    add("--checkpoint", type=Path, metavar="FILE",
-        help="keep finished subsamples in a file; the same command continues from it")  # fmt: skip
-
-
-def add_quiet(add: Add) -> None:
-    """Add the option that silences the progress bar."""
     add("-q", "--quiet", action="store_true", help="no progress bar")
 
 
@@ -142,36 +124,3 @@ def report_path(text: str | Path) -> Path:
         raise ValueError(f"OUT must name a .html file; got {str(target)!r}.")
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
-
-
-def parse_ks(text: str) -> tuple[int, ...]:
-    """Read ``2:10`` (both ends included), ``2:20:2``, or ``2,3,5``."""
-    try:
-        if ":" in text:
-            start, stop, *step = (int(word) for word in text.split(":"))
-            counts = list(range(start, stop + 1, *step))
-        else:
-            counts = [int(word) for word in text.split(",")]
-    except (ValueError, TypeError) as error:
-        raise argparse.ArgumentTypeError(f"must look like 2:10, 2:20:2 or 2,3,5; got {text!r}") from error
-    try:
-        return check_ks(counts)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _criteria(text: str) -> str | list[str]:
-    return "all" if text == "all" else _words(text)
-
-
-def _sample_size(text: str) -> str | int | float:
-    for convert in (int, float):
-        try:
-            return convert(text)
-        except ValueError:
-            continue
-    return text

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import sklearn
@@ -14,17 +14,17 @@ from scipy import sparse
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 from threadpoolctl import ThreadpoolController
 
-from compsil_kit.api import DEFAULT_KS, Clustering, Random
 from compsil_kit.criteria.comparison import Comparison, Criterion, subsample_criteria
 from compsil_kit.method.selection import summarise
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
 from compsil_kit.result.trials import Trial
 from compsil_kit.run.engine import Job, cluster_under_all, n_workers, run, score_labelings
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread
-from compsil_kit.run.progress import Meter, check_progress, make_meter
+from compsil_kit.run.progress import Meter, make_meter
 from compsil_kit.run.request import check_request
 from compsil_kit.run.workers import in_threads
-from compsil_kit.util.checks import check_integer, describe
+from compsil_kit.settings.keywords import CompareKeywords
+from compsil_kit.settings.surfaces import check_keywords, takes
 
 Array = NDArray[np.float64]
 Tick = Callable[[], None]
@@ -35,48 +35,21 @@ INDICES: dict[str, Callable[[Any, Any], float]] = {
     "calinski-harabasz": calinski_harabasz_score,
     "davies-bouldin": davies_bouldin_score,
 }
-CRITERIA = (*SUBSAMPLED, *FULL_SILHOUETTES, *INDICES, "elbow", "gap")
 NEED_POINTS = (*INDICES, "elbow", "gap")
 
 
-def compare(
-    X: Any,
-    *,
-    ks: Any = DEFAULT_KS,
-    criteria: str | Sequence[str] = "all",
-    clusterer: Clustering = "kmeans",
-    n_subsamples: int = 30,
-    sample_size: str | int | float = "auto",
-    metric: str | Callable[..., float] = "euclidean",
-    n_repeats: int | None = None,
-    n_references: int = 20,
-    on_failure: str = "raise",
-    n_jobs: int | None = None,
-    random_state: Random = 42,
-    progress: bool | Callable[[int, int], None] | None = None,
-) -> Comparison:
-    """Put the composite silhouette beside the other criteria for the number of clusters.
+@takes(CompareKeywords)
+def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
+    """Compare the composite silhouette with the other criteria for the number of clusters.
+
+    The clusterer serves every criterion. The metric is that of the silhouettes; the other criteria are Euclidean by
+    definition.
 
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
         The data.
-    ks : iterable of int, default=range(2, 11)
-        Candidate counts.
-    criteria : "all" or sequence of str, default="all"
-        Which ones: ``"composite"``, ``"micro"``, ``"macro"`` (means over subsamples), ``"full-micro"``,
-        ``"full-macro"``, ``"calinski-harabasz"``, ``"davies-bouldin"``, ``"elbow"`` (means over repeated runs on all
-        the data), and ``"gap"``.
-    clusterer : str, estimator or callable, default="kmeans"
-        As in :func:`select_k`; it serves every criterion.
-    n_subsamples, sample_size, metric
-        As in :func:`select_k`. The metric is that of the silhouettes; the other criteria are Euclidean by definition.
-    n_repeats : int, optional
-        Runs on all the data; as many as subsamples if None.
-    n_references : int, default=20
-        Reference data sets of the gap statistic.
-    on_failure, n_jobs, random_state, progress
-        As in :func:`select_k`.
+    {keywords}
 
     Returns
     -------
@@ -91,44 +64,33 @@ def compare(
     >>> compare(X, ks=range(2, 8), criteria=["composite", "micro", "macro"]).choices
     {'composite': 5, 'micro': 2, 'macro': 5}
     """
-    wanted = _check_criteria(criteria)
-    n_references = check_integer("n_references", n_references, minimum=2)
-    request = check_request(
-        X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
-        transform="tanh", rule="max", z=1.0, n_calibration=0, on_failure=on_failure, n_jobs=n_jobs,
-        random_state=random_state,
-    )  # fmt: skip
-    repeats = request.job.plan.n_subsamples if n_repeats is None else check_integer("n_repeats", n_repeats, minimum=1)
-    _check_points(request.X, request.job, wanted)
-    seeds = request.job.plan.seeds
+    request = check_request(X, CompareKeywords, keywords)
+    settings = check_keywords(CompareKeywords, keywords)
+    wanted, n_jobs = settings["criteria"], settings["n_jobs"]
+    repeats = settings["n_repeats"] or request.plan.n_subsamples
+    _check_points(request.data.matrix, request.job, wanted)
+    seeds = request.plan.seeds
     further = [derive_seed(seeds[0], i, stream=FURTHER_RUNS) for i in range(max(0, repeats - len(seeds)))]
     run_seeds = [*seeds, *further][:repeats] if set(wanted) - set(SUBSAMPLED) else []
-    null_seeds = [derive_seed(seeds[0], i, stream=REFERENCES) for i in range(n_references)] if "gap" in wanted else []
+    null_seeds = (
+        [derive_seed(seeds[0], i, stream=REFERENCES) for i in range(settings["n_references"])]
+        if "gap" in wanted
+        else []
+    )
     subsampled = bool(set(wanted) & set(SUBSAMPLED))
-    meter = make_meter(check_progress(progress), subsampled * len(seeds) + len(run_seeds) + len(null_seeds))
+    meter = make_meter(settings["progress"], subsampled * len(seeds) + len(run_seeds) + len(null_seeds))
     try:
         with warnings.catch_warnings():
-            trials = _subsampled(request.X, request.job, n_jobs, meter) if subsampled else []
-            runs = _in_order(_full_run(request.X, request.job, wanted), run_seeds, n_workers(n_jobs), meter)
-            nulls = _in_order(_null_run(request.X, request.job), null_seeds, n_workers(n_jobs), meter)
+            trials = _subsampled(request.data.matrix, request.job, n_jobs, meter) if subsampled else []
+            runs = _in_order(_full_run(request.data.matrix, request.job, wanted), run_seeds, n_workers(n_jobs), meter)
+            nulls = _in_order(_null_run(request.data.matrix, request.job), null_seeds, n_workers(n_jobs), meter)
     finally:
         meter.close()
     selection = request.result(trials) if subsampled else None
     found = [] if selection is None else subsample_criteria(selection, wanted)
     found += [*_full_criteria(runs, wanted), *_gap(runs, nulls)]
     lost = sum(int(row["failed"].sum()) for row in [*runs, *nulls]) + sum(len(trial.failures) for trial in trials)
-    return Comparison(request.job.plan, selection, tuple(found), len(run_seeds), len(null_seeds), lost)
-
-
-def _check_criteria(criteria: Any) -> tuple[str, ...]:
-    given = [criteria] if isinstance(criteria, str) else criteria
-    given = CRITERIA if isinstance(given, list) and given == ["all"] else given
-    if not isinstance(given, Sequence) or not given:
-        raise TypeError(f"criteria must be 'all' or a list of names; got {describe(criteria)}.")
-    wrong = [name for name in given if name not in CRITERIA]
-    if wrong:
-        raise ValueError(f"criteria must be among {', '.join(CRITERIA)}; got {describe(wrong[0])}.")
-    return tuple(name for name in CRITERIA if name in given)
+    return Comparison(request.plan, selection, tuple(found), len(run_seeds), len(null_seeds), lost)
 
 
 def _check_points(X: Any, job: Job, wanted: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from compsil_kit.data.matrix import is_numeric_dtype, to_matrix
+from compsil_kit.data.digest import content_digest
+from compsil_kit.data.matrix import is_numeric_dtype, read, to_matrix
 from compsil_kit.util.checks import check_choice, describe
 from compsil_kit.util.format import shorten
 
@@ -62,22 +64,70 @@ class Preparation:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A frame made ready: the matrix to cluster, which rows it holds, and what was done to get there."""
+class Dataset:
+    """A checked matrix to cluster, and what was done to the table it came from; None for plain arrays."""
 
-    matrix: Array
+    matrix: Any
+    preparation: Preparation | None
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the matrix, computed when it is first asked for."""
+        return content_digest(self.matrix)
+
+
+@dataclass(frozen=True)
+class PreparedTable(Dataset):
+    """A table made ready for clustering; wherever data are taken, this is taken too.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n_kept, n_columns)
+        The chosen columns of the complete rows, scaled.
+    preparation : Preparation
+        Columns, scale and dropped rows.
+    kept : ndarray of bool of shape (n_rows,)
+        Which rows of the table are in the matrix.
+    raw : DataFrame
+        The chosen columns of all rows, as they were.
+    """
+
+    preparation: Preparation
     kept: NDArray[np.bool_]
     raw: pd.DataFrame
-    preparation: Preparation
+
+
+def as_dataset(X: Any) -> Dataset:
+    """Return the data in the form that the engine takes: a prepared table as it is, anything else read and checked."""
+    if isinstance(X, Dataset):
+        read(X.matrix)
+        return X
+    names, matrix = read(X)
+    return Dataset(matrix, None if names is None else Preparation(tuple(names)))
 
 
 def prepare(
     frame: pd.DataFrame, *, columns: Any = None, scale: str | None = "standard", missing: str = "raise"
-) -> Table:
-    """Choose the columns, treat missing values, and scale; what is odd about the columns is noted."""
-    check_choice("missing", missing, MISSING)
-    if scale is not None:
-        check_choice("scale", scale, tuple(SCALERS))
+) -> PreparedTable:
+    """Make a table ready for clustering: choose the columns, treat missing values, and scale.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    columns : list of names, optional
+        Columns to use. All numeric and boolean ones if None.
+    scale : {"standard", "robust", "minmax"} or None, default="standard"
+        How to scale the columns.
+    missing : {"raise", "drop"}, default="raise"
+        Rows with missing values: refuse them, or leave them out.
+
+    Returns
+    -------
+    PreparedTable
+        What :func:`select_k`, :func:`compare` and the like take as X; results remember what was done to the table.
+    """
+    missing, scale = check_missing(missing), check_scale(scale)
     positions, left_out = choose_columns(frame, columns)
     chosen = frame.iloc[:, positions]
     _, matrix = to_matrix(chosen)
@@ -91,7 +141,17 @@ def prepare(
         matrix = SCALERS[scale]().fit_transform(matrix)
     names = tuple(_name(chosen, at) for at in range(len(positions)))
     done = Preparation(names, left_out, scale, int((~kept).sum()), tuple(notes))
-    return Table(matrix, kept, chosen, done)
+    return PreparedTable(matrix, done, kept, chosen)
+
+
+def check_scale(scale: Any) -> str | None:
+    """Return how to scale columns; "none" is what a command line calls None."""
+    return None if scale is None or scale == "none" else check_choice("scale", scale, tuple(SCALERS))
+
+
+def check_missing(missing: Any) -> str:
+    """Return what to do with rows that have missing values."""
+    return check_choice("missing", missing, MISSING)
 
 
 def _name(frame: pd.DataFrame, at: int) -> str:

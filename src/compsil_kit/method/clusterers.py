@@ -182,7 +182,7 @@ def _count_parameter(estimator: Any) -> str:
     return next((name for name in ("n_clusters", "n_components") if name in params), "")
 
 
-def fit_final(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, Array]:
+def fit_all_rows(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, Array]:
     """Fit the chosen k on all the data; return the fitted estimator (None for a function) and the labels.
 
     The name ``kmeans`` uses ten starts here: one start is for judging k, the labels deserve the best of ten.

@@ -62,7 +62,7 @@ def _from_objects(row: Array, who: str) -> Array:
     return typed
 
 
-def largest_first(labels: Array) -> Array:
+def number_by_size(labels: Array) -> Array:
     """Number the clusters anew, 0 for the largest; equally large ones keep their order."""
     _, codes = np.unique(labels, return_inverse=True)
     rank = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -105,76 +106,68 @@ class Plan:
 
 
 def make_plan(
-    shape: tuple[int, int],
-    dtype: str,
-    *,
-    ks: Any,
-    n_subsamples: Any,
-    n_calibration: Any,
-    sample_size: Any,
-    random_state: Any,
-    clusterer: Clusterer,
-    metric: Metric,
+    shape: tuple[int, int], dtype: str, settings: Mapping[str, Any], clusterer: Clusterer, metric: Metric
 ) -> Plan:
-    """Check the parameters against the data and decide what will be computed."""
-    counts = check_ks(ks, max(shape[0], 2))
-    n_subsamples = check_integer("n_subsamples", n_subsamples, minimum=1, maximum=MOST)
-    n_calibration = check_integer("n_calibration", n_calibration, minimum=0, maximum=MOST)
-    size = resolve_sample_size(sample_size, shape[0], counts[-1])
-    if counts[-1] >= size:
+    """Decide what will be computed, from checked settings and the shape of the data."""
+    n_rows, n_features = shape
+    ks, n_subsamples, n_calibration = (settings[name] for name in ("ks", "n_subsamples", "n_calibration"))
+    if ks[-1] >= n_rows:
         raise ValueError(
-            f"ks must be smaller than the number of rows in a subsample; got k={counts[-1]} with subsamples of "
-            f"{size} rows (X: n_samples={shape[0]}, n_features={shape[1]}). Pass smaller ks, or more rows."
+            f"ks must be smaller than the number of rows, {n_rows:,}; got k={describe(ks[-1])} "
+            f"(X: n_samples={n_rows}, n_features={n_features}). Pass smaller ks, or more rows."
         )
-    return Plan(
-        n_rows=shape[0],
-        n_features=shape[1],
-        ks=counts,
-        n_subsamples=n_subsamples,
-        n_calibration=n_calibration,
-        sample_size=size,
-        seeds=make_seeds(random_state, n_subsamples, n_calibration),
-        clusterer=clusterer.name,
-        metric=metric.name,
-        dtype=dtype,
-    )
+    size = resolve_sample_size(settings["sample_size"], n_rows, ks[-1])
+    if ks[-1] >= size:
+        raise ValueError(
+            f"ks must be smaller than the number of rows in a subsample, {size:,}; got k={ks[-1]} "
+            f"(X: n_samples={n_rows}, n_features={n_features}). Pass smaller ks, or a larger sample_size."
+        )
+    seeds = make_seeds(settings["random_state"], n_subsamples, n_calibration)
+    return Plan(n_rows, n_features, ks, n_subsamples, n_calibration, size, seeds, clusterer.name, metric.name, dtype)
 
 
-def check_ks(ks: Any, most: int = MOST) -> tuple[int, ...]:
-    """Return the candidate counts, ascending and without repetition; it stops at the first one above ``most``."""
+def check_ks(ks: Any) -> tuple[int, ...]:
+    """Return the candidate counts, ascending and without repetition."""
     if is_integer(ks):
         ks = [ks]
     flat = not isinstance(ks, np.ndarray) or ks.ndim == 1
     if isinstance(ks, str | bytes | dict) or not isinstance(ks, Iterable) or not flat:
         raise TypeError(f"ks must be integers of at least 2, such as range(2, 11); got {describe(ks)}.")
-    counts = set()
-    for k in ks:
-        counts.add(check_integer("ks", k, minimum=2))
-        if k > most:
-            raise ValueError(f"ks must be smaller than the number of rows, {most:,}; got k={describe(int(k))}.")
+    # One more than may be there tells that there are too many, however long a range or an iterator is.
+    counts = list(islice(ks, MOST + 1))
     if not counts:
         raise ValueError("ks must hold at least one integer of at least 2; it is empty.")
-    return tuple(sorted(counts))
+    distinct = {check_integer("ks", k, minimum=2) for k in counts}
+    if len(counts) > MOST:
+        raise ValueError(f"ks must hold at most {MOST:,} candidates. Pass fewer, for instance range(2, 21).")
+    return tuple(sorted(distinct))
 
 
-def resolve_sample_size(sample_size: Any, n_rows: int, k_max: int) -> int:
-    """Return the number of rows in a subsample (method, "Subsample size")."""
-    if sample_size == "auto":
-        fraction = next(share for limit, share in FRACTIONS if n_rows <= limit)
-        return min(n_rows, max(POINTS_PER_CLUSTER * k_max, math.floor(fraction * n_rows)))
+def check_sample_size(sample_size: Any) -> str | int | float:
+    """Return the size of subsamples as it was given, if it can be one."""
+    if isinstance(sample_size, str) and sample_size == "auto":
+        return sample_size
     if is_integer(sample_size):
-        size = check_integer("sample_size", sample_size, minimum=3)
-        if size > n_rows:
-            raise ValueError(f"sample_size must be at most the number of rows, {n_rows}; got {size}.")
-        return size
+        return check_integer("sample_size", sample_size, minimum=3)
     if isinstance(sample_size, float | np.floating):
-        fraction = check_real("sample_size as a fraction", sample_size, low=0.0, high=1.0)
-        return check_integer("sample_size in rows", math.floor(fraction * n_rows), minimum=3)
+        return check_real("sample_size as a fraction", sample_size, low=0.0, high=1.0)
     error = ValueError if isinstance(sample_size, str) else TypeError
     raise error(
         "sample_size must be 'auto', an integer number of rows, or a fraction of the rows in (0, 1]; "
         f"got {describe(sample_size)}."
     )
+
+
+def resolve_sample_size(sample_size: str | int | float, n_rows: int, k_max: int) -> int:
+    """Return the number of rows in a subsample (method, "Subsample size")."""
+    if isinstance(sample_size, str):
+        fraction = next(share for limit, share in FRACTIONS if n_rows <= limit)
+        return min(n_rows, max(POINTS_PER_CLUSTER * k_max, math.floor(fraction * n_rows)))
+    if isinstance(sample_size, float):
+        return check_integer("sample_size in rows", math.floor(sample_size * n_rows), minimum=3)
+    if sample_size > n_rows:
+        raise ValueError(f"sample_size must be at most the number of rows, {n_rows}; got {sample_size}.")
+    return sample_size
 
 
 def _clustering_seconds(name: str, rows: int, features: int, k: int) -> float:

@@ -11,19 +11,20 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
-from compsil_kit.api import DEFAULT_KS, Clustering, Random, chosen
 from compsil_kit.method.clusterers import NAMED
 from compsil_kit.method.metrics import NAMES
 from compsil_kit.method.plan import Plan
-from compsil_kit.method.weights import Transform
-from compsil_kit.result.result import SelectionResult
+from compsil_kit.result.result import SelectionResult, collect
 from compsil_kit.result.serialization import plan_in, plan_out, preparation_in, preparation_out, trial_in, trial_out
 from compsil_kit.result.trials import Trial, current_versions
 from compsil_kit.run.engine import run
-from compsil_kit.run.fingerprint import differences, fingerprint
-from compsil_kit.run.request import check_request, check_rule, collect
+from compsil_kit.run.fingerprint import differences
+from compsil_kit.run.request import check_request, chosen
+from compsil_kit.settings.keywords import ChoiceKeywords, PlanKeywords, SelectKeywords, defaults_of
+from compsil_kit.settings.rules import check_together
+from compsil_kit.settings.surfaces import check_keywords, takes
 from compsil_kit.util.checks import check_integer, describe
 
 FORMAT = "compsil-kit/batch"
@@ -32,19 +33,9 @@ VERSION = 1
 Batch = dict[str, Any]
 
 
+@takes(PlanKeywords)
 def plan_batches(
-    X: Any,
-    *,
-    n_batches: int | None = None,
-    batch_size: int | None = None,
-    ks: Any = DEFAULT_KS,
-    clusterer: Clustering = "kmeans",
-    n_subsamples: int = 30,
-    sample_size: str | int | float = "auto",
-    metric: str | Callable[..., float] = "euclidean",
-    n_calibration: int = 0,
-    on_failure: str = "raise",
-    random_state: Random = 42,
+    X: Any, *, n_batches: int | None = None, batch_size: int | None = None, **keywords: Unpack[PlanKeywords]
 ) -> list[Batch]:
     """Divide a selection into batches of subsamples that independent workers can run.
 
@@ -58,8 +49,7 @@ def plan_batches(
         Number of batches, as even as can be; no more than there are subsamples.
     batch_size : int, optional
         Subsamples in a batch, instead of ``n_batches``.
-    ks, clusterer, n_subsamples, sample_size, metric, n_calibration, on_failure, random_state
-        As in :func:`select_k`.
+    {keywords}
 
     Returns
     -------
@@ -75,19 +65,15 @@ def plan_batches(
     >>> combine_batches([run_batch(X, batch) for batch in batches]).best_k
     5
     """
-    request = check_request(
-        X, ks=ks, clusterer=clusterer, n_subsamples=n_subsamples, sample_size=sample_size, metric=metric,
-        transform="tanh", rule="max", z=1.0, n_calibration=n_calibration, on_failure=on_failure, n_jobs=None,
-        random_state=random_state,
-    )  # fmt: skip
+    request = check_request(X, PlanKeywords, keywords)
     shared = {
         "format": FORMAT,
         "version": VERSION,
-        "plan": plan_out(request.job.plan),
-        "fingerprint": fingerprint(request.X, request.job),
-        "preparation": preparation_out(request.preparation),
+        "plan": plan_out(request.plan),
+        "fingerprint": request.fingerprint,
+        "preparation": preparation_out(request.data.preparation),
     }
-    parts = _divide(len(request.job.plan.seeds), n_batches, batch_size)
+    parts = _divide(len(request.plan.seeds), n_batches, batch_size)
     return [{**shared, "indices": list(part)} for part in parts]
 
 
@@ -95,7 +81,7 @@ def run_batch(
     X: Any,
     batch: Mapping[str, Any],
     *,
-    clusterer: Clustering | None = None,
+    clusterer: Any = None,
     metric: str | Callable[..., float] | None = None,
     n_jobs: int | None = None,
 ) -> Batch:
@@ -128,13 +114,12 @@ def run_batch(
     """
     plan = _read(batch, "batch")
     planned = batch["fingerprint"]
-    request = check_request(
-        X, ks=plan.ks, clusterer=_given("clusterer", clusterer, planned, NAMED), n_subsamples=plan.n_subsamples,
-        sample_size=plan.sample_size, metric=_given("metric", metric, planned, NAMES), transform="tanh", rule="max",
-        z=1.0, n_calibration=plan.n_calibration, on_failure=planned["on_failure"], n_jobs=n_jobs,
-        random_state=plan.seeds,
-    )  # fmt: skip
-    differing = differences(planned, fingerprint(request.X, request.job))
+    settings = {name: getattr(plan, name) for name in ("ks", "n_subsamples", "sample_size", "n_calibration")}
+    settings |= {"on_failure": planned["on_failure"], "random_state": plan.seeds, "n_jobs": n_jobs}
+    settings["clusterer"] = _given("clusterer", clusterer, planned, NAMED)
+    settings["metric"] = _given("metric", metric, planned, NAMES)
+    request = check_request(X, SelectKeywords, settings)
+    differing = differences(planned, request.fingerprint)
     if differing:
         raise ValueError(
             f"batch was planned for another selection: {'; '.join(differing)}. "
@@ -142,26 +127,20 @@ def run_batch(
         )
     # As in select_k: clusterers that silence warnings in two threads at once leave the filters changed.
     with warnings.catch_warnings():
-        trials = sorted(run(request.X, request.job, n_jobs, batch["indices"]), key=lambda trial: trial.index)
+        trials = sorted(run(request.data.matrix, request.job, n_jobs, batch["indices"]), key=lambda trial: trial.index)
     records = [trial_out(trial, plan.seeds[trial.index]) for trial in trials]
     return {**batch, "indices": [trial.index for trial in trials], "trials": records, "versions": current_versions()}
 
 
-def combine_batches(
-    batches: Sequence[Mapping[str, Any]],
-    *,
-    transform: Transform = "tanh",
-    rule: str = "max",
-    z: float = 1.0,
-) -> SelectionResult:
+@takes(ChoiceKeywords)
+def combine_batches(batches: Sequence[Mapping[str, Any]], **keywords: Unpack[ChoiceKeywords]) -> SelectionResult:
     """Put the finished batches of a selection together; the result is that of :func:`select_k`, bit for bit.
 
     Parameters
     ----------
     batches : sequence of mapping
         What :func:`run_batch` returned for every batch of a plan, in any order.
-    transform, rule, z
-        As in :func:`select_k`.
+    {keywords}
 
     Returns
     -------
@@ -179,7 +158,8 @@ def combine_batches(
         raise ValueError("batches must be a list of what run_batch returned, one entry at least.")
     plans = [_read(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
     plan, first = plans[0], batches[0]
-    choice = check_rule(transform, rule, z, plan.n_subsamples)
+    choice = check_keywords(ChoiceKeywords, keywords)
+    check_together({**defaults_of(SelectKeywords), **choice, "n_subsamples": plan.n_subsamples})
     trials: list[Trial] = []
     for at, batch in enumerate(batches):
         _check_same(batch, first, at)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import time
 import warnings
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from os import PathLike
 from pathlib import Path
-from threading import Lock, Timer
+from threading import Event, Lock, Timer
 from typing import Any, NoReturn
 
 from compsil_kit.result.serialization import trial_in, trial_out
 from compsil_kit.result.trials import Trial
-from compsil_kit.run.engine import Job, run
-from compsil_kit.run.fingerprint import Fingerprint, differences, fingerprint
+from compsil_kit.run.engine import run
+from compsil_kit.run.fingerprint import Fingerprint, differences
+from compsil_kit.run.request import Request
 from compsil_kit.util.atomic import write_atomically
 from compsil_kit.util.checks import describe
 
@@ -30,42 +29,22 @@ _WAY_OUT = "Pass another path, or delete the file to start afresh."
 Records = dict[int, dict[str, Any]]
 
 
-def check_checkpoint(checkpoint: Any, random_state: Any) -> Path | None:
-    """Return where to keep finished subsamples, or say why nothing could be kept there."""
-    if checkpoint is None:
-        return None
-    if not isinstance(checkpoint, str | PathLike):
-        raise TypeError(f"checkpoint must be the path of a file, or None; got {describe(checkpoint)}.")
-    if random_state is None:
-        raise ValueError(
-            "checkpoint needs the same seeds in every run, and random_state=None draws new ones each time: nothing "
-            "could be continued. Pass an integer as random_state."
-        )
-    # Absolute, as the program may change its folder; and a link stays one, when what it leads to is replaced.
-    path = Path(checkpoint).resolve()
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "checkpoint must be a file; this is a folder", str(path))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder for the checkpoint", str(path.parent))
-    return path
-
-
-def resume(path: Path, X: Any, job: Job, n_jobs: int | None) -> tuple[list[Trial], Generator[Trial, None, None]]:
+def resume(path: Path, request: Request, stop: Event | None = None) -> tuple[list[Trial], Generator[Trial, None, None]]:
     """Return the trials that the file holds, and an iterator that computes the others and keeps them there."""
-    own = fingerprint(X, job)
+    own, plan = request.fingerprint, request.plan
     kept = _read(path, own) if path.exists() else {}
-    places = list(enumerate(job.plan.seeds))
-    done = [trial_in(kept[seed], index, job.plan.ks) for index, seed in places if seed in kept]
+    places = list(enumerate(plan.seeds))
+    done = [trial_in(kept[seed], index, plan.ks) for index, seed in places if seed in kept]
     missing = [index for index, seed in places if seed not in kept]
-    return done, _compute(X, job, n_jobs, missing, _Keeper(path, own, kept))
+    return done, _compute(request, missing, _Keeper(path, own, kept), stop)
 
 
-def _compute(X: Any, job: Job, n_jobs: int | None, missing: list[int], keeper: _Keeper) -> Generator[Trial, None, None]:
+def _compute(request: Request, missing: list[int], keeper: _Keeper, stop: Event | None) -> Generator[Trial, None, None]:
     if not missing:
         return
-    with keeper, closing(run(X, job, n_jobs, missing)) as trials:
+    with keeper, closing(run(request.data.matrix, request.job, request.n_jobs, missing, stop)) as trials:
         for trial in trials:
-            keeper.add(trial_out(trial, job.plan.seeds[trial.index]))
+            keeper.add(trial_out(trial, request.plan.seeds[trial.index]))
             yield trial
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from importlib.metadata import version
 from types import CodeType, FunctionType, MethodType
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from compsil_kit.data.digest import DIGEST_BYTES, content_digest
+from compsil_kit.data.table import Dataset
 from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.metrics import Metric
 from compsil_kit.result.trials import current_versions
@@ -22,18 +24,16 @@ from compsil_kit.util.optional import has
 
 Fingerprint = dict[str, Any]
 
-_BLOCK_BYTES = 16 * 2**20
-_DIGEST_BYTES = 16
 _SHOWN = 80
 _PARAMETER = "clusterer's "
 _PLAIN = bool | int | float | complex | str | bytes | None
 
 
-def fingerprint(X: Any, job: Job) -> Fingerprint:
+def fingerprint(data: Dataset, job: Job) -> Fingerprint:
     """Return all that decides the trial of a seed. How many seeds there are does not, nor how trials are weighed."""
     plan = job.plan
     return {
-        "data": content_digest(X),
+        "data": data.digest,
         "rows": plan.n_rows,
         "features": plan.n_features,
         "dtype": plan.dtype,
@@ -62,20 +62,6 @@ def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str
         return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
     return f"{name} is {shown(there)} there and {shown(here)} here"
-
-
-def content_digest(X: Any) -> str:
-    """Return a digest of a dense or sparse array, read in blocks: one on disk is never loaded whole."""
-    hasher = blake2b(f"{X.shape} {X.dtype}".encode(), digest_size=_DIGEST_BYTES)
-    for part in (X.indptr, X.indices, X.data) if sparse.issparse(X) else (np.atleast_1d(X),):
-        for block in _blocks(part):
-            hasher.update(block.tobytes())
-    return hasher.hexdigest()
-
-
-def _blocks(array: Any) -> Iterator[Any]:
-    step = max(1, _BLOCK_BYTES * len(array) // max(1, array.nbytes))
-    return (array[low : low + step] for low in range(0, len(array), step))
 
 
 def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
@@ -182,7 +168,7 @@ def _describe_code(code: CodeType) -> str:
 
 
 def _digest(*texts: str) -> str:
-    return blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
+    return blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).hexdigest()
 
 
 def _qualified(thing: Callable[..., Any]) -> str:

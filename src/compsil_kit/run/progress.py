@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from compsil_kit.util.checks import describe
 from compsil_kit.util.optional import has
 
 ProgressLike = bool | Callable[[int, int], None] | None
@@ -26,15 +25,6 @@ class Meter(Protocol):
 
     def close(self) -> None:
         """Leave the line tidy."""
-
-
-def check_progress(progress: Any) -> ProgressLike:
-    """Return the value if it is None, a bool, or a function of (done, total)."""
-    if progress is None or isinstance(progress, bool) or callable(progress):
-        return progress  # type: ignore[no-any-return]
-    raise TypeError(
-        f"progress must be True, False, None (automatic), or a function of (done, total); got {describe(progress)}."
-    )
 
 
 def make_meter(progress: ProgressLike, total: int) -> Meter:

@@ -1,0 +1,93 @@
+"""Run a checked request: all at once, or one growing result after another."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from threading import Event
+from typing import Any
+
+from compsil_kit.errors import ClusteringError, Interrupted
+from compsil_kit.result.result import SelectionResult
+from compsil_kit.result.trials import Trial
+from compsil_kit.run.checkpoint import resume
+from compsil_kit.run.engine import n_workers, run
+from compsil_kit.run.progress import Meter, make_meter
+from compsil_kit.run.request import Request, chosen
+from compsil_kit.util.format import format_seconds
+
+logger = logging.getLogger("compsil_kit")
+
+# From this estimate on, the plan is announced before the work starts.
+LONG_SECONDS = 60.0
+
+
+def run_selection(request: Request, progress: Any = None) -> SelectionResult:
+    """Return the selection; whatever ends the run early carries the finished part as ``.result``."""
+    meter = make_meter(progress, len(request.plan.seeds))
+    trials: list[Trial] = []
+    try:
+        trials, arriving = _begin(request)
+        _announce(request, meter, len(trials))
+        # Clusterers that silence warnings in two threads at once leave the filters changed; this puts them back.
+        with warnings.catch_warnings(), closing(arriving):
+            for trial in arriving:
+                trials.append(trial)
+                meter.advance()
+    except KeyboardInterrupt as stop:
+        raise _interrupted(request, trials) from stop
+    except ClusteringError as error:
+        error.result = request.partial(trials)
+        raise
+    finally:
+        meter.close()
+    return chosen(request.result(trials))
+
+
+def stream_selection(request: Request, stop: Event | None = None) -> Generator[SelectionResult, None, None]:
+    """Return a generator of growing results; it ends early when ``stop`` is set. A checkpoint is read at once."""
+    return _grow(request, *_begin(request, stop))
+
+
+def _begin(request: Request, stop: Event | None = None) -> tuple[list[Trial], Generator[Trial, None, None]]:
+    """Return the trials that are known already, and an iterator that computes the others."""
+    if request.checkpoint is None:
+        return [], run(request.data.matrix, request.job, request.n_jobs, stop=stop)
+    return resume(request.checkpoint, request, stop)
+
+
+def _grow(
+    request: Request, trials: list[Trial], arriving: Generator[Trial, None, None]
+) -> Generator[SelectionResult, None, None]:
+    with closing(arriving):
+        known = request.partial(trials)
+        if known is not None:
+            yield known
+        for trial in arriving:
+            trials.append(trial)
+            # Calibration subsamples go first, but one may finish late: the last result is always the whole one.
+            growing = request.partial(trials)
+            if growing is not None:
+                yield growing
+
+
+def _announce(request: Request, meter: Meter, n_done: int) -> None:
+    if n_done:
+        meter.resume(n_done)
+    n_all = len(request.plan.seeds)
+    seconds = request.plan.estimate_seconds(n_workers(request.n_jobs)) * (1 - n_done / n_all)
+    if seconds >= LONG_SECONDS:
+        known = f" ({n_done} of {n_all} subsamples are finished already)" if n_done else ""
+        text = f"Estimated time: {format_seconds(seconds)}{known}.\n{request.plan}"
+        logger.info(text)
+        meter.announce(text)
+
+
+def _interrupted(request: Request, trials: Sequence[Trial]) -> Interrupted:
+    kept = "" if request.checkpoint is None else f" and in {request.checkpoint}, from which the same call continues"
+    where = f"The finished part is in this exception's .result (sys.last_value.result in a notebook){kept}."
+    stopped = Interrupted(len(trials), len(request.plan.seeds), "subsamples", where)
+    stopped.result = request.partial(trials)
+    return stopped

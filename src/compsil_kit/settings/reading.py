@@ -1,0 +1,85 @@
+"""From text to the values of keywords: command lines, magics, templates. The caller puts the name before an error."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+NOTHING = ("", "none", "null")
+_RANGE = re.compile(r"range\((-?\d+), ?(-?\d+)(?:, ?(-?\d+))?\)")
+
+
+def read_integer(text: str) -> int:
+    """Read a whole number."""
+    return int(_read(int, text, "a whole number"))
+
+
+def read_number(text: str) -> float:
+    """Read a number."""
+    return float(_read(float, text, "a number"))
+
+
+def read_optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a reader to which "none", "null" and nothing at all mean None."""
+    return lambda text: None if text.strip().lower() in NOTHING else read(text)
+
+
+def read_counts(text: str) -> range | list[int]:
+    """Read ``2:10`` (both ends included), ``2:20:2``, ``2,3,5``, ``[2, 3, 5]`` or ``range(2, 11)``."""
+    inner = text.strip().strip("[]()") if not text.strip().startswith("range") else text.strip()
+    try:
+        if match := _RANGE.fullmatch(inner):
+            return range(*(int(part) for part in match.groups() if part is not None))
+        if ":" not in inner:
+            return [int(part) for part in inner.split(",") if part.strip()]
+        first, last, *step = (int(part) for part in inner.split(":"))
+        if step and step[0] < 1:
+            raise ValueError("downwards")
+        return range(first, last + 1, *step)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"must look like 2:10, 2:20:2 or 2,3,5; got {shown(text)}.") from error
+
+
+def read_seeds(text: str) -> int | range | list[int]:
+    """Read one seed, or one for each subsample in the form of :func:`read_counts`."""
+    return int(text) if text.strip().lstrip("-").isdigit() else read_counts(text)
+
+
+def read_size(text: str) -> str | int | float:
+    """Read ``auto``, a number of rows, or a fraction of them."""
+    word = text.strip().replace(",", "")
+    if word in ("", "auto"):
+        return "auto"
+    try:
+        return int(word)
+    except ValueError:
+        return float(_read(float, word, "auto, a number of rows, or a fraction such as 0.5"))
+
+
+def read_names(text: str) -> list[str]:
+    """Read names with commas between them or, for names that hold commas, a JSON list."""
+    if not text.strip().startswith("["):
+        return [word.strip() for word in text.split(",") if word.strip()]
+    try:
+        return [str(word) for word in json.loads(text.replace("'", '"') if '"' not in text else text)]
+    except ValueError as error:
+        raise ValueError(f"must be names with commas between them, or a JSON list; got {shown(text)}.") from error
+
+
+def read_criteria(text: str) -> str | list[str]:
+    """Read ``all``, or names with commas between them."""
+    return "all" if text.strip() == "all" else read_names(text)
+
+
+def _read(kind: Callable[[str], Any], text: str, rule: str) -> Any:
+    try:
+        return kind(text.strip())
+    except ValueError as error:
+        raise ValueError(f"must be {rule}; got {shown(text)}.") from error
+
+
+def shown(text: str) -> str:
+    """Return text from outside in quotes, cut where it is long."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")

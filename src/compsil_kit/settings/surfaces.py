@@ -1,0 +1,62 @@
+"""How a function takes a group of keywords: its checks, its signature and its docstring come from the definitions."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from compsil_kit.settings.keywords import SelectKeywords, defaults_of, keywords_of
+from compsil_kit.settings.rules import check_together
+
+PLACEHOLDER = "{keywords}"
+Documented = TypeVar("Documented", bound=Callable[..., Any])
+
+
+def check_keywords(group: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of every keyword of a group, as given or by default, checked by itself and with the others."""
+    known = keywords_of(group)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"unexpected keyword argument {name!r}.{hint} The keywords are {', '.join(known)}.")
+    values = {name: keyword.check(given.get(name, keyword.default)) for name, keyword in known.items()}
+    check_together({**defaults_of(SelectKeywords), **values})
+    return values
+
+
+def documented(group: type) -> Callable[[Documented], Documented]:
+    """Put the definitions of a group of keywords where a docstring says ``{keywords}``."""
+
+    def decorate(thing: Documented) -> Documented:
+        thing.__doc__ = (thing.__doc__ or "").replace(f"    {PLACEHOLDER}\n", textwrap.indent(_entries(group), "    "))
+        return thing
+
+    return decorate
+
+
+def takes(group: type) -> Callable[[Documented], Documented]:
+    """Show the keywords behind a function's ``**keywords`` in its docstring and, for tools, in its signature."""
+
+    def decorate(function: Documented) -> Documented:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        shown = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=keyword.default)
+            for name, keyword in keywords_of(group).items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
+        return documented(group)(function)
+
+    return decorate
+
+
+def _entries(group: type) -> str:
+    """Return the keywords as entries of a numpydoc section."""
+    return "".join(
+        f"{name} : {keyword.type}\n{textwrap.fill(keyword.doc, 110, initial_indent='    ', subsequent_indent='    ')}\n"
+        for name, keyword in keywords_of(group).items()
+    )
