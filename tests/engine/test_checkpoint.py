@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from types import SimpleNamespace
 
 import joblib
 import numba
@@ -19,6 +19,7 @@ import pytest
 from scipy import sparse
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
+from waiting import PATIENCE, join, threads, until
 
 from compsil_kit import (
     ClusteringError,
@@ -296,25 +297,23 @@ def test_a_failed_run_goes_on_when_failures_are_skipped(path):
 
 
 CHILD = """
-import json, os, sys, time
+import itertools, json, os, sys, threading
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from compsil_kit import select_k
 
 mode, n_jobs, path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-calls = 0
+calls = itertools.count()
 
 def cluster(X, k, seed):
-    global calls
-    calls += 1
-    if mode == "slow":
-        time.sleep(0.12)
+    if next(calls) >= 9 and mode == "stuck":
+        threading.Event().wait()
     return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
 
 X, _ = make_blobs(400, 3, centers=4, random_state=0)
 result = select_k(X, ks=[2, 3, 4], n_subsamples=40, clusterer=cluster, n_jobs=n_jobs, checkpoint=path or None)
-print(json.dumps([calls, result.to_dict()]))
+print(json.dumps([next(calls), result.to_dict()]))
 """
 
 
@@ -326,20 +325,23 @@ def child(mode, n_jobs, path):
 
 @pytest.mark.parametrize(("how", "n_jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 1)])
 def test_a_killed_process_is_continued_by_another(how, n_jobs, path):
-    first = child("slow", n_jobs, path)
-    deadline = time.monotonic() + 60
-    while not (path.exists() and len(kept(path)["trials"]) >= 2):
-        assert first.poll() is None, first.stderr.read().decode()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    first.send_signal(how)
-    first.communicate(timeout=30)
+    # Nine calls are two subsamples at least, of three ks each; then the clusterer returns no more.
+    with child("stuck", n_jobs, path) as first:
+        try:
+            until(
+                lambda: first.poll() is not None or (path.exists() and len(kept(path)["trials"]) >= 2), "two are kept"
+            )
+            first.send_signal(how)
+            _, errors = first.communicate(timeout=PATIENCE)
+        finally:
+            first.kill()
     assert first.returncode != 0
+    assert b"Error" not in errors
     finished = len(kept(path)["trials"])
-    assert 2 <= finished < 40
-    calls, continued = json.loads(child("fast", n_jobs, path).communicate(timeout=60)[0])
+    assert 2 <= finished <= 3
+    calls, continued = json.loads(child("free", n_jobs, path).communicate(timeout=PATIENCE)[0])
     assert calls == (40 - finished) * 3
-    calls, whole = json.loads(child("fast", 1, "").communicate(timeout=60)[0])
+    calls, whole = json.loads(child("free", 1, "").communicate(timeout=PATIENCE)[0])
     assert calls == 120
     assert continued == whole
 
@@ -349,13 +351,19 @@ def test_a_killed_process_is_continued_by_another(how, n_jobs, path):
 
 @pytest.fixture
 def writes(monkeypatch):
-    """The number of trials in the file at each time it is written."""
-    counts = []
+    """The number of trials in the file at each time it is written; ``one`` is set when that is one."""
+
+    class Counts(list):
+        one = threading.Event()
+
+    counts = Counts()
     write = checkpoint.write_atomically
 
     def counted(path, content):
         write(path, content)
         counts.append(len(json.loads(content)["trials"]))
+        if counts[-1] == 1:
+            counts.one.set()
 
     monkeypatch.setattr(checkpoint, "write_atomically", counted)
     return counts
@@ -367,10 +375,7 @@ def test_quick_subsamples_are_written_together(path, writes, monkeypatch):
     assert writes == [0, 50]
     run(n_subsamples=50, checkpoint=path)
     assert writes == [0, 50]
-    for thread in threading.enumerate():
-        if thread.name == "compsil-checkpoint":
-            thread.join(timeout=30)
-            assert not thread.is_alive()
+    join(threads("compsil-checkpoint"))
 
 
 def test_a_finished_subsample_is_written_while_the_next_one_runs(path, writes, monkeypatch):
@@ -379,15 +384,50 @@ def test_a_finished_subsample_is_written_while_the_next_one_runs(path, writes, m
 
     def patient(X, k, seed):
         calls.append(k)
-        deadline = time.monotonic() + 30
-        # The second subsample waits until the first one is in the file.
-        while len(calls) == 4 and 1 not in writes and time.monotonic() < deadline:
-            time.sleep(0.01)
+        if len(calls) == 4:
+            # The second subsample waits until the first one is in the file.
+            assert writes.one.wait(PATIENCE)
         return split(X, k, seed)
 
     run(clusterer=patient, checkpoint=path, n_subsamples=2)
     assert writes[:2] == [0, 1]
     assert writes[-1] == 2
+
+
+class Pause:
+    """A timer that ends when it is told to."""
+
+    made: list[Pause]
+
+    def __init__(self, seconds, end):
+        self.seconds, self.end = seconds, end
+        self.made.append(self)
+
+    def start(self):
+        pass
+
+    def cancel(self):
+        pass
+
+
+def test_writing_gets_a_twentieth_of_the_time_at_most(path, monkeypatch):
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    durations = iter([3.0, 0.25, 0.05, 0.001, 0.001])
+    write = checkpoint.write_atomically
+
+    def slow(path, content):
+        clock.now += next(durations)
+        write(path, content)
+
+    monkeypatch.setattr(Pause, "made", [], raising=False)
+    monkeypatch.setattr(checkpoint, "Timer", Pause)
+    monkeypatch.setattr(checkpoint, "time", clock)
+    monkeypatch.setattr(checkpoint, "write_atomically", slow)
+    run(checkpoint=path, n_subsamples=4, progress=lambda done, total: done < total and Pause.made[-1].end())
+    # And a second at least, however fast it is.
+    assert [pause.seconds for pause in Pause.made] == pytest.approx([60.0, 5.0, 1.0, 1.0])
+    assert len(kept(path)["trials"]) == 4
+    assert next(durations, None) is None
 
 
 def test_a_disk_that_fills_up_is_told_and_costs_no_result(path, monkeypatch):
@@ -619,6 +659,13 @@ def make(shift, notes=None):
     return inner
 
 
+def keyword_default(shift):
+    def inner(X, k, seed, *, by=shift):
+        return (np.arange(X.shape[0]) + by) % k
+
+    return inner
+
+
 def with_default(X, k, seed, shift=1):
     return (np.arange(X.shape[0]) + shift) % k
 
@@ -654,6 +701,7 @@ PAIRS = {
     "captured array": lambda n: make(np.arange(3) + n),
     "captured function": lambda n: make(make(n)),
     "default": lambda n: defaults(n),
+    "keyword-only default": keyword_default,
     "partial": lambda n: functools.partial(with_default, shift=n),
     "object": Shifted,
     "method": lambda n: Shifted(n).method,

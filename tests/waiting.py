@@ -1,0 +1,28 @@
+"""Waiting for what happens, however long a busy machine takes for it; only what never happens ends at a time limit."""
+
+import threading
+import time
+
+# Seconds after which a test fails that waits in vain.
+PATIENCE = 240
+
+
+def until(condition, what):
+    """Look again until a condition holds, and return what it gave: for files and other things that tell nobody."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain until {what}"
+        time.sleep(0.02)
+    return found
+
+
+def threads(name):
+    """Return the living threads of that name."""
+    return [thread for thread in threading.enumerate() if thread.name == name]
+
+
+def join(found):
+    """Wait for the end of threads."""
+    for thread in found:
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), f"{thread.name} goes on"
