@@ -7,10 +7,14 @@ import time
 PATIENCE = 240
 
 
-def until(condition, what):
-    """Look again until a condition holds, and return what it gave: for files and other things that tell nobody."""
+def until(condition, what, process=None):
+    """Look again until a condition holds, and return what it gave: for files and other things that tell nobody.
+
+    If a process has to bring it about, its end is the end of the waiting.
+    """
     deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
+        assert process is None or process.poll() is None, f"the process ended before {what}"
         assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain until {what}"
         time.sleep(0.02)
     return found

@@ -3,19 +3,22 @@
 import gzip
 import json
 import os
+import re
+import select
 import signal
 import subprocess
 import sys
-import time
+import termios
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
+from waiting import PATIENCE, until
 
 from compsil_kit import SelectionResult, compare, select_k
 from compsil_kit.cli.main import COMMANDS, main
-from compsil_kit.cli.options import parse_ks
+from compsil_kit.settings.reading import read_counts
 
 
 @pytest.fixture(scope="module")
@@ -205,20 +208,35 @@ def test_a_closed_pipe_is_no_drama(csv):
     assert done.stderr == ""
 
 
+def read_terminal(terminal, pattern):
+    """Read what a program writes to a terminal until it matches."""
+    shown = ""
+    while not re.search(pattern, shown):
+        assert select.select([terminal], [], [], PATIENCE)[0], f"waited in vain; the terminal shows {shown!r}"
+        shown += os.read(terminal, 4096).decode()
+    return shown
+
+
 def test_interrupt_shows_the_finished_part(tmp_path):
     path = tmp_path / "large.csv"
     X, _ = make_blobs(20_000, 8, centers=6, random_state=0)
     pd.DataFrame(X).to_csv(path, index=False)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "compsil_kit", "select", path, "-B", "2000"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
-    assert process.stdout.readline().startswith("Data")
-    time.sleep(6)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, 100))
+    command = [sys.executable, "-m", "compsil_kit", "select", path, "-B", "2000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
+        os.close(theirs)
+        try:
+            # The bar counts the first finished subsamples.
+            read_terminal(ours, r"[1-9]\d*/2000 ")
+            process.send_signal(signal.SIGINT)
+            read_terminal(ours, r"stopped after [1-9]\d* of 2000 subsamples")
+            out, _ = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    os.close(ours)
     assert process.returncode == 130
-    assert "stopped after" in err
+    assert out.startswith("Data")
     assert "PARTIAL" in out
 
 
@@ -227,14 +245,13 @@ def test_the_same_command_continues_after_an_interrupt(tmp_path):
     X, _ = make_blobs(20_000, 8, centers=6, random_state=0)
     pd.DataFrame(X).to_csv(path, index=False)
     words = [sys.executable, "-m", "compsil_kit", "select", path, "--checkpoint", kept, "--ks", "2:4", "--json", "-B"]
-    process = subprocess.Popen([*words, "2000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not (kept.exists() and json.loads(kept.read_text())["trials"]):
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    with subprocess.Popen([*words, "2000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            until(lambda: kept.exists() and json.loads(kept.read_text())["trials"], "a subsample is kept", process)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert f"subsamples; the same command continues from {kept}" in err
     finished = len(json.loads(kept.read_text())["trials"])
@@ -247,10 +264,10 @@ def test_the_same_command_continues_after_an_interrupt(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("2,7,5", [2, 5, 7])]
+    ("text", "expected"), [("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("2,7,5", [2, 7, 5])]
 )
 def test_candidate_counts(text, expected):
-    assert list(parse_ks(text)) == expected
+    assert list(read_counts(text)) == expected
 
 
 def test_a_checkpoint_of_another_selection_is_refused(csv, tmp_path, capsys):

@@ -315,16 +315,16 @@ def test_a_terminal_stays_quiet_on_request():
 
 
 def test_long_work_is_announced(monkeypatch, caplog, capfd):
-    monkeypatch.setattr("compsil_kit.api.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("compsil_kit.run.select.LONG_SECONDS", 0.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(progress=True)
     (record,) = caplog.records
     assert record.levelno == logging.INFO
     text = record.getMessage()
-    assert "This will take a while" in text
+    assert "Estimated time:" in text
     assert "6 subsamples of 60 of 90 rows" in text
     assert "18 clusterings, 10,620 pairs of distances" in text
-    assert "This will take a while" in capfd.readouterr().err
+    assert "Estimated time:" in capfd.readouterr().err
 
 
 def test_short_work_is_not_announced(caplog):
