@@ -3,17 +3,16 @@
 import http.server
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 import types
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from waiting import PATIENCE
 
 from benchmarks.paper import __main__ as main
 from benchmarks.paper import online, runs
@@ -24,18 +23,38 @@ from benchmarks.paper.store import Store, has_trials
 ROOT = Path(__file__).parents[2]
 WANTED = [Unit("literal", "Wne", seed=seed) for seed in (42, 142, 242, 342)]
 SCRIPT = """
-import sys
+import sys, threading
 from pathlib import Path
-from benchmarks.paper.__main__ import reproduce
+from benchmarks.paper import __main__ as main
 from benchmarks.paper.protocols import Unit
 from benchmarks.paper.store import Store
+
+def stuck_at(number):
+    tried, attempt = [], main.attempt
+    def attempt_or_wait(unit):
+        tried.append(unit)
+        if len(tried) == number:
+            print("stuck", flush=True)
+            threading.Event().wait()
+        return attempt(unit)
+    return attempt_or_wait
+
+main.attempt = stuck_at(int(sys.argv[2]))
 wanted = [Unit("literal", "Wne", seed=seed) for seed in (42, 142, 242, 342)]
-reproduce(Store(Path(sys.argv[1])), wanted, 1)
+main.reproduce(Store(Path(sys.argv[1])), wanted, 1)
 """
 
 
-def start(folder):
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(folder)], cwd=ROOT, stderr=subprocess.DEVNULL)
+def start(folder, stuck_at=0):
+    """Run all units, or wait for ever at one of them and say so."""
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(stuck_at)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def finish(folder):
+    with start(folder) as process:
+        process.communicate(timeout=PATIENCE)
+    return process.returncode
 
 
 def without_times(store):
@@ -44,21 +63,18 @@ def without_times(store):
 
 def test_killed_and_continued(tmp_path):
     whole, torn = Store(tmp_path / "whole"), Store(tmp_path / "torn")
-    assert start(whole.folder).wait(120) == 0
+    assert finish(whole.folder) == 0
 
-    process = start(torn.folder)
-    deadline = time.monotonic() + 120
-    while len(torn.records()) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    with start(torn.folder, stuck_at=3) as process:
+        assert "stuck\n" in iter(process.stdout.readline, "")
+        process.kill()
     before = len(torn.records())
-    assert 2 <= before < len(WANTED)
+    assert before == 2
     with torn.path.open("ab") as file:
         file.write(b'{"unit":"literal/Wne/kmeans/9')
 
     assert len(torn.records()) == before
-    assert start(torn.folder).wait(120) == 0
+    assert finish(torn.folder) == 0
     assert without_times(torn) == without_times(whole)
     for unit in WANTED:
         assert torn.selection(unit.name).scores.tolist() == whole.selection(unit.name).scores.tolist()
@@ -133,7 +149,7 @@ def test_every_process_asks_for_a_missing_set_once(tmp_path, monkeypatch):
             [sys.executable, "-m", "benchmarks.paper", "run", "--quick", "--only", "Pks", "--workers", "2",
              "--results", str(tmp_path / "results")],
             cwd=ROOT, env={**os.environ, **proxy, "COMPSIL_DATA": str(tmp_path / "empty")},
-            capture_output=True, text=True, timeout=120, check=True,
+            capture_output=True, text=True, timeout=PATIENCE, check=True,
         )  # fmt: skip
         server.shutdown()
     assert "missing: Pks. parkinsons.npz is not in the local folder" in called.stdout
