@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from dataclasses import replace
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 
-from compsil_kit import Comparison, SelectionResult, compare, select_k, silhouettes
-from compsil_kit.data.table import Table, prepare
-from compsil_kit.method.clusterers import fit_final
-from compsil_kit.method.labels import largest_first
-from compsil_kit.run.progress import check_progress
-from compsil_kit.run.request import Request, check_request
-from compsil_kit.show.cluster_plots import plot_knives, plot_map
+from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, prepare, select_k, silhouettes
+from compsil_kit.method.labels import number_by_size
+from compsil_kit.run.refit import cluster_rows
+from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords
+from compsil_kit.settings.surfaces import takes
+from compsil_kit.show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit.show.plots import KINDS
-from compsil_kit.util.checks import check_choice, check_integer
+from compsil_kit.util.checks import check_choice
 from compsil_kit.util.optional import require
 from compsil_pandas.groups import GroupSelection, key_columns, select_groups
 from compsil_pandas.profiles import align, profile
@@ -67,6 +65,7 @@ class CompsilAccessor:
         """Take the frame; it is never changed."""
         self._frame = frame
 
+    @takes(SelectKeywords)
     def select_k(
         self,
         columns: Any = None,
@@ -74,7 +73,7 @@ class CompsilAccessor:
         scale: str | None = "standard",
         missing: str = "raise",
         by: Any = None,
-        **keywords: Any,
+        **keywords: Unpack[SelectKeywords],
     ) -> SelectionResult | GroupSelection:
         """Select the number of clusters, of the whole frame or of each group.
 
@@ -88,8 +87,7 @@ class CompsilAccessor:
             Rows with missing values: refuse them, or leave them out.
         by : name, list of names, or what ``groupby`` takes, optional
             Make one selection per group. What groups by takes no part in the clustering, unless ``columns`` names it.
-        **keywords
-            As in :func:`compsil_kit.select_k`: ``ks``, ``clusterer``, ``n_subsamples``, ``rule`` and so on.
+        {keywords}
 
         Returns
         -------
@@ -97,15 +95,18 @@ class CompsilAccessor:
             The result, which remembers columns, scale and dropped rows; with ``by``, one per group.
         """
         if by is None:
-            return _select(_table(self._frame, columns, scale, missing), keywords)
+            return select_k(_table(self._frame, columns, scale, missing), **keywords)
         if keywords.get("checkpoint") is not None:
             raise ValueError("checkpoint cannot be shared by groups. Leave out by=, or select each group by itself.")
         keys = key_columns(self._frame, by) if columns is None else []
         # Wrong columns, missing values and odd columns are told once, for the whole frame.
         _table(_without(self._frame, keys), columns, scale, missing)
         settings: dict[str, Any] = {"columns": columns, "scale": scale, "missing": missing}
-        return select_groups(self._frame, by, lambda part: _select(prepare(_without(part, keys), **settings), keywords))
+        return select_groups(
+            self._frame, by, lambda part: select_k(prepare(_without(part, keys), **settings), **keywords)
+        )
 
+    @takes(SelectKeywords)
     def cluster(
         self,
         k: int | None = None,
@@ -113,7 +114,7 @@ class CompsilAccessor:
         columns: Any = None,
         scale: str | None = "standard",
         missing: str = "raise",
-        **keywords: Any,
+        **keywords: Unpack[SelectKeywords],
     ) -> pd.Series[Any]:
         """Cluster the rows, into k* clusters if k is not given.
 
@@ -123,8 +124,7 @@ class CompsilAccessor:
             Number of clusters; selected if None.
         columns, scale, missing
             As in :meth:`select_k`.
-        **keywords
-            As in :func:`compsil_kit.select_k`.
+        {keywords}
 
         Returns
         -------
@@ -156,24 +156,29 @@ class CompsilAccessor:
         """
         return profile(_table(self._frame, columns, scale, missing), align(labels, self._frame), metric)
 
+    @takes(CompareKeywords)
     def compare(
-        self, columns: Any = None, *, scale: str | None = "standard", missing: str = "raise", **keywords: Any
+        self,
+        columns: Any = None,
+        *,
+        scale: str | None = "standard",
+        missing: str = "raise",
+        **keywords: Unpack[CompareKeywords],
     ) -> Comparison:
-        """Put the composite beside the other criteria.
+        """Compare the composite silhouette with the other criteria.
 
         Parameters
         ----------
         columns, scale, missing
             As in :meth:`select_k`.
-        **keywords
-            As in :func:`compsil_kit.compare`.
+        {keywords}
 
         Returns
         -------
         Comparison
             Values per k, choices, and who agrees with whom.
         """
-        return _compare(_table(self._frame, columns, scale, missing), keywords)
+        return compare(_table(self._frame, columns, scale, missing), **keywords)
 
     def plot(
         self, kind: str = "curve", *, k: int | None = None, labels: Any = None, columns: Any = None,
@@ -204,9 +209,9 @@ class CompsilAccessor:
         check_choice("kind", kind, (*KINDS, "comparison", *CLUSTER_KINDS))
         table = _table(self._frame, columns, scale, missing if labels is None else "drop")
         if kind in KINDS:
-            return _select(table, keywords).plot(kind, ax=ax)
+            return select_k(table, **keywords).plot(kind, ax=ax)
         if kind == "comparison":
-            return _compare(table, keywords).plot(ax=ax)
+            return compare(table, **keywords).plot(ax=ax)
         if labels is None:
             labels = self._series(table, _labels(table, k, keywords))
         return _plot_clusters(kind, align(labels, self._frame), table, keywords.get("metric", "euclidean"), ax)
@@ -230,14 +235,14 @@ class CompsilAccessor:
         # By name: pandas users without the extra never load it.
         return import_module("compsil_jupyter").explore(self._frame, columns=columns, **keywords)
 
-    def _series(self, table: Table, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
+    def _series(self, table: PreparedTable, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
         spread = np.full(len(self._frame), -1)
         spread[table.kept] = codes
         values = pd.Categorical.from_codes(spread, categories=pd.RangeIndex(int(codes.max()) + 1))
         return pd.Series(values, index=self._frame.index, name="cluster")
 
 
-def _table(frame: pd.DataFrame, columns: Any, scale: str | None, missing: str) -> Table:
+def _table(frame: pd.DataFrame, columns: Any, scale: str | None, missing: str) -> PreparedTable:
     """Prepare the frame; what is odd about a column is a warning at the line that called the accessor."""
     table = prepare(frame, columns=columns, scale=scale, missing=missing)
     for note in table.preparation.notes:
@@ -250,41 +255,20 @@ def _without(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
     return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
 
 
-def _select(table: Table, keywords: dict[str, Any]) -> SelectionResult:
-    return select_k(table.matrix, **keywords).prepared(table.preparation)
-
-
-def _compare(table: Table, keywords: dict[str, Any]) -> Comparison:
-    found = compare(table.matrix, **keywords)
-    selection = None if found.selection is None else found.selection.prepared(table.preparation)
-    return replace(found, selection=selection)
-
-
-def _labels(table: Table, k: int | None, keywords: dict[str, Any]) -> np.ndarray[Any, Any]:
+def _labels(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     """Cluster all rows into k, or k*, and number the clusters from the largest to the smallest."""
     if k is None:
-        k = select_k(table.matrix, **keywords).best_k
-    k = check_integer("k", k, minimum=2)
-    job = _request(table, {**keywords, "ks": [k]}).job
-    # The seed with which CompositeSilhouette refits too.
-    _, labels = fit_final(job.clusterer, table.matrix, k, job.plan.seeds[0])
-    return largest_first(labels)
+        found = select_k(table, **keywords)
+        # The seed with which CompositeSilhouette refits too.
+        k, keywords = found.best_k, {**keywords, "random_state": found.plan.seeds}
+    return number_by_size(cluster_rows(table, k, keywords)[1])
 
 
-def _request(table: Table, keywords: dict[str, Any]) -> Request:
-    """Check the engine's keywords as ``select_k`` does, for clusterings that it has no part in."""
-    given = inspect.signature(select_k).bind(table.matrix, **keywords)
-    given.apply_defaults()
-    settings = dict(given.arguments)
-    check_progress(settings.pop("progress"))
-    return check_request(settings.pop("X"), **settings)
-
-
-def _plot_clusters(kind: str, labels: pd.Series[Any], table: Table, metric: Any, ax: Axes | None) -> Axes:
+def _plot_clusters(kind: str, labels: pd.Series[Any], table: PreparedTable, metric: Any, ax: Axes | None) -> Axes:
     known = labels.notna().to_numpy() & table.kept
     points, names = table.matrix[known[table.kept]], labels[known].to_numpy()
     if kind == "map":
         return plot_map(points, names, ax=ax)
     scores = silhouettes(points, names, metric=metric)
     assert not isinstance(scores, list)
-    return plot_knives(scores, names, ax=ax)
+    return plot_silhouettes(scores, names, ax=ax)

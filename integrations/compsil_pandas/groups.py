@@ -97,7 +97,7 @@ def _answer(stop: KeyboardInterrupt) -> SelectionResult | None:
 
 def _interrupted(selection: GroupSelection) -> Interrupted:
     whole = sum(not result.partial for result in selection.values())
-    stopped = Interrupted(f"stopped after {whole} of {len(selection.frame)} groups; .result holds what was finished.")
+    stopped = Interrupted(whole, len(selection.frame), "groups", "the finished ones are in .result.")
     stopped.result = selection
     return stopped
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compsil_kit import silhouettes
-from compsil_kit.data.table import Table
+from compsil_kit import PreparedTable, silhouettes
 from compsil_kit.util.checks import describe
 
 
@@ -25,7 +24,7 @@ def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:
     return labels if isinstance(labels, pd.Series) else pd.Series(labels if own else np.asarray(labels), frame.index)
 
 
-def profile(table: Table, labels: pd.Series[Any], metric: Any) -> pd.DataFrame:
+def profile(table: PreparedTable, labels: pd.Series[Any], metric: Any) -> pd.DataFrame:
     """Describe each cluster in the units of the raw columns; silhouettes are those of the scaled ones."""
     known = labels.notna().to_numpy() & table.kept
     codes, names = pd.factorize(labels[known], sort=True)

@@ -39,9 +39,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, done: int = 0, total: int = 0, unit: str = "subsamples", where: str = "") -> None:
         """Say how far the run got, and where the finished part is."""
         self.done, self.total, self.unit = done, total, unit
-        super().__init__(f"{self.summary}. {where}".strip())
+        super().__init__(f"{self.summary}; {where}" if where else self.summary)
 
     @property
     def summary(self) -> str:
         """How far the run got, in a few words."""
-        return f"Stopped after {self.done} of {self.total} {self.unit}"
+        return f"stopped after {self.done} of {self.total} {self.unit}"

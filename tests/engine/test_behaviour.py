@@ -115,7 +115,7 @@ def test_an_interrupt_in_the_main_thread_keeps_the_finished_part(n_jobs):
     assert result.partial
     assert result.n_subsamples == 3
     assert "PARTIAL, 3 of 6 subsamples" in repr(result)
-    assert "the run was stopped after 3 of 6 subsamples" in result.explain()
+    assert "this is a partial result: 3 of 6 subsamples are finished" in result.explain()
     whole = run()
     assert np.array_equal(result.micro, whole.micro[:, list(result.trials.subsamples)])
     assert SelectionResult.from_dict(result.to_dict()).partial

@@ -12,7 +12,7 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairw
 from threadpoolctl import threadpool_info
 
 from compsil_kit import ClusteringError, Comparison, SelectionResult, compare, select_k
-from compsil_kit.criteria.compare import CRITERIA
+from compsil_kit.settings.rules import CRITERIA
 from compsil_kit.criteria.comparison import Criterion, gap_rule, knee
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan

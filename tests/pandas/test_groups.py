@@ -73,7 +73,7 @@ class ThenInterrupts:
 @pytest.mark.parametrize(("calls", "answers"), [(9 + 6, ["east", "north"]), (9, ["east"]), (0, [])])
 def test_an_interrupt_keeps_what_is_finished(df, calls, answers):
     three = pd.concat([df, df[df["region"] == "north"].assign(region="east")]).drop(columns="year")
-    with pytest.raises(Interrupted, match=rf"stopped after {min(calls // 9, 1)} of 3 groups; \.result holds") as stop:
+    with pytest.raises(Interrupted, match=rf"stopped after {min(calls // 9, 1)} of 3 groups; .* \.result") as stop:
         three.compsil.select_k(by="region", clusterer=ThenInterrupts(calls), n_jobs=1, **FAST)
     found = stop.value.result
     assert list(found) == answers

@@ -86,18 +86,18 @@ def specification(name: str, keyword: Keyword) -> dict[str, Any]:
     # Distances in a file are read as a table, so they are points there.
     words = tuple(word for word in keyword.choices if word != "precomputed")
     spelled = keyword.help if name != "metric" else keyword.help.replace(" (", f": {', '.join(words)} (", 1)
-    shown = {"choices": words} if words else {"type": _typed(keyword.read)}
+    shown = {"choices": words} if words else {"type": _typed(keyword)}
     metavar = {"metavar": keyword.metavar} if keyword.metavar else {}
     return {"default": keyword.default, "help": spelled, **shown, **metavar}
 
 
-def _typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a reader whose errors argparse passes on as they are."""
+def _typed(keyword: Keyword) -> Callable[[str], Any]:
+    """Return a reader that also checks, so that a wrong value is told before the data are read."""
 
     def convert(text: str) -> Any:
         try:
-            return read(text)
-        except ValueError as error:
+            return keyword.check(keyword.read(text))
+        except (ValueError, OSError) as error:
             raise argparse.ArgumentTypeError(str(error)) from error
 
     return convert

@@ -16,7 +16,7 @@ from sklearn.mixture import GaussianMixture
 
 from compsil_kit.method.labels import distinct_labels
 from compsil_kit.method.metrics import Metric
-from compsil_kit.util.checks import describe
+from compsil_kit.util.checks import check_choice, describe
 from compsil_kit.util.optional import require
 
 Array = NDArray[Any]
@@ -144,8 +144,7 @@ def resolve_clusterer(clusterer: Any, metric: Metric) -> Clusterer:
 
 
 def _by_name(name: str, metric: Metric) -> Clusterer:
-    if name not in NAMED:
-        raise ValueError(f"clusterer must be one of {', '.join(NAMED)}; got {describe(name)}.")
+    check_choice("clusterer", name, tuple(NAMED))
     if metric.precomputed and name not in _READ_DISTANCES:
         raise ValueError(
             f"clusterer={name!r} needs points, but metric='precomputed' gives distances. Pass "

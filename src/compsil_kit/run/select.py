@@ -87,7 +87,7 @@ def _announce(request: Request, meter: Meter, n_done: int) -> None:
 
 def _interrupted(request: Request, trials: Sequence[Trial]) -> Interrupted:
     kept = "" if request.checkpoint is None else f" and in {request.checkpoint}, from which the same call continues"
-    where = f"The finished part is in this exception's .result (sys.last_value.result in a notebook){kept}."
+    where = f"the finished part is in this exception's .result (sys.last_value.result in a notebook){kept}."
     stopped = Interrupted(len(trials), len(request.plan.seeds), "subsamples", where)
     stopped.result = request.partial(trials)
     return stopped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 from compsil_kit.settings.keywords import SelectKeywords, defaults_of, keywords_of
 from compsil_kit.settings.rules import check_together
 
-PLACEHOLDER = "{keywords}"
+PLACEHOLDER = re.compile(r"^( *)\{keywords\}\n", re.MULTILINE)
 Documented = TypeVar("Documented", bound=Callable[..., Any])
 
 
@@ -32,7 +33,10 @@ def documented(group: type) -> Callable[[Documented], Documented]:
     """Put the definitions of a group of keywords where a docstring says ``{keywords}``."""
 
     def decorate(thing: Documented) -> Documented:
-        thing.__doc__ = (thing.__doc__ or "").replace(f"    {PLACEHOLDER}\n", textwrap.indent(_entries(group), "    "))
+        # Without docstrings (python -OO) there is nothing to fill in.
+        thing.__doc__ = thing.__doc__ and PLACEHOLDER.sub(
+            lambda at: textwrap.indent(_entries(group), at[1]), thing.__doc__
+        )
         return thing
 
     return decorate
