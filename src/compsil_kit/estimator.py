@@ -248,11 +248,11 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Axes
             The axes drawn on.
         """
-        from compsil_kit.show.cluster_plots import plot_knives
+        from compsil_kit.show.cluster_plots import plot_silhouettes
 
         scores = silhouettes(self._fitted(X), self.labels_, metric=self.metric)
         assert not isinstance(scores, list)
-        return plot_knives(scores, self.labels_, ax=ax)
+        return plot_silhouettes(scores, self.labels_, ax=ax)
 
     def plot_map(self, X: Any, *, ax: Axes | None = None) -> Axes:
         """Draw the points on two principal components, coloured by the refitted clustering.

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
 
 from compsil_kit import CompositeSilhouette, silhouettes
-from compsil_kit.show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_knives, plot_map
+from compsil_kit.show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_map, plot_silhouettes
 from compsil_kit.util.format import percent
 
 mpl.use("agg")
@@ -38,16 +38,16 @@ def drawn(ax):
     return ax
 
 
-def test_knives(blobs, ax):
+def test_silhouettes(blobs, ax):
     X, y = blobs
     scores = silhouettes(X, y)
-    assert drawn(plot_knives(scores, y, ax=ax)) is ax
+    assert drawn(plot_silhouettes(scores, y, ax=ax)) is ax
     assert len(ax.collections) == 3
-    for at, knife in enumerate(ax.collections):
-        shape = knife.get_paths()[0].vertices
+    for at, cluster in enumerate(ax.collections):
+        shape = cluster.get_paths()[0].vertices
         assert shape[:, 0].max() == pytest.approx(max(scores.per_point[y == at].max(), 0))
         assert np.ptp(shape[:, 1]) == pytest.approx((y == at).sum() - 1)
-    heights = [knife.get_paths()[0].vertices[:, 1] for knife in ax.collections]
+    heights = [cluster.get_paths()[0].vertices[:, 1] for cluster in ax.collections]
     assert all(below.max() < above.min() for below, above in pairwise(heights))
     assert [line.get_xdata()[0] for line in ax.lines] == [scores.micro, scores.macro]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
@@ -63,7 +63,7 @@ def test_knives(blobs, ax):
 def test_labels_do_not_run_into_each_other(ax, sizes):
     y = np.repeat(np.arange(len(sizes)), sizes)
     X = np.random.default_rng(0).normal(size=(len(y), 2)) + 9 * y[:, None]
-    drawn(plot_knives(silhouettes(X, y), y, ax=ax))
+    drawn(plot_silhouettes(silhouettes(X, y), y, ax=ax))
     boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
     assert len(boxes) == len(sizes)
     assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(boxes))
@@ -81,7 +81,7 @@ def test_map(blobs, ax):
     for at, text in enumerate(ax.texts):
         np.testing.assert_allclose(np.abs(text.get_position()), np.abs(places[y == at].mean(axis=0)), atol=1e-9)
     share = flat.explained_variance_ratio_.sum()
-    assert ax.get_title(loc="left") == f"k = 3; these two axes hold {percent(share)} of the variance"
+    assert ax.get_title(loc="left") == f"k = 3; the two axes explain {percent(share)} of the variance"
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("first component", "second component")
     assert ax.get_aspect() == 1
 
@@ -124,7 +124,7 @@ def test_names_with_dollars_are_no_formulas(blobs, ax):
     plot_map(X, names, ax=ax)
     assert sorted(text.get_text() for text in drawn(ax).texts) == sorted(set(names))
     assert not any(text.get_parse_math() for text in ax.texts)
-    other = drawn(plot_knives(silhouettes(X, names), names, ax=Figure().subplots()))
+    other = drawn(plot_silhouettes(silhouettes(X, names), names, ax=Figure().subplots()))
     assert not any(text.get_parse_math() for text in other.get_yticklabels())
 
 

@@ -13,9 +13,11 @@ from compsil_kit import SelectionResult, compare, select_k
 from compsil_kit.data.table import Preparation
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan
-from compsil_kit.result.trials import Trials
+from compsil_kit.result.trials import Saved, Trials
+from compsil_kit.show import text
+from compsil_kit.show.curve import curve_of
 from compsil_kit.show.report import render
-from compsil_kit.util.format import sentence
+from compsil_kit.util.format import percent, sentence
 
 ATTACK = "<script>alert(1)</script>"
 VOID = {"meta", "img", "br", "hr", "link", "input", "circle", "polyline", "polygon"}
@@ -101,16 +103,17 @@ def test_the_card_says_what_matters(result):
     at = result.best_index
     assert f"number of clusters{result.best_k}" in page.text
     assert f"score {result.best_score:.4f} ± {result.sem[at]:.4f}" in page.text
-    assert "of new runs" in page.text
+    assert f"selection probability {percent(result.probability[at])}" in page.text
     for warning in result.warnings:
         assert sentence(warning) in page.text
-    assert "8 subsamples of 1,380 of 2,300 rows · kmeans · euclidean · tanh · max · columns x, y" in page.text
+    settings = "8 subsamples of 1,380 of 2,300 rows · kmeans · euclidean · transform tanh · rule max"
+    assert f"{settings} · columns x, y; scale none" in page.text
     assert "partial" not in page.text
 
 
 def test_the_table_of_the_card(result):
     page = Page(result._repr_html_())
-    assert page.rows[0] == ["k", "score", "± se", "micro", "macro", "weight", "wins"]
+    assert page.rows[0] == ["k", "score", "± se", "micro", "macro", "weight", "probability"]
     assert [row[0] for row in page.rows[1:]] == [str(k) for k in result.ks]
     for row, score in zip(page.rows[1:], result.scores, strict=True):
         assert row[1] == f"{score:.4f}"
@@ -120,18 +123,39 @@ def test_the_table_of_the_card(result):
 
 
 def test_the_small_curve(result):
-    text = result._repr_html_()
-    page = Page(text)
+    markup = result._repr_html_()
+    page = Page(markup)
     assert page.tags.count("svg") == 1
     assert page.tags.count("polyline") == 3
     assert page.tags.count("polygon") == 1
     # The choice, and three entries of the legend.
     assert page.tags.count("circle") == 4
     assert "composite" in page.text
-    points = text.split('<polyline points="')[3].partition('"')[0].split()
-    heights = [float(point.split(",")[1]) for point in points]
-    assert heights.index(min(heights)) == result.best_index
+    heights = places(markup, "polyline", 2)[:, 1]
+    assert heights.argmin() == result.best_index
     assert all(0 <= height <= 150 for height in heights)
+
+
+def places(markup, shape, at=0):
+    """The points of the card's polygon, or of one of its polylines: micro, macro, composite."""
+    points = markup.split(f'<{shape} points="')[at + 1].partition('"')[0]
+    return np.array([point.split(",") for point in points.split()], dtype=float)
+
+
+def test_the_band_of_the_small_curve():
+    """The polygon runs along the upper edge and back along the lower one, 1.96 standard errors from the line."""
+    spread = 0.15 * np.array([-1.5, -0.5, 0.5, 1.5])
+    rows = [[0.1] * 4, 0.5 + spread, [0.9] * 4]
+    found = made_up(rows, rows)
+    markup = found._repr_html_()
+    line, band = places(markup, "polyline", 2), places(markup, "polygon")
+    pixels = (line[0, 1] - line[2, 1]) / 0.8
+    upper, lower = band[:3], band[:2:-1]
+    np.testing.assert_array_equal(upper[:, 0], line[:, 0])
+    np.testing.assert_array_equal(lower[:, 0], line[:, 0])
+    for edge, side in ((upper, -1), (lower, 1)):
+        np.testing.assert_allclose(edge[:, 1] - line[:, 1], side * 1.96 * found.sem * pixels, rtol=0, atol=0.11)
+    assert 1.96 * found.sem[1] * pixels > 20
 
 
 def test_nothing_is_fetched(result, hostile):
@@ -142,16 +166,16 @@ def test_nothing_is_fetched(result, hostile):
 
 
 def test_every_name_is_escaped(hostile):
-    text = hostile._repr_html_()
-    page = Page(text)
+    markup = hostile._repr_html_()
+    page = Page(markup)
     assert set(page.tags) <= {
         "div", "svg", "polygon", "polyline", "text", "circle", "ul", "li", "details", "summary", "table", "thead",
         "tbody", "tr", "th", "td",
     }  # fmt: skip
-    assert ATTACK not in text
+    assert ATTACK not in markup
     # Clusterer, transformation, two columns, what was left out, the note, and the cause of the failures.
     assert page.text.count(ATTACK) == 7
-    assert "<img" not in text
+    assert "<img" not in markup
     assert '"><img src=x onerror=alert(1)>' in page.text
 
 
@@ -186,11 +210,68 @@ def test_undefined_values_are_dashes():
     assert Page(CASES["one subsample"]._repr_html_()).rows[1][2] == "–"
 
 
-def test_small_shares_do_not_break_the_page():
-    close = made_up([[0.5] * 500, [0.5 + 0.001] * 498 + [0.1, 0.1]], [[0.5] * 500, [0.5 + 0.001] * 498 + [0.1, 0.1]])
-    page = Page(close._repr_html_())
-    assert close.probability.min() > 0
-    assert len(page.rows) == 3
+def with_probability(*values):
+    """A result whose ks have these selection probabilities; the first is the choice."""
+    rows = np.linspace(0.9, 0.5, len(values))[:, None] * np.ones((1, 3))
+    return made_up(rows, rows, saved=Saved(np.full(rows.shape, 0.5), np.array(values)))
+
+
+def test_small_probabilities_are_escaped():
+    """A browser takes an unescaped "<1" for text, other readers do not."""
+    markup = with_probability(0.997, 0.003)._repr_html_()
+    page = Page(markup)
+    assert "selection probability &gt;99 %<" in markup
+    assert [row[6] for row in page.rows] == ["probability", ">99 %", "<1 %"]
+    assert "<1" not in markup
+    rare = with_probability(0.003, 0.997)._repr_html_()
+    assert "selection probability &lt;1 %<" in rare
+    assert "<1" not in rare
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0 %"), (1e-9, "<1 %"), (0.005, "<1 %"), (0.0051, "1 %"), (0.0149, "1 %"), (0.66, "66 %"),
+        (0.9449, "94 %"), (0.946, "95 %"), (0.9949, "99 %"), (0.995, ">99 %"), (0.9999, ">99 %"), (1.0, "100 %"),
+        (np.nan, "–"),
+    ],
+)  # fmt: skip
+def test_percentages(value, shown):
+    assert percent(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, "3 subsamples of 404 of 575 rows · gmm · manhattan · transform tanh · rule max"),
+        (
+            {"rule": "lcb", "z": 2.5},
+            "3 subsamples of 404 of 575 rows · gmm · manhattan · transform tanh · rule lcb (z=2.5)",
+        ),
+        ({"transform": "step"}, "3 subsamples of 404 of 575 rows · gmm · manhattan · transform step · rule max"),
+        (
+            {"n_calibration": 2},
+            "3 subsamples + 2 for calibration of 404 of 575 rows · gmm · manhattan · transform tanh · rule max",
+        ),
+    ],
+)
+def test_card_report_and_terminal_show_the_same_settings(changes, line):
+    chosen = {"n_subsamples": 3, "sample_size": 404, "clusterer": "gmm", "metric": "manhattan", **changes}
+    found = select_k(imbalanced_blobs()[0][::4], ks=[2, 3], **chosen)
+    given = text.settings(found)
+    assert given == {"n_calibration": 0, "transform": "tanh", "rule": "max", "z": 1.0, **chosen}
+    assert repr(found).splitlines()[-1] == line
+    assert line in Page(found._repr_html_()).text
+    report = render(found)
+    for name, value in {**given, "z": f"{given['z']:g}"}.items():
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in report
+
+
+def test_table_of_card_and_terminal_show_the_same(result):
+    printed = [row.lstrip("* ").split() for row in repr(result).splitlines()[2:-2]]
+    shown = Page(result._repr_html_()).rows
+    assert ["".join(row) for row in printed] == ["".join(row).replace(" ", "") for row in shown]
+    assert [row[1] for row in shown[1:]] == [f"{value:.4f}" for value in curve_of(result).composite]
 
 
 def test_the_card_of_a_comparison():

@@ -40,7 +40,8 @@ def test_curve(result):
     assert stars(ax) == {lines[name].get_color(): k for name, k in result.choices.items()}
     (band,) = ax.collections
     assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx((result.scores + 1.96 * result.sem).max())
-    assert f"k* = {result.best_k}" in ax.get_title(loc="left")
+    assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx((result.scores - 1.96 * result.sem).min())
+    assert f"k* = {result.best_k}   score {result.best_score:.3f}, selection probability " in ax.get_title(loc="left")
     assert ax.get_xlabel() == "number of clusters k"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         f"composite: k = {result.choices['composite']}", f"micro: k = {result.choices['micro']}",
@@ -117,7 +118,7 @@ def test_weights(result, ax):
     assert means == {k: f"{w:.2f}" for k, w in zip(result.ks, result.weights.mean(axis=1), strict=True)}
     low, high = ax.get_ylim()
     assert low < up.min() <= up.max() < min(text.get_position()[1] for text in ax.texts) < high
-    assert [other.get_ylabel() for other in ax.figure.axes if other is not ax] == ["weight of micro (0: macro alone)"]
+    assert [other.get_ylabel() for other in ax.figure.axes if other is not ax] == ["weight of micro (0: macro only)"]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of clusters k", "discrepancy")
 
 
@@ -141,7 +142,7 @@ def test_convergence(result, ax):
     band, squares = ax.collections
     radius = hoeffding_radius(1, n_ks=6)
     assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(ax.lines[0].get_ydata()[0] + radius)
-    assert f"±{hoeffding_radius(6, n_ks=6):.2f} at B = 6" in title(ax)
+    assert f"±{hoeffding_radius(6, n_ks=6):.2f} with all 6" in title(ax)
     colours = {f"k = {k}": colour for k, colour in zip((result.ks[at] for at in order), LINES, strict=False)}
     chosen = [result.reweigh(n_subsamples=n).best_k for n in range(1, 7)]
     found = [to_hex(colour) for colour in squares.get_facecolors()]
@@ -176,11 +177,12 @@ def test_probability(result, ax):
     assert [bool(label) for label in labels] == (result.probability > 0).tolist()
     assert ax.get_ylim()[1] > 1
     assert [tick.get_text() for tick in ax.get_yticklabels()][-1] == "100 %"
+    assert ax.get_ylabel() == "selection probability"
 
 
 def test_the_probability_that_is_not_known_says_why(ax):
     made_up([[0.5], [0.3]], [[0.5], [0.3]]).plot("probability", ax=ax)
-    assert title(ax) == "cannot be said from one subsample"
+    assert title(ax) == "the selection probability cannot be estimated from one subsample"
     lost = made_up([[np.nan] * 3] * 2, [[np.nan] * 3] * 2)
     assert title(lost.plot("probability", ax=Figure().subplots())) == "no k can be selected"
 

@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from compsil_kit import ClusteringError, SelectionError, compare, select_k, stream
 from compsil_kit.data.table import Preparation
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.show import report
+from compsil_kit.show import report, text
 from compsil_kit.util.format import sentence
 
 ATTACK = "<script>alert(1)</script>"
@@ -83,13 +83,15 @@ def test_everything_is_in_one_file(result, tmp_path):
 def test_what_it_says(result):
     page = Page(report.render(result))
     assert f"{result.best_k} clusters" in page.text
-    for line in result.explain().splitlines():
-        assert line.startswith("Note: ") or line in page.text
+    for line in text.sentences(result):
+        assert line in page.text
+    assert "Note: " not in page.text
     for warning in result.warnings:
         assert sentence(warning) in page.text
     assert "767 rows, 2 features, float64" in page.text
     assert "columns x, y; scale none" in page.text
-    assert "tanh, max" in page.text
+    assert "transformtanhrulemaxz1" in page.text
+    assert "ks2..5n_subsamples5sample_size613n_calibration0" in page.text
     assert f"{result.plan.seeds[0]} ... {result.plan.seeds[-1]}" in page.text
     assert f"numpy {np.__version__}" in page.text
     assert "Other criteria" not in page.text
@@ -140,7 +142,7 @@ def test_without_a_choice(X):
     with pytest.raises(SelectionError, match="No k of 2, 3 can be selected") as caught:
         select_k(X, ks=[2, 3], n_subsamples=3, clusterer=fails_at(2, 3), on_failure="skip")
     page = Page(report.render(caught.value.result))
-    assert "no answer" in page.text
+    assert "no k can be selected" in page.text
     assert "No k of 2, 3 can be selected" in page.text
     assert page.tags.count("img") == 4
 
@@ -149,8 +151,8 @@ def test_of_a_part(X):
     first = next(stream(X, ks=[2, 3], n_subsamples=4))
     assert first.partial
     page = Page(report.render(first))
-    assert "The run was stopped after 1 of 4 subsamples." in page.text
-    assert "subsamples1 of 613 rows" in page.text
+    assert "This is a partial result: 1 of 4 subsamples are finished." in page.text
+    assert "n_subsamples1sample_size613" in page.text
 
 
 def test_of_a_failed_run(X, tmp_path):
@@ -164,11 +166,13 @@ def test_of_a_failed_run(X, tmp_path):
 
     with pytest.raises(ClusteringError, match="enough") as caught:
         select_k(X, ks=[2, 3], n_subsamples=4, clusterer=breaks)
-    assert "stopped after 2 of 4" in caught.value.result.report(tmp_path / "part.html").read_text(encoding="utf-8")
+    assert "2 of 4 subsamples are finished" in caught.value.result.report(tmp_path / "part.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_lower_bound_is_named(result):
-    assert "tanh, lcb" in Page(report.render(result.reweigh(rule="lcb"))).text
+    assert "transformtanhrulelcbz2.5" in Page(report.render(result.reweigh(rule="lcb", z=2.5))).text
 
 
 def test_a_missing_folder_is_named_before_any_work(result, tmp_path, monkeypatch):
@@ -208,6 +212,6 @@ def test_the_file_follows_the_users_mask(result, tmp_path):
 
 def test_says_when_it_was_written_only_where_asked(result, tmp_path):
     """A pipeline that runs twice writes the same file twice."""
-    assert "UTC" in result.report(tmp_path / "report.html").read_text()
-    assert "UTC" not in report.render(result)
+    assert "UTC" in Page(result.report(tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert "UTC" not in Page(report.render(result)).text
     assert report.render(result) == report.render(result)

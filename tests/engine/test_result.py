@@ -12,7 +12,9 @@ from compsil_kit import SelectionError, SelectionResult, hoeffding_radius, selec
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.selection import selection_probability
-from compsil_kit.result.trials import Trial, Trials
+from compsil_kit.result.result import collect
+from compsil_kit.result.trials import Failure, Saved, Trial, Trials
+from compsil_kit.util.format import percent
 
 
 def made_up(micro, macro, *, ks=None, calibration=None, **changes):
@@ -20,12 +22,13 @@ def made_up(micro, macro, *, ks=None, calibration=None, **changes):
     micro, macro = np.array(micro, dtype=float), np.array(macro, dtype=float)
     n_ks, n = micro.shape
     extra = np.empty((n_ks, 0)) if calibration is None else np.array(calibration, dtype=float)
+    planned = changes.pop("planned", n)
     plan = Plan(
-        n_rows=1000, n_features=2, ks=tuple(ks or range(2, 2 + n_ks)), n_subsamples=changes.pop("planned", n),
+        n_rows=1000, n_features=2, ks=tuple(ks or range(2, 2 + n_ks)), n_subsamples=planned,
         n_calibration=extra.shape[1], sample_size=changes.pop("sample_size", 800),
-        seeds=tuple(range(n + extra.shape[1])), clusterer="kmeans", metric="euclidean", dtype="float64",
+        seeds=tuple(range(planned + extra.shape[1])), clusterer="kmeans", metric="euclidean", dtype="float64",
     )  # fmt: skip
-    side = Trials(tuple(range(n, n + extra.shape[1])), extra, np.zeros_like(extra))
+    side = Trials(tuple(range(planned, planned + extra.shape[1])), extra, np.zeros_like(extra))
     return SelectionResult(plan, Trials(tuple(range(n)), micro, macro), side, **changes)
 
 
@@ -150,32 +153,47 @@ def test_text_in_a_terminal(imbalanced):
     assert len(starred) == 1
     assert starred[0].split()[1] == "5"
     assert max(len(line) for line in text.splitlines()) <= 100
-    assert "12 subsamples of 1,380 of 2,300 rows · kmeans · euclidean · tanh · max" in text
+    assert "± 0.0" in text.splitlines()[0]
+    assert f"selection probability {percent(imbalanced.probability[3])}" in text.splitlines()[0]
+    assert text.splitlines()[2].split() == ["k", "score", "±", "se", "micro", "macro", "weight", "probability"]
+    assert "12 subsamples of 1,380 of 2,300 rows · kmeans · euclidean · transform tanh · rule max" in text
 
 
 def test_explanation_of_a_disagreement(imbalanced):
     text = imbalanced.explain()
     assert "k = 5 has the best composite silhouette" in text
-    assert "behind by" in text
-    assert "of the time" in text
+    assert f"; the second best is k = 4, {imbalanced.lead:.4f} lower." in text
+    assert "of the time (selection probability): sampling noise" in text
     assert "micro average alone would choose k = 2, the macro average alone k = 5" in text
-    assert "the composite sides with macro" in text
+    assert "averages choose different k; the composite agrees with macro." in text
 
 
 @pytest.mark.parametrize(
-    ("share", "words"),
+    ("probability", "words", "tied"),
     [
-        (1.0, "100 % of the time: sampling noise hardly ever changes the choice."),
-        (0.95, "95 % of the time: sampling noise hardly ever changes the choice."),
-        (0.94, "94 % of the time: sampling noise seldom changes the choice. Also possible: k = 2 (6 %)."),
-        (0.8, "80 % of the time: sampling noise seldom changes the choice. Also possible: k = 2 (20 %)."),
-        (0.79, "79 % of the time: the choice is not settled. Also possible: k = 2 (21 %)."),
+        (1.0, "100 % of the time (selection probability): sampling noise rarely changes the choice.", False),
+        (0.95, "95 % of the time (selection probability): sampling noise rarely changes the choice.", False),
+        (0.946, "95 % of the time (selection probability): sampling noise rarely changes the choice.", False),
+        (0.944, "94 % of the time (selection probability): sampling noise sometimes changes the choice. Also ", False),
+        (0.796, "80 % of the time (selection probability): sampling noise sometimes changes the choice. Also ", False),
+        (0.794, "79 % of the time (selection probability): sampling noise often changes the choice. Also ", True),
     ],
 )
-def test_words_for_how_sure_it_is(share, words):
-    result = made_up([[0.3] * 3, [0.5] * 3, [0.4] * 3], [[0.3] * 3, [0.5] * 3, [0.4] * 3])
-    vars(result)["probability"] = np.array([1 - share, share, 0.0])
-    assert words in result.explain()
+def test_words_go_with_the_printed_percentage(probability, words, tied):
+    rows = [[0.3] * 3, [0.5] * 3, [0.4] * 3]
+    given = Saved(np.full((3, 3), 0.5), np.array([1 - probability, probability, 0.0]))
+    text = made_up(rows, rows, saved=given).explain()
+    assert words in text
+    assert ("nearly tied" in text) is tied
+
+
+@pytest.mark.parametrize(("probability", "named"), [(0.044, False), (0.046, True), (0.21, True)])
+def test_other_candidates_are_named_from_five_percent(probability, named):
+    rows = [[0.3] * 3, [0.5] * 3, [0.4] * 3]
+    given = Saved(np.full((3, 3), 0.5), np.array([0.1, 0.9 - probability, probability]))
+    text = made_up(rows, rows, saved=given).explain()
+    assert "Also possible: " in text
+    assert ("k = 4 (" in text) is named
 
 
 @pytest.mark.parametrize(
@@ -183,12 +201,12 @@ def test_words_for_how_sure_it_is(share, words):
     [
         (made_up([[0.3] * 3, [0.5] * 3, [0.4] * 3], [[0.3] * 3, [0.5] * 3, [0.4] * 3]), None, "Note"),
         (made_up([[0.3] * 3, [0.5] * 3], [[0.3] * 3, [0.5] * 3]), "largest candidate", "smallest"),
-        (made_up([[0.5] * 3, [0.3] * 3], [[0.5] * 3, [0.3] * 3]), "two clusters from none", "largest"),
+        (made_up([[0.5] * 3, [0.3] * 3], [[0.5] * 3, [0.3] * 3]), "two clusters from one", "largest"),
         (made_up([[0.5] * 3, [0.3] * 3], [[0.5] * 3, [0.3] * 3], ks=[4, 5]), "smallest candidate", "largest"),
-        (made_up([[0.5, 0.3], [0.4, 0.4]], [[0.5, 0.3], [0.4, 0.4]]), "nearly tied", "stopped"),
-        (made_up([[0.5] * 3, [0.3] * 3], [[0.5] * 3, [0.3] * 3], sample_size=1000), "whole data set", "stopped"),
-        (made_up([[0.5], [0.3]], [[0.5], [0.3]]), "cannot be said", "tied"),
-        (made_up([[0.1] * 3, [0.2] * 3, [0.1] * 3], [[0.1] * 3, [0.2] * 3, [0.1] * 3]), "is low", "tied"),
+        (made_up([[0.5, 0.3], [0.4, 0.4]], [[0.5, 0.3], [0.4, 0.4]]), "nearly tied", "partial"),
+        (made_up([[0.5] * 3, [0.3] * 3], [[0.5] * 3, [0.3] * 3], sample_size=1000), "whole data set", "partial"),
+        (made_up([[0.5], [0.3]], [[0.5], [0.3]]), "probability cannot be estimated", "tied"),
+        (made_up([[0.1] * 3, [0.2] * 3, [0.1] * 3], [[0.1] * 3, [0.2] * 3, [0.1] * 3]), "score is low (0.20)", "tied"),
         (made_up([[0.6] * 3], [[0.6] * 3]), "only candidate", "edge"),
         (
             made_up([[0.4] * 3, [0.2] * 3, [0.5] * 3], [[0.4] * 3, [0.7] * 3, [0.5] * 3]),
@@ -217,6 +235,7 @@ def test_whole_data_is_noticed_for_real():
     result = select_k(X, ks=range(2, 8), n_subsamples=5)
     assert result.plan.whole_data
     assert any("whole data set" in warning for warning in result.warnings)
+    assert "of the time (selection probability)." in result.explain()
 
 
 def test_known_weakness_is_shown():
@@ -224,7 +243,7 @@ def test_known_weakness_is_shown():
     X, _ = make_blobs(600, centers=4, cluster_std=0.7, random_state=1)
     result = select_k(X, ks=range(2, 8), n_subsamples=20)
     assert result.best_k == 2
-    assert "smallest count a silhouette can judge" in result.explain()
+    assert "smallest k that has a silhouette" in result.explain()
 
 
 def test_no_choice_from_one_subsample_by_lower_bound():
@@ -331,3 +350,48 @@ def test_trials_are_put_in_order():
     trials = Trials.collect([Trial(2, (0.2,), (0.1,)), Trial(0, (0.5,), (0.4,))], n_ks=1)
     assert trials.subsamples == (0, 2)
     assert trials.micro.tolist() == [[0.5, 0.2]]
+
+
+def test_a_result_is_collected_from_trials_in_any_order():
+    plan = made_up([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]], calibration=[[0.1], [0.2]]).plan
+    lost = Failure(3, 1, 1, "no"), Failure(2, 0, 0, "none")
+    trials = [
+        Trial(2, (0.1, 0.2), (0.0, 0.1)),
+        Trial(1, (0.4, np.nan), (0.3, np.nan), lost[:1]),
+        Trial(0, (np.nan, 0.3), (np.nan, 0.2), lost[1:]),
+    ]
+    result = collect(plan, trials, rule="lcb", z=2.0)
+    assert (result.trials.subsamples, result.calibration.subsamples) == ((0, 1), (2,))
+    np.testing.assert_array_equal(result.micro, [[np.nan, 0.4], [0.3, np.nan]])
+    assert result.failures == (lost[1], lost[0])
+    assert (result.rule, result.z, result.partial) == ("lcb", 2.0, False)
+
+
+def test_what_is_missing_is_said():
+    """A run may lack scored subsamples, or calibration subsamples, or both."""
+    rows = [[0.3] * 3, [0.5] * 3, [0.4] * 3]
+    short = made_up(rows, rows, planned=5)
+    assert short.partial
+    assert short.warnings == ["this is a partial result: 3 of 5 subsamples are finished."]
+    whole = made_up(rows, rows, calibration=np.full((3, 4), 0.1))
+    calibration = whole.calibration
+    lacking = dataclasses.replace(whole, calibration=calibration.first(1))
+    assert lacking.partial
+    assert lacking.warnings == ["only 1 of 4 calibration subsamples are finished."]
+    assert "PARTIAL, 4 of 7 subsamples" in repr(lacking)
+
+
+def test_a_better_candidate_that_cannot_be_selected_is_not_passed_over_in_silence():
+    n = np.nan
+    rows = [[0.3] * 3, [0.9, n, n], [0.5] * 3]
+    result = made_up(rows, rows)
+    assert result.best_k == 4
+    assert result.explain().startswith(
+        "Of the candidates that can be selected, k = 4 has the best composite silhouette"
+    )
+    assert (
+        "on some of the 3 subsamples (k = 3: 2). Excluded from the selection because more than 20 % failed: k = 3."
+        in (result.explain())
+    )
+    alone = made_up([[0.9, n, n], [0.5] * 3], [[0.9, n, n], [0.5] * 3])
+    assert "no other candidate can be selected." in alone.explain()

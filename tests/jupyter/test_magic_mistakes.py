@@ -62,7 +62,7 @@ MISTAKES = {
     "%%compsil df\nX": "the data of %%compsil is the last line of the cell; 'df' is too much.",
     "%%compsil report\nX": "report needs a file, such as: %%compsil report out.html",
     "%compsil X --clusterer fails": "clustering into k=2 failed on subsample 0 (seed ",
-    "%compsil X --clusterer fails --on-failure skip": "No k of 2..4 can be selected: each lost more than",
+    "%compsil X --clusterer fails --on-failure skip": "No k of 2..4 can be selected: each failed on more than",
 }
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from compsil_jupyter.explorer.clusterings import Clustering, Clusterings
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit.show.cluster_plots import plot_knives, plot_map
+from compsil_kit.show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit.show.plots import plot_comparison
 
 WIDE, DOUBLE = (8.6, 4.6), (12.4, 4.8)
@@ -64,11 +64,11 @@ def clusters(clusterings: Clusterings, clustering: Clustering) -> bytes:
 
     def draw(figure: Figure) -> None:
         if projection is None:
-            plot_knives(clustering.scores, clustering.labels, ax=figure.subplots())
+            plot_silhouettes(clustering.scores, clustering.labels, ax=figure.subplots())
             return
         left, right = figure.subplots(1, 2)
         plot_map(clusterings.points, clustering.labels, ax=left, projection=projection)
-        plot_knives(clustering.scores, clustering.labels, ax=right)
+        plot_silhouettes(clustering.scores, clustering.labels, ax=right)
 
     return _png(draw, DOUBLE if projection is not None else WIDE)
 

@@ -10,7 +10,8 @@ from compsil_jupyter.explorer.clusterings import Clustering, Clusterings
 from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.settings import Status
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit.show.card import COMPOSITE, MUTED, WARNING, settings, table
+from compsil_kit.show.card import COMPOSITE, MUTED, WARNING, table
+from compsil_kit.show.text import settings_line
 from compsil_kit.util.format import format_seconds, number, percent, sentence
 
 ERROR = "#d33f3f"
@@ -31,7 +32,7 @@ def muted(text: str) -> str:
 
 
 def headline(result: SelectionResult | None) -> str:
-    """Return the choice: k*, its score, how sure."""
+    """Return the choice: k*, its score, its selection probability."""
     if result is None:
         return muted(EMPTY)
     if result.best_index is None:
@@ -40,13 +41,13 @@ def headline(result: SelectionResult | None) -> str:
     score = f"score {number(result.best_score)} ± {number(float(result.sem[at]))}"
     if result.rule == "lcb":
         score += f", lower bound {number(float(result.lcb[at]))}"
-    wins = f"would win {escape(percent(float(result.probability[at])))} of new runs"
+    probability = f"selection probability {escape(percent(float(result.probability[at])))}"
     alone = ", ".join(f"{name} alone {result.choices[name] or '–'}" for name in ("micro", "macro"))
     partial = f' · <span style="color:{WARNING}">partial</span>' if result.partial else ""
     return (
         '<div style="display:flex;gap:0 14px;align-items:baseline;flex-wrap:wrap;line-height:1.3">'
         f'<span>k* = <span style="font-size:32px;font-weight:650;color:{COMPOSITE}">{result.best_k}</span></span>'
-        f'<span>{score} · {wins}{partial}</span><span style="{MUTED}">{alone}</span></div>'
+        f'<span>{score} · {probability}{partial}</span><span style="{MUTED}">{alone}</span></div>'
     )
 
 
@@ -127,7 +128,8 @@ def numbers(result: SelectionResult) -> str:
     )
     more = f"<li>… and {len(result.failures) - 20} more</li>" if len(result.failures) > 20 else ""
     failures = f"<div>Failed clusterings</div><ul>{causes}{more}</ul>" if causes else ""
-    return f'<div style="overflow-x:auto">{table(result)}</div><br>{failures}{muted(escape(settings(result)))}'
+    settings = muted(escape(settings_line(result, preparation=True)))
+    return f"{table(result)}<br>{failures}{settings}"
 
 
 def lines(text: str) -> str:

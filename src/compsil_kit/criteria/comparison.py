@@ -69,6 +69,7 @@ class Kind:
 
     label: str
     choose: Callable[[Array, Array, Sequence[int]], int | None]
+    lower_is_better: bool = False
 
 
 KINDS = {
@@ -78,8 +79,8 @@ KINDS = {
     "full-micro": Kind("micro silhouette, all data", largest),
     "full-macro": Kind("macro silhouette, all data", largest),
     "calinski-harabasz": Kind("Calinski–Harabasz", largest),
-    "davies-bouldin": Kind("Davies–Bouldin (low is good)", smallest),
-    "elbow": Kind("inertia (elbow)", knee),
+    "davies-bouldin": Kind("Davies–Bouldin (low is good)", smallest, lower_is_better=True),
+    "elbow": Kind("inertia (elbow)", knee, lower_is_better=True),
     "gap": Kind("gap statistic", gap_rule),
 }
 
@@ -91,6 +92,16 @@ class Criterion:
     name: str
     values: Array
     errors: Array
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return KINDS[self.name].label
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether small values speak for a k."""
+        return KINDS[self.name].lower_is_better
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,9 +1,10 @@
-"""The outcome of a selection: all trials, the curve, the choice and how sure it is."""
+"""The outcome of a selection: all trials, the curve, the choice and its selection probability."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,15 @@ from numpy.typing import NDArray
 
 from compsil_kit.data.table import Preparation
 from compsil_kit.errors import SelectionError
-from compsil_kit.method import selection
-from compsil_kit.method.guarantees import Guarantee, achieved
-from compsil_kit.method.weights import Transform, check_transform, transform_name
+from compsil_kit.method.guarantees import Guarantee
+from compsil_kit.method.plan import Plan
+from compsil_kit.method.weights import Transform
 from compsil_kit.result import serialization
-from compsil_kit.result.scores import ScoredTrials
-from compsil_kit.result.trials import Failure, current_versions
+from compsil_kit.result.reweigh import changed_fields
+from compsil_kit.result.scores import Scores
+from compsil_kit.result.trials import Failure, Saved, Trial, Trials, current_versions
 from compsil_kit.show import text
-from compsil_kit.util.checks import check_choice, check_integer, check_real
+from compsil_kit.util.checks import check_real
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,107 +32,185 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SelectionResult(ScoredTrials):
+class SelectionResult:
     """What a selection found. Everything is derived from the kept trials, so changing the rule costs nothing.
 
     Attributes
     ----------
-    best_k : int
-        The selected number of clusters.
-    best_score : float
-        Its composite silhouette.
-    ks : tuple of int
-        The candidate counts.
-    micro, macro, weights, composite : ndarray of shape (n_ks, n_subsamples)
-        Per candidate and subsample: the two silhouettes, the weight of micro, and the composite. NaN where a clustering
-        failed.
-    scores, sem, lcb : ndarray of shape (n_ks,)
-        Mean composite, its standard error (NaN below two subsamples), and the lower confidence bound.
-    probability : ndarray of shape (n_ks,)
-        How often a new run on the same data would choose each k, estimated from the spread of the subsamples.
     plan : Plan
         What was to be computed.
-    preparation : Preparation or None
-        What was done to the table the data came from: columns, scale, rows left out. None for plain arrays.
+    trials, calibration : Trials
+        Silhouettes of the scored subsamples, and of those that only estimate the largest discrepancies.
+    transform, rule, z : str or callable, str, float
+        How the trials are weighed, and how k is chosen.
     failures : tuple of Failure
         Clusterings that failed, with their causes.
-    partial : bool
-        Whether the run was stopped before all subsamples were finished.
+    preparation : Preparation or None
+        What was done to the table the data came from: columns, scale, rows left out. None for plain arrays.
     """
 
+    plan: Plan
+    trials: Trials
+    calibration: Trials
+    transform: Transform = "tanh"
+    rule: str = "max"
+    z: float = 1.0
+    saved: Saved | None = None
     failures: tuple[Failure, ...] = ()
     versions: Mapping[str, str] = field(default_factory=current_versions)
     preparation: Preparation | None = None
 
-    def _no_choice(self) -> SelectionError:
+    @cached_property
+    def _numbers(self) -> Scores:
+        return Scores(self.ks, self.trials, self.calibration, self.transform, self.rule, self.z, self.saved)
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The candidate counts."""
+        return self.plan.ks
+
+    @property
+    def n_subsamples(self) -> int:
+        """Number of scored subsamples."""
+        return self._numbers.n_subsamples
+
+    @property
+    def partial(self) -> bool:
+        """Whether some planned subsamples are missing."""
+        return self.n_subsamples + len(self.calibration.subsamples) < len(self.plan.seeds)
+
+    @property
+    def best_k(self) -> int:
+        """The selected number of clusters."""
+        return self.ks[self._chosen()]
+
+    @property
+    def best_score(self) -> float:
+        """Composite silhouette of the selected k."""
+        return float(self.scores[self._chosen()])
+
+    @property
+    def best_index(self) -> int | None:
+        """Position of the selected k in ``ks``, or None when no k can be selected."""
+        return self._numbers.best_index
+
+    def _chosen(self) -> int:
+        if self.best_index is not None:
+            return self.best_index
         error = SelectionError(text.why_no_choice(self))
         error.result = self
-        return error
+        raise error
 
-    def guarantee(self, delta: float = 0.05) -> Guarantee:
-        """Return what the finished run guarantees, with probability 1 - delta (Hoeffding).
+    @property
+    def micro(self) -> Array:
+        """Micro-averaged silhouettes, ks by subsamples; NaN where a clustering failed."""
+        return self.trials.micro
 
-        The bounds are about mean scores, so the lead here is one of scores, also under the rule ``"lcb"``.
+    @property
+    def macro(self) -> Array:
+        """Macro-averaged silhouettes, ks by subsamples; NaN where a clustering failed."""
+        return self.trials.macro
 
-        Parameters
-        ----------
-        delta : float, default=0.05
-            Probability of being wrong.
+    @property
+    def weights(self) -> Array:
+        """Weights of micro, ks by subsamples; NaN where a clustering failed."""
+        return self._numbers.weights
 
-        Returns
-        -------
-        Guarantee
-            Radii, the lead, and the subsamples that would prove the choice.
-        """
-        others = np.where(self.selectable, self.scores, -np.inf)
-        others[self._chosen()] = -np.inf
-        second = float(others.max())
-        return achieved(
-            self.best_score - second if np.isfinite(second) else float("nan"),
-            n_subsamples=max(1, int(self._summary.count[self.selectable].min(initial=self.n_subsamples))),
-            n_ks=len(self.ks),
-            delta=check_real("delta", delta, low=0.0, high=1.0, open_ends=True),
-            independent=self._largest is not None,
-        )
+    @property
+    def composite(self) -> Array:
+        """Composite silhouettes, ks by subsamples; NaN where a clustering failed."""
+        return self._numbers.composite
+
+    @property
+    def scores(self) -> Array:
+        """Mean composite silhouette per k."""
+        return self._numbers.summary.mean
+
+    @property
+    def sem(self) -> Array:
+        """Standard error of the score per k; NaN below two subsamples."""
+        return self._numbers.summary.sem
+
+    @property
+    def lcb(self) -> Array:
+        """Lower confidence bound per k: score - z * sem."""
+        return self._numbers.summary.lcb
+
+    @property
+    def probability(self) -> Array:
+        """Selection probability per k: how often a new run on these data would choose it, by estimate, or NaN."""
+        return self._numbers.probability
+
+    @property
+    def n_failed(self) -> NDArray[np.int64]:
+        """Failed subsamples per k."""
+        return self._numbers.n_failed
+
+    @property
+    def selectable(self) -> NDArray[np.bool_]:
+        """Whether each k kept enough subsamples to be selected."""
+        return self._numbers.selectable
+
+    @property
+    def choices(self) -> dict[str, int | None]:
+        """The k that the composite, micro alone and macro alone choose; None where there is none."""
+        return self._numbers.choices
+
+    @property
+    def runner_up(self) -> int | None:
+        """Position in ``ks`` of the second-best k, or None."""
+        return self._numbers.runner_up
+
+    @property
+    def lead(self) -> float:
+        """Lead of the best k over the second, in what the rule maximises; NaN when there is no second."""
+        return self._numbers.lead
+
+    @property
+    def running(self) -> tuple[Array, tuple[int | None, ...]]:
+        """The score per k, and the choice, from the first 1, 2, ... subsamples."""
+        return self._numbers.running
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """One row per k: score, sem, lcb, micro, macro, weight, n_subsamples, n_failed, probability."""
+        return self._numbers.curve()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the trials as a tidy table, one row per k and subsample."""
+        return self._numbers.frame()
 
     @property
     def warnings(self) -> list[str]:
-        """What should be known before the choice is trusted, in plain words."""
-        return text.warnings_of(self)
+        """What should be known before the choice is trusted."""
+        return text.warnings(self)
 
     def explain(self) -> str:
-        """Return a paragraph: the choice, the runner-up, how sure, what micro and macro alone say, and warnings."""
+        """Return the choice, its selection probability, what micro and macro alone choose, and the warnings."""
         return text.explain(self)
 
     def __repr__(self) -> str:
         """Show the choice and the curve as a table."""
         return text.table(self)
 
-    @property
-    def curve(self) -> pd.DataFrame:
-        """One row per k: score, sem, lcb, micro, macro, weight, n_subsamples, n_failed, probability."""
-        import pandas as pd
+    def _repr_html_(self) -> str:
+        """Show a card in a notebook."""
+        from compsil_kit.show import card
 
-        columns = {
-            "score": self.scores,
-            "sem": self.sem,
-            "lcb": self.lcb,
-            "micro": selection.summarise(self.micro, self.z).mean,
-            "macro": selection.summarise(self.macro, self.z).mean,
-            "weight": selection.summarise(self.weights, self.z).mean,
-            "n_subsamples": self._summary.count,
-            "n_failed": self.n_failed,
-            "probability": self.probability,
-        }
-        return pd.DataFrame(columns, index=pd.Index(self.ks, name="k"))
+        return card.card(self)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return the trials as a tidy table, one row per k and subsample."""
-        import pandas as pd
+    def guarantee(self, delta: float = 0.05) -> Guarantee:
+        """Return what the finished run guarantees, with probability 1 - delta (Hoeffding).
 
-        index = pd.MultiIndex.from_product([self.ks, self.trials.subsamples], names=["k", "subsample"])
-        columns = ("micro", "macro", "weights", "composite")
-        return pd.DataFrame({name.rstrip("s"): getattr(self, name).ravel() for name in columns}, index=index)
+        That is: how close the scores are to their expectations, and how many subsamples would prove the choice. The
+        bounds are about mean scores, so the lead here is one of scores, also under the rule ``"lcb"``.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability of being wrong.
+        """
+        return self._numbers.guarantee(self._chosen(), check_real("delta", delta, low=0.0, high=1.0, open_ends=True))
 
     def reweigh(
         self,
@@ -140,7 +220,7 @@ class SelectionResult(ScoredTrials):
         z: float | None = None,
         n_subsamples: int | None = None,
     ) -> SelectionResult:
-        """Return the result under another transformation or rule, or from fewer subsamples, without recomputing.
+        """Return a new result under another transformation or rule, or from fewer subsamples, without recomputing.
 
         Parameters
         ----------
@@ -149,46 +229,11 @@ class SelectionResult(ScoredTrials):
         rule : {"max", "lcb"}, optional
             Another rule; the present one if None.
         z : float, optional
-            Another width of the lower confidence bound; the present one if None.
+            Another number of standard errors below the score for ``"lcb"``; the present one if None.
         n_subsamples : int, optional
-            Use only the first so many subsamples; all if None.
-
-        Returns
-        -------
-        SelectionResult
-            A new result; this one does not change.
+            Use only the first ``n_subsamples``; all if None.
         """
-        changes: dict[str, Any] = {}
-        if transform is not None:
-            changes.update(transform=check_transform(transform), saved=None)
-        elif self.saved is not None and (rule, z, n_subsamples) != (None, None, None):
-            raise ValueError(
-                f"the transformation {transform_name(self.transform)!r} was a function, which is not saved with a "
-                "result: pass transform= as well."
-            )
-        if rule is not None:
-            changes["rule"] = check_choice("rule", rule, selection.RULES)
-        if z is not None:
-            changes["z"] = check_real("z", z, low=0.0, high=1e6)
-        if n_subsamples is not None:
-            changes.update(self._prefix(check_integer("n_subsamples", n_subsamples, minimum=1)))
-        return replace(self, **changes)
-
-    def _prefix(self, n: int) -> dict[str, Any]:
-        if n > self.n_subsamples:
-            raise ValueError(f"n_subsamples must be at most the {self.n_subsamples} that were scored; got {n}.")
-        kept = set(self.trials.subsamples[:n]) | set(self.calibration.subsamples)
-        seeds = self.plan.seeds[:n] + self.plan.seeds[self.plan.n_subsamples :]
-        # In a partial result the first n that are finished need not be 0 .. n-1; the plan then stays as it was.
-        whole = self.trials.subsamples[:n] == tuple(range(n))
-        if whole:
-            shift = self.plan.n_subsamples - n
-            calibration = replace(self.calibration, subsamples=tuple(b - shift for b in self.calibration.subsamples))
-        return {
-            "trials": self.trials.first(n),
-            "failures": tuple(failure for failure in self.failures if failure.subsample in kept),
-            **({"plan": replace(self.plan, n_subsamples=n, seeds=seeds), "calibration": calibration} if whole else {}),
-        }
+        return replace(self, **changed_fields(self, transform, rule, z, n_subsamples))
 
     def prepared(self, preparation: Preparation) -> SelectionResult:
         """Return the result with a note of what was done to the data before.
@@ -197,11 +242,6 @@ class SelectionResult(ScoredTrials):
         ----------
         preparation : Preparation
             Columns, scale and rows left out.
-
-        Returns
-        -------
-        SelectionResult
-            The same result, which remembers them.
         """
         return replace(self, preparation=preparation)
 
@@ -212,43 +252,27 @@ class SelectionResult(ScoredTrials):
         ----------
         kind : {"curve", "weights", "convergence", "probability"}, default="curve"
             What to draw: the composite with its confidence band beside micro and macro; discrepancies and weights per
-            k; score and choice against the number of subsamples; how often a new run would choose each k.
+            k; score and choice against the number of subsamples; the selection probability of each k.
         ax : matplotlib Axes, optional
             Where to draw; a new figure if None.
         delta : float, default=0.05
             Probability that the Hoeffding band of ``"convergence"`` misses.
-
-        Returns
-        -------
-        Axes
-            The axes drawn on; ``.figure`` is the figure.
         """
         from compsil_kit.show import plots
 
         return plots.plot(self, kind, ax=ax, delta=delta)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write everything into one HTML file that needs no network, to be mailed or stored.
+        """Write everything into one HTML file that needs no network, and return its path.
 
         Parameters
         ----------
         path : str or path
             Where to write; the folder must exist.
-
-        Returns
-        -------
-        Path
-            The file written.
         """
         from compsil_kit.show.report import write
 
         return write(self, path)
-
-    def _repr_html_(self) -> str:
-        """Show a card in a notebook."""
-        from compsil_kit.show import card
-
-        return card.card(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON: no NaN, no NumPy types, versioned."""
@@ -262,10 +286,12 @@ class SelectionResult(ScoredTrials):
         ----------
         data : mapping
             What ``to_dict`` returned, or what JSON made of it.
-
-        Returns
-        -------
-        SelectionResult
-            Equal to the saved one.
         """
-        return serialization.from_dict(data)
+        return serialization.from_dict(cls, data)
+
+
+def collect(plan: Plan, trials: Sequence[Trial], **others: Any) -> SelectionResult:
+    """Return the result of a plan's trials, finished in any order; ``others`` are further fields of the result."""
+    failures = sorted((f for trial in trials for f in trial.failures), key=lambda f: (f.subsample, f.k))
+    scored, calibration = Trials.split(trials, len(plan.ks), plan.n_subsamples)
+    return SelectionResult(plan, scored, calibration, failures=tuple(failures), **others)

@@ -52,10 +52,8 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
     }
 
 
-def from_dict(data: Mapping[str, Any]) -> SelectionResult:
+def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionResult:
     """Rebuild a result; what can be derived from its trials is derived again."""
-    from compsil_kit.result.result import SelectionResult
-
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise ValueError(f"data must be what SelectionResult.to_dict returned, with format {FORMAT!r}.")
     if data.get("version") != VERSION:
@@ -67,7 +65,7 @@ def from_dict(data: Mapping[str, Any]) -> SelectionResult:
         plan = plan_in(data["plan"])
         saved = data["weights"]
         custom = saved is not None or data["transform"] not in TRANSFORMS
-        return SelectionResult(
+        return cls(
             plan=plan,
             trials=_trials_in(data["trials"], len(plan.ks)),
             calibration=_trials_in(data["calibration"], len(plan.ks)),

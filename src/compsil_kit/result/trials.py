@@ -1,9 +1,9 @@
-"""The kept trials of a selection, and what is known of the data they came from."""
+"""The trials of a selection: what one subsample gave, all of them as arrays, and the failures among them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -48,6 +48,13 @@ class Trials:
         micro = np.array([trial.micro for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
         macro = np.array([trial.macro for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
         return cls(tuple(trial.index for trial in rows), micro, macro)
+
+    @classmethod
+    def split(cls, trials: Sequence[Trial], n_ks: int, n_scored: int) -> tuple[Trials, Trials]:
+        """Return the scored trials, which come first in a plan, and those for calibration."""
+        scored = [trial for trial in trials if trial.index < n_scored]
+        calibration = [trial for trial in trials if trial.index >= n_scored]
+        return cls.collect(scored, n_ks), cls.collect(calibration, n_ks)
 
     def __post_init__(self) -> None:
         """Freeze the arrays along with the fields."""

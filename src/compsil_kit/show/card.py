@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit.show import text
+from compsil_kit.show.curve import Curve, curve_of
 from compsil_kit.util.format import number, percent, sentence
 
 if TYPE_CHECKING:
@@ -34,13 +36,14 @@ CELL = "padding:1px 10px;text-align:right;font-variant-numeric:tabular-nums"
 
 def card(result: SelectionResult) -> str:
     """Return the card of a selection: k*, score, probability, a small curve, warnings, the table, the settings."""
+    settings = escape(text.settings_line(result, preparation=True))
     return (
         f'<div class="compsil-card" style="{CARD}">'
         '<div style="display:flex;flex-wrap:wrap;gap:24px;align-items:center">'
-        f"{_headline(result)}{curve_svg(result)}</div>"
-        f"{_warnings(result.warnings)}"
+        f"{_headline(result)}{curve_svg(curve_of(result))}</div>"
+        f"{_warnings(text.warnings(result))}"
         f'<details style="margin-top:8px"><summary style="cursor:pointer">Table</summary>{table(result)}</details>'
-        f'<div style="{MUTED};margin-top:8px;font-size:12px">{escape(settings(result))}</div></div>'
+        f'<div style="{MUTED};margin-top:8px;font-size:12px">{settings}</div></div>'
     )
 
 
@@ -54,59 +57,42 @@ def _headline(result: SelectionResult) -> str:
         f'<div style="{MUTED}">number of clusters</div>'
         f'<div style="font-size:34px;font-weight:650;line-height:1.1;color:{COMPOSITE}">{result.best_k}</div>'
         f"<div>score {number(result.best_score)} ± {number(float(result.sem[at]))}</div>"
-        f"<div>would win {escape(percent(float(result.probability[at])))} of new runs</div>{partial}</div>"
+        f"<div>selection probability {escape(percent(result.probability[at]))}</div>{partial}</div>"
     )
 
 
-def _warnings(texts: Sequence[str]) -> str:
-    if not texts:
+def _warnings(warnings: Sequence[str]) -> str:
+    if not warnings:
         return ""
-    rows = "".join(f"<li>{escape(sentence(text))}</li>" for text in texts)
+    rows = "".join(f"<li>{escape(sentence(warning))}</li>" for warning in warnings)
     return f'<ul style="margin:10px 0 0;padding:6px 6px 6px 26px;border-left:3px solid {WARNING}">{rows}</ul>'
 
 
-def settings(result: SelectionResult) -> str:
-    """Return the settings in one line."""
-    text = repr(result).rsplit("\n", maxsplit=1)[-1]
-    return text if result.preparation is None else f"{text} · {result.preparation}"
-
-
 def table(result: SelectionResult) -> str:
-    """Return the curve as a table, the chosen row in bold."""
-    curve = result.curve
-    columns = {"k": "", "score": "score", "sem": "± se", "micro": "micro", "macro": "macro", "weight": "weight",
-               "probability": "wins", "n_failed": "failed"}  # fmt: skip
-    shown = [
-        name for name in columns if name not in ("k", "n_failed") or (name == "n_failed" and result.n_failed.any())
-    ]
-    head = "".join(f'<th style="{CELL}">{escape(columns[name] or name)}</th>' for name in ["k", *shown])
+    """Return the curve as a table, the chosen row in bold; where there is little room, it can be scrolled."""
+    columns = curve_of(result).columns()
+    head = "".join(f'<th style="{CELL}">{escape(heading)}</th>' for heading in columns)
     body = []
-    for at, (k, row) in enumerate(curve.iterrows()):
+    for at, row in enumerate(zip(*columns.values(), strict=True)):
         weight = "font-weight:700" if at == result.best_index else ""
-        cells = [str(k), *(_cell(name, float(row[name])) for name in shown)]
-        body.append(f'<tr style="{weight}">' + "".join(f'<td style="{CELL}">{escape(c)}</td>' for c in cells) + "</tr>")
-    return f'<table style="{TABLE}"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
+        body.append(f'<tr style="{weight}">' + "".join(f'<td style="{CELL}">{escape(c)}</td>' for c in row) + "</tr>")
+    rows = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    return f'<div style="overflow-x:auto"><table style="{TABLE}">{rows}</table></div>'
 
 
-def _cell(name: str, value: float) -> str:
-    if name == "probability":
-        return percent(value)
-    return f"{value:.0f}" if name == "n_failed" else number(value, 3 if name == "weight" else 4)
-
-
-def curve_svg(result: SelectionResult, width: int = 420, height: int = 150) -> str:
-    """Return a small picture of the curve: the composite with its band, micro and macro, a ring on the choice."""
-    curve = result.curve
-    lines = [curve["score"].to_numpy(), curve["micro"].to_numpy(), curve["macro"].to_numpy()]
-    finite = np.concatenate(lines)[np.isfinite(np.concatenate(lines))]
+def curve_svg(curve: Curve, width: int = 420, height: int = 150) -> str:
+    """Return a small picture of the curve: the composite with its band, micro and macro, a dot on the choice."""
+    values = np.concatenate(list(curve.lines.values()))
+    finite = values[np.isfinite(values)]
     if not finite.size:
         return ""
     low, high = float(finite.min()), float(finite.max())
-    scale = _Scale(result.ks, low, high if high > low else low + 1e-9, width, height)
-    parts = [_band(scale, result), _line(scale, lines[1], MICRO, "4 3"), _line(scale, lines[2], MACRO, "1.5 3")]
-    parts += [_line(scale, lines[0], COMPOSITE, ""), _axis(scale, result.ks)]
-    if result.best_index is not None:
-        x, y = scale.x(result.best_k), scale.y(result.best_score)
+    scale = _Scale(curve.ks, low, high if high > low else low + 1e-9, width, height)
+    parts = [_band(scale, curve), _line(scale, curve.micro, MICRO, "4 3"), _line(scale, curve.macro, MACRO, "1.5 3")]
+    parts += [_line(scale, curve.composite, COMPOSITE, ""), _axis(scale, curve.ks)]
+    chosen = curve.chosen("composite")
+    if chosen is not None:
+        x, y = scale.x(chosen[0]), scale.y(chosen[1])
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="{COMPOSITE}"/>')
     parts.append(_legend(width))
     label = "silhouettes against the number of clusters"
@@ -138,11 +124,10 @@ def _line(scale: _Scale, values: Array, colour: str, dashes: str) -> str:
     return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>'
 
 
-def _band(scale: _Scale, result: SelectionResult) -> str:
-    spread = 1.96 * np.nan_to_num(result.sem)
-    rows = [row for row in zip(result.ks, result.scores, spread, strict=True) if np.isfinite(row[1])]
-    upper = [f"{scale.x(k):.1f},{scale.y(s + e):.1f}" for k, s, e in rows]
-    lower = [f"{scale.x(k):.1f},{scale.y(s - e):.1f}" for k, s, e in reversed(rows)]
+def _band(scale: _Scale, curve: Curve) -> str:
+    rows = [row for row in zip(curve.ks, curve.composite, curve.half_width, strict=True) if np.isfinite(row[1])]
+    upper = [f"{scale.x(k):.1f},{scale.y(value + half):.1f}" for k, value, half in rows]
+    lower = [f"{scale.x(k):.1f},{scale.y(value - half):.1f}" for k, value, half in reversed(rows)]
     return f'<polygon points="{" ".join(upper + lower)}" fill="{COMPOSITE}" fill-opacity=".2"/>'
 
 
@@ -171,8 +156,7 @@ def _legend(width: int) -> str:
 
 
 def comparison_card(comparison: Comparison) -> str:
-    """Return the card of a comparison: who agrees with whom, and the table of values, choices in bold."""
-    lines = "".join(f"<div>{escape(line)}</div>" for line in comparison.explain().splitlines())
+    """Return the card of a comparison: which criteria agree, and the table of values, choices in bold."""
     head = "".join(f'<th style="{CELL}">{escape(c.name)}</th>' for c in comparison.criteria)
     rows = []
     for at, k in enumerate(comparison.ks):
@@ -180,11 +164,12 @@ def comparison_card(comparison: Comparison) -> str:
         for criterion in comparison.criteria:
             value = float(criterion.values[at])
             chosen = f";font-weight:700;color:{COMPOSITE}" if comparison.choices[criterion.name] == k else ""
-            text = number(value) if abs(value) < 100 or not np.isfinite(value) else f"{value:,.0f}"
-            cells.append(f'<td style="{CELL}{chosen}">{escape(text)}</td>')
+            shown = number(value) if abs(value) < 100 or not np.isfinite(value) else f"{value:,.0f}"
+            cells.append(f'<td style="{CELL}{chosen}">{escape(shown)}</td>')
         rows.append(f'<tr><td style="{CELL}">{k}</td>{"".join(cells)}</tr>')
     return (
-        f'<div class="compsil-card" style="{CARD.replace("720px", "980px")}">{lines}'
+        f'<div class="compsil-card" style="{CARD.replace("720px", "980px")}">'
+        f'<div style="white-space:pre-line">{escape(comparison.explain())}</div>'
         f'<div style="overflow-x:auto"><table style="{TABLE}"><thead><tr>'
         f'<th style="{CELL}">k</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div></div>'
     )

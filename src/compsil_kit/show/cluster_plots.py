@@ -1,4 +1,4 @@
-"""Pictures of one clustering: the silhouette of every point, cluster by cluster, and a map in two dimensions."""
+"""Figures of one clustering: the silhouette of every point, cluster by cluster, and a map in two dimensions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cluster_colours(n: int) -> Any:
     return [mpl.colormaps["turbo"](0.05 + 0.9 * i / (n - 1)) for i in range(n)]
 
 
-def plot_knives(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | None = None) -> Axes:
+def plot_silhouettes(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | None = None) -> Axes:
     """Draw the silhouettes of all points, sorted within each cluster; lines at the micro and macro averages."""
     ax = new_axes() if ax is None else ax
     many = len(scores.clusters) > MOST_LABELS
@@ -54,7 +54,7 @@ def plot_knives(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | None = 
     ax.axvline(scores.macro, color="0.25", linestyle=":", linewidth=1.6, label=f"macro {scores.macro:.3f}")
     ax.set_xlim(min(-0.1, float(scores.per_point.min())), 1.0)
     ax.set_xlabel("silhouette of each point")
-    ax.set_ylabel("cluster (points)")
+    ax.set_ylabel("cluster (number of points)")
     tidy(ax)
     ax.grid(visible=False)
     title(ax, f"k = {len(scores.clusters)}")
@@ -94,12 +94,12 @@ def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None, projection
     ax.set_xlabel(("first component" if X.shape[1] > 1 else "value") + some)
     ax.set_ylabel("second component" if X.shape[1] > 1 else "")
     ax.spines[["top", "right"]].set_visible(False)
-    title(ax, f"k = {len(names)}; these two axes hold {percent(explained)} of the variance")
+    title(ax, f"k = {len(names)}; the two axes explain {percent(explained)} of the variance")
     return ax
 
 
 def project(X: Any) -> Projection:
-    """Return the points in two dimensions and the share of variance those hold."""
+    """Return the points in two dimensions and the fraction of the variance that these explain."""
     if X.shape[1] == 1:
         values = X.toarray() if sparse.issparse(X) else np.asarray(X)
         return np.column_stack([values[:, 0], np.zeros(len(values))]), 1.0

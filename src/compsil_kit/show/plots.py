@@ -1,4 +1,4 @@
-"""Pictures of results and comparisons, on matplotlib axes. They read what is there and compute nothing of their own."""
+"""Figures of results and comparisons, on matplotlib axes. They read what is there and compute nothing of their own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compsil_kit.method.guarantees import hoeffding_radius
+from compsil_kit.show.curve import curve_of
 from compsil_kit.util.checks import check_choice
 from compsil_kit.util.format import percent
 
@@ -26,8 +27,6 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 # More labels than this side by side run into each other.
 MOST_LABELS = 15
-# 95 % of a normal distribution.
-BAND = 1.96
 SIZE = (7.2, 4.2)
 
 
@@ -68,15 +67,14 @@ def _legend_below(ax: Axes, columns: int) -> None:
 
 def _curve(result: SelectionResult, ax: Axes) -> None:
     """Draw the composite with its 95 % band beside the means of micro and macro, a star on each one's choice."""
-    curve = result.curve
-    lines = {"composite": curve["score"], "micro": curve["micro"], "macro": curve["macro"]}
-    band = BAND * np.nan_to_num(result.sem)
-    ax.fill_between(result.ks, result.scores - band, result.scores + band, color=BLUE, alpha=0.18, linewidth=0)
-    for name, values in lines.items():
-        choice = result.choices[name]
-        label = name if choice is None else f"{name}: k = {choice}"
-        ax.plot(result.ks, values.to_numpy(), label=label, markersize=4.5, **STYLES[name])
-        if choice is not None:
+    curve = curve_of(result)
+    low, high = curve.composite - curve.half_width, curve.composite + curve.half_width
+    ax.fill_between(curve.ks, low, high, color=BLUE, alpha=0.18, linewidth=0)
+    for name, values in curve.lines.items():
+        chosen = curve.chosen(name)
+        label = name if chosen is None else f"{name}: k = {chosen[0]}"
+        ax.plot(curve.ks, values, label=label, markersize=4.5, **STYLES[name])
+        if chosen is not None:
             star: dict[str, Any] = {
                 "marker": "*",
                 "markersize": 15,
@@ -85,7 +83,7 @@ def _curve(result: SelectionResult, ax: Axes) -> None:
                 # Where two stars meet, that of the composite is in front.
                 "zorder": 7 if name == "composite" else 6,
             }
-            ax.plot([choice], [float(values.loc[choice])], color=STYLES[name]["color"], **star)
+            ax.plot([chosen[0]], [chosen[1]], color=STYLES[name]["color"], **star)
     if result.best_index is not None:
         ax.axvline(result.best_k, color="0.55", linewidth=1.0, zorder=1)
     title(ax, headline(result))
@@ -99,9 +97,9 @@ def headline(result: SelectionResult) -> str:
     """Return the choice in one line."""
     if result.best_index is None:
         return "no k can be selected"
-    sure = percent(result.probability[result.best_index])
+    probability = percent(result.probability[result.best_index])
     partial = ", partial" if result.partial else ""
-    return f"k* = {result.best_k}   composite silhouette {result.best_score:.3f}, wins {sure}{partial}"
+    return f"k* = {result.best_k}   score {result.best_score:.3f}, selection probability {probability}{partial}"
 
 
 def _k_axis(ax: Axes, ks: tuple[int, ...]) -> None:
@@ -128,14 +126,14 @@ def _weights(result: SelectionResult, ax: Axes) -> None:
     ax.axhline(0, color="0.4", linewidth=1)
     top = float(np.nanmax(discrepancy, initial=0.0))
     span = top - float(np.nanmin(discrepancy, initial=0.0)) or 1.0
-    means = result.curve["weight"].to_numpy()
+    means = curve_of(result).weight
     for k, weight in zip(_some(result.ks), _some(means), strict=True):
         if np.isfinite(weight):
             ax.text(k, top + 0.09 * span, f"{weight:.2f}", ha="center", va="bottom", fontsize=9)
     ax.set_ylim(top - 1.08 * span, top + 0.22 * span)
     bar = ax.figure.colorbar(points, ax=ax, pad=0.02)
-    bar.set_label("weight of micro (0: macro alone)")
-    title(ax, "micro − macro in each subsample; mean weight of micro above")
+    bar.set_label("weight of micro (0: macro only)")
+    title(ax, "micro − macro in each subsample; on top, the mean weight of micro")
     _k_axis(ax, result.ks)
     ax.set_ylabel("discrepancy")
     tidy(ax)
@@ -162,7 +160,7 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
         radius = np.array([hoeffding_radius(int(n), delta=delta, n_ks=len(result.ks)) for n in across])
         centre = scores[result.best_index]
         ax.fill_between(across, centre - radius, centre + radius, color=BLUE, alpha=0.08, linewidth=0)
-        title(ax, f"score against subsamples used; Hoeffding band ±{radius[-1]:.2f} at B = {across[-1]}")
+        title(ax, f"score by number of subsamples; Hoeffding band ±{radius[-1]:.2f} with all {across[-1]}")
     else:
         title(ax, headline(result))
     strip = low - 0.06 * (high - low)
@@ -170,7 +168,7 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
     ax.set_ylim(low - 0.12 * (high - low), high)
     ax.set_xlim(0.5, max(result.n_subsamples, 1) + 0.5)
     ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
-    ax.set_xlabel("subsamples used (squares: the k chosen then)")
+    ax.set_xlabel("number of subsamples (squares: the k selected from them)")
     ax.set_ylabel("composite silhouette")
     tidy(ax)
     if leading:
@@ -178,34 +176,33 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
 
 
 def _probability(result: SelectionResult, ax: Axes) -> None:
-    """Draw how often a new run would choose each k."""
-    shares = np.nan_to_num(result.probability)
+    """Draw the selection probability of each k."""
+    heights = np.nan_to_num(result.probability)
     step = min(np.diff(result.ks), default=1)
     colours = [BLUE if at == result.best_index else "#9ec9e2" for at in range(len(result.ks))]
-    bars = ax.bar(result.ks, shares, width=0.75 * step, color=colours)
+    bars = ax.bar(result.ks, heights, width=0.75 * step, color=colours)
     # Where the bars stand close, only those that matter are labelled.
     least = 0.0 if len(result.ks) <= MOST_LABELS else 0.05
-    ax.bar_label(bars, [percent(share) if share > least else "" for share in shares], padding=2, fontsize=9)
+    ax.bar_label(bars, [percent(height) if height > least else "" for height in heights], padding=2, fontsize=9)
     ax.set_ylim(0, 1.12)
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
     title(ax, _probability_title(result))
     _k_axis(ax, result.ks)
-    ax.set_ylabel("share of new runs")
+    ax.set_ylabel("selection probability")
     tidy(ax)
 
 
 def _probability_title(result: SelectionResult) -> str:
     if np.isfinite(result.probability).any():
         return "how often a new run on these data would choose each k"
-    return "cannot be said from one subsample" if result.n_subsamples == 1 else headline(result)
+    if result.n_subsamples == 1:
+        return "the selection probability cannot be estimated from one subsample"
+    return headline(result)
 
 
 def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     """Draw each criterion as a row of cells, pale to dark from its worst to its best k, a ring on its choice."""
-    from compsil_kit.criteria.comparison import KINDS as CRITERIA
-
     ax = new_axes() if ax is None else ax
-    names = [criterion.name for criterion in comparison.criteria]
     goodness = _goodness(comparison)
     ax.imshow(goodness, cmap="Blues", aspect="auto", vmin=0, vmax=1.25)
     for row, criterion in enumerate(comparison.criteria):
@@ -216,18 +213,18 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
             if len(comparison.ks) <= MOST_LABELS:
                 _cell_text(ax, at, row, value, chosen=chosen, dark=goodness[row, at] > 0.7)
     ax.set_xticks(_some(range(len(comparison.ks))), [str(k) for k in _some(comparison.ks)])
-    ax.set_yticks(range(len(names)), [CRITERIA[name].label for name in names])
-    ax.set_xlabel("number of clusters k (ring: the criterion's choice)")
+    ax.set_yticks(range(len(comparison.criteria)), [criterion.label for criterion in comparison.criteria])
+    ax.set_xlabel("number of clusters k (ring: the k that the criterion chooses)")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    title(ax, "darker is better, within each row")
+    title(ax, "within each row, darker is better")
     return ax
 
 
 def _goodness(comparison: Comparison) -> Any:
     rows = []
     for criterion in comparison.criteria:
-        values = -criterion.values if criterion.name in ("davies-bouldin", "elbow") else criterion.values
+        values = -criterion.values if criterion.lower_is_better else criterion.values
         finite = values[np.isfinite(values)]
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
         rows.append((values - low) / (high - low if high > low else 1.0))

@@ -13,21 +13,24 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compsil_kit.show import card
+from compsil_kit.show import card, text
 from compsil_kit.show.plots import KINDS, SIZE, plot
 from compsil_kit.util.atomic import write_atomically
-from compsil_kit.util.format import sentence
+from compsil_kit.util.format import format_ks, sentence
 
 if TYPE_CHECKING:
     from compsil_kit.criteria.comparison import Comparison
     from compsil_kit.result.result import SelectionResult
 
 CAPTIONS = {
-    "curve": "The composite silhouette with its 95 % band, and the means of micro and macro. Stars mark the choices.",
-    "probability": "How often a new run would choose each k, by estimate: the noise of sampling, no more.",
-    "convergence": "The scores of the leading candidates, and the choice, as subsamples are added.",
-    "weights": "Micro minus macro in every subsample. Blue points count micro more, red ones macro.",
-    "comparison": "Every criterion against k, darker is better within a row; rings mark the choices.",
+    "curve": "Composite silhouette with its 95 % confidence band, mean micro and mean macro silhouette. "
+    "Stars mark the k that each of them chooses.",
+    "probability": "Selection probability: how often a new run on these data would choose each k. "
+    "It is estimated from the sampling noise alone.",
+    "convergence": "Scores of the leading candidates, and the k selected, as subsamples are added.",
+    "weights": "Micro minus macro silhouette in every subsample. Blue points give more weight to micro, red points to "
+    "macro.",
+    "comparison": "Criteria by number of clusters. Within a row, darker is better; rings mark the k that each chooses.",
 }
 STYLE = """
 body { font-family: system-ui, sans-serif; max-width: 860px; margin: 32px auto; padding: 0 20px; line-height: 1.5;
@@ -62,22 +65,21 @@ def write(result: SelectionResult, path: str | PathLike[str], comparison: Compar
 def render(result: SelectionResult, comparison: Comparison | None = None, written: datetime | None = None) -> str:
     """Return the report as a complete HTML page; without a time, equal results give equal pages."""
     title = "No k can be selected" if result.best_index is None else f"{result.best_k} clusters"
-    explanation = result.explain().split("\n")
-    words = "".join(f"<p>{escape(line)}</p>" for line in explanation if not line.startswith("Note: "))
-    notes = "".join(f'<p class="note">{escape(sentence(text))}</p>' for text in result.warnings)
+    words = "".join(f"<p>{escape(line)}</p>" for line in text.sentences(result))
+    notes = "".join(f'<p class="note">{escape(sentence(warning))}</p>' for warning in text.warnings(result))
     pictures = "".join(_figure(partial(plot, result, kind), kind) for kind in CAPTIONS if kind in KINDS)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)} – compsil-kit</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
-        f'<p class="muted">How many clusters? Composite Silhouette</p><h1>{_big(result)}</h1>{words}{notes}'
-        f"<h2>Pictures</h2>{pictures}<h2>Table</h2>{card.table(result)}{_comparison(comparison)}"
+        f'<p class="muted">Number of clusters, selected by Composite Silhouette</p><h1>{_big(result)}</h1>'
+        f"{words}{notes}<h2>Figures</h2>{pictures}<h2>Table</h2>{card.table(result)}{_comparison(comparison)}"
         f"<h2>Settings</h2>{_settings(result, written)}{_failures(result)}</body></html>\n"
     )
 
 
 def _big(result: SelectionResult) -> str:
     if result.best_index is None:
-        return '<span class="big">no answer</span>'
+        return '<span class="big">no k can be selected</span>'
     return f'<span class="big">{result.best_k}</span> clusters'
 
 
@@ -96,9 +98,9 @@ def _figure(draw: Callable[..., object], kind: str, size: tuple[float, float] = 
 def _comparison(comparison: Comparison | None) -> str:
     if comparison is None:
         return ""
-    lines = "".join(f"<p>{escape(line)}</p>" for line in comparison.explain().splitlines())
+    words = f'<p style="white-space:pre-line">{escape(comparison.explain())}</p>'
     picture = _figure(comparison.plot, "comparison", (8.4, 0.5 * len(comparison.criteria) + 1.4))
-    return f"<h2>Other criteria</h2>{lines}{picture}"
+    return f"<h2>Other criteria</h2>{words}{picture}"
 
 
 def _settings(result: SelectionResult, written: datetime | None) -> str:
@@ -106,16 +108,17 @@ def _settings(result: SelectionResult, written: datetime | None) -> str:
     rows = {
         "data": f"{plan.n_rows:,} rows, {plan.n_features:,} features, {plan.dtype}",
         **({} if result.preparation is None else {"table": str(result.preparation)}),
-        "subsamples": f"{result.n_subsamples} of {plan.sample_size:,} rows"
-        + (f", {plan.n_calibration} more for calibration" if plan.n_calibration else ""),
-        "clusterer": plan.clusterer,
-        "metric": plan.metric,
-        "transformation, rule": card.settings(result).split(" · ")[3] + ", " + result.rule,
+        "ks": format_ks(plan.ks),
+        **{name: _value(value) for name, value in text.settings(result).items()},
         "seeds": f"{plan.seeds[0]} ... {plan.seeds[-1]}",
         "versions": ", ".join(f"{name} {number}" for name, number in result.versions.items()),
         **({} if written is None else {"written": written.strftime("%Y-%m-%d %H:%M UTC")}),
     }
     return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items()) + "</dl>"
+
+
+def _value(value: int | float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def _failures(result: SelectionResult) -> str:

@@ -1,79 +1,90 @@
-"""A result in words: the table, the paragraph, the warnings. It reads a result and computes nothing of its own."""
+"""A result in words: the table, the explanation, the warnings, the settings. It reads a result and computes nothing."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compsil_kit.method.selection import MAX_LOST
 from compsil_kit.method.weights import transform_name
-from compsil_kit.util.format import format_ks, number, percent
+from compsil_kit.show.curve import curve_of
+from compsil_kit.util.format import format_ks, number, percent, whole_percent
 
 if TYPE_CHECKING:
     from compsil_kit.result.result import SelectionResult
 
-SURE = 0.95
-NEARLY_SURE = 0.8
+# Selection probabilities in percent, compared as they are printed.
+STABLE = 95
+MOSTLY_STABLE = 80
+WORTH_NAMING = 5
 # Below this mean silhouette, Kaufman and Rousseeuw speak of no substantial structure.
 WEAK = 0.25
 
 
 def table(result: SelectionResult) -> str:
-    """Return the choice and the curve as text for a terminal."""
-    header = f"{'k':>5} {'score':>8} {'± se':>8} {'micro':>8} {'macro':>8} {'weight':>7} {'wins':>6}"
-    failed = bool(result.n_failed.any())
-    lines = [_headline(result), "", header + (f" {'failed':>7}" if failed else "")]
-    lines += [_row(result, position, failed) for position in range(len(result.ks))]
-    return "\n".join([*lines, "", _settings(result)])
+    """Return the choice, the curve and the settings as text for a terminal."""
+    columns = curve_of(result).columns()
+    columns["k"] = [f"{'*' if at == result.best_index else ' '} {k:>3}" for at, k in enumerate(columns["k"])]
+    widths = [5 if heading == "k" else max(8, len(heading) + 1) for heading in columns]
+    rows: list[Iterable[str]] = [columns, *zip(*columns.values(), strict=True)]
+    lines = [" ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join([_headline(result), "", *lines, "", settings_line(result)])
 
 
 def _headline(result: SelectionResult) -> str:
     if result.best_index is None:
         return f"SelectionResult: no k of {format_ks(result.ks)} can be selected"
-    at = result.best_index
-    stopped = f"  PARTIAL, {result.n_subsamples} of {result.plan.n_subsamples} subsamples" if result.partial else ""
+    at, done = result.best_index, result.n_subsamples + len(result.calibration.subsamples)
+    partial = f"   PARTIAL, {done} of {len(result.plan.seeds)} subsamples" if result.partial else ""
     return (
         f"SelectionResult: k* = {result.best_k} of {format_ks(result.ks)}   "
-        f"score {result.best_score:.4f} ± {number(result.sem[at])}   wins {percent(result.probability[at])}{stopped}"
+        f"score {result.best_score:.4f} ± {number(result.sem[at])}   "
+        f"selection probability {percent(result.probability[at])}{partial}"
     )
 
 
-def _row(result: SelectionResult, position: int, failed: bool) -> str:
-    mark = "*" if position == result.best_index else " "
-    means = [_mean(values[position]) for values in (result.micro, result.macro, result.weights)]
-    score, sem, wins = result.scores[position], result.sem[position], result.probability[position]
-    text = (
-        f"{mark} {result.ks[position]:>3} {number(score):>8} {number(sem):>8} "
-        f"{number(means[0]):>8} {number(means[1]):>8} {number(means[2], 3):>7} {percent(wins):>6}"
-    )
-    return text + (f" {result.n_failed[position]:>7}" if failed else "")
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    valid = values[np.isfinite(values)]
-    return float(valid.mean()) if valid.size else float("nan")
-
-
-def _settings(result: SelectionResult) -> str:
+def settings(result: SelectionResult) -> dict[str, int | float | str]:
+    """Return every setting that the numbers depend on, by the name of its keyword; ks and seeds are in the plan."""
     plan = result.plan
-    rule = f"lcb (z={result.z:g})" if result.rule == "lcb" else result.rule
-    calibration = f" + {plan.n_calibration} for calibration" if plan.n_calibration else ""
-    return (
-        f"{result.n_subsamples} subsamples{calibration} of {plan.sample_size:,} of {plan.n_rows:,} rows · "
-        f"{plan.clusterer} · {plan.metric} · {transform_name(result.transform)} · {rule}"
+    return {
+        "n_subsamples": result.n_subsamples,
+        "sample_size": plan.sample_size,
+        "n_calibration": plan.n_calibration,
+        "clusterer": plan.clusterer,
+        "metric": plan.metric,
+        "transform": transform_name(result.transform),
+        "rule": result.rule,
+        "z": result.z,
+    }
+
+
+def settings_line(result: SelectionResult, *, preparation: bool = False) -> str:
+    """Return the settings that have an effect in one line, if asked for with what was done to the table before."""
+    given = settings(result)
+    calibration = f" + {given['n_calibration']} for calibration" if given["n_calibration"] else ""
+    bound = f" (z={given['z']:g})" if given["rule"] == "lcb" else ""
+    line = (
+        f"{given['n_subsamples']} subsamples{calibration} of {given['sample_size']:,} of {result.plan.n_rows:,} rows · "
+        f"{given['clusterer']} · {given['metric']} · transform {given['transform']} · rule {given['rule']}{bound}"
     )
+    return f"{line} · {result.preparation}" if preparation and result.preparation is not None else line
 
 
 def explain(result: SelectionResult) -> str:
-    """Return the choice, the runner-up, how sure, what micro and macro alone say, and the warnings."""
+    """Return the sentences and, where a k was selected, the warnings as notes."""
+    notes = [] if result.best_index is None else [f"Note: {text}" for text in warnings(result)]
+    return "\n".join([*sentences(result), *notes])
+
+
+def sentences(result: SelectionResult) -> list[str]:
+    """Return the choice and the second best, the selection probability, what micro and macro alone choose, the data."""
     if result.best_index is None:
-        return why_no_choice(result)
-    parts = [_choice(result), _certainty(result), _alone(result), _preparation(result)]
-    parts += [f"Note: {warning}" for warning in warnings_of(result)]
-    return "\n".join(part for part in parts if part)
+        return [why_no_choice(result)]
+    data = "" if result.preparation is None else f"Data: {result.preparation}."
+    return [part for part in (_choice(result), _probability(result), _alone(result), data) if part]
 
 
 def _choice(result: SelectionResult) -> str:
@@ -84,37 +95,42 @@ def _choice(result: SelectionResult) -> str:
         text += f" (standard error {result.sem[at]:.4f} over {result.n_subsamples} subsamples)"
     if result.rule == "lcb":
         text = (
-            f"k = {result.best_k} has the best lower bound, {result.lcb[at]:.4f}, at a score of {result.best_score:.4f}"
+            f"k = {result.best_k} has the best lower confidence bound, {result.lcb[at]:.4f} "
+            f"(composite silhouette {result.best_score:.4f})"
         )
+    if not result.selectable.all():
+        text = f"Of the candidates that can be selected, {text}"
     second = result.runner_up
-    if second is None:
-        return text + "; it was the only candidate."
-    return f"{text}; next comes k = {result.ks[second]}, behind by {result.lead:.4f}."
+    if second is not None:
+        return f"{text}; the second best is k = {result.ks[second]}, {result.lead:.4f} lower."
+    return f"{text}; {'it is the only candidate' if len(result.ks) == 1 else 'no other candidate can be selected'}."
 
 
-def _certainty(result: SelectionResult) -> str:
+def _probability(result: SelectionResult) -> str:
     assert result.best_index is not None
     if len(result.ks) == 1:
         return ""
-    share = result.probability[result.best_index]
-    if not np.isfinite(share):
-        return "How sure this is cannot be said from these subsamples."
-    text = f"A new run on these data would choose it {percent(share)} of the time: {_verdict(share)}."
-    rivals = [(p, k) for p, k in zip(result.probability, result.ks, strict=True) if p >= 0.05 and k != result.best_k]
-    if rivals and share < SURE:
-        text += " Also possible: " + ", ".join(f"k = {k} ({percent(p)})" for p, k in sorted(rivals, reverse=True)) + "."
+    probability = result.probability[result.best_index]
+    if not np.isfinite(probability):
+        return "The selection probability cannot be estimated from these subsamples."
+    # Where all subsamples are the whole data set, there is no sampling noise to speak of.
+    noise = "" if result.plan.whole_data else f": sampling noise {_how_often(probability)} changes the choice"
+    text = f"A new run on these data would choose it {percent(probability)} of the time (selection probability){noise}."
+    others = [
+        (p, k)
+        for p, k in zip(result.probability, result.ks, strict=True)
+        if whole_percent(p) >= WORTH_NAMING and k != result.best_k
+    ]
+    if others and whole_percent(probability) < STABLE:
+        text += " Also possible: " + ", ".join(f"k = {k} ({percent(p)})" for p, k in sorted(others, reverse=True)) + "."
     return text
 
 
-def _preparation(result: SelectionResult) -> str:
-    return "" if result.preparation is None else f"Data: {result.preparation}."
-
-
-def _verdict(share: float) -> str:
+def _how_often(probability: float) -> str:
     """Say what the estimate shows and no more: it knows the noise of sampling, not whether the criterion is right."""
-    if share >= SURE:
-        return "sampling noise hardly ever changes the choice"
-    return "sampling noise seldom changes the choice" if share >= NEARLY_SURE else "the choice is not settled"
+    if whole_percent(probability) >= STABLE:
+        return "rarely"
+    return "sometimes" if whole_percent(probability) >= MOSTLY_STABLE else "often"
 
 
 def _alone(result: SelectionResult) -> str:
@@ -122,15 +138,15 @@ def _alone(result: SelectionResult) -> str:
     if len(result.ks) == 1 or micro is None or macro is None:
         return ""
     if micro == macro == result.best_k:
-        return "Micro and macro averages alone choose the same, which is a good sign."
+        return "The micro average alone and the macro average alone choose the same k."
     if micro == macro:
-        return f"Micro and macro averages alone both choose k = {micro}."
+        return f"The micro average alone and the macro average alone both choose k = {micro}."
     return f"The micro average alone would choose k = {micro}, the macro average alone k = {macro}."
 
 
-def warnings_of(result: SelectionResult) -> list[str]:
+def warnings(result: SelectionResult) -> list[str]:
     """Return what should be known before the choice is trusted."""
-    found = [_partial(result), _lost(result), _calibration(result), _repeated_seeds(result)]
+    found = [_partial(result), _failed(result), _calibration(result), _repeated_seeds(result)]
     if result.best_index is not None:
         found += [_disagreement(result), _near_tie(result), _edge(result), _weak(result)]
     found.append(_whole_data(result))
@@ -139,32 +155,40 @@ def warnings_of(result: SelectionResult) -> list[str]:
 
 
 def _partial(result: SelectionResult) -> str:
-    if not result.partial:
-        return ""
-    return f"the run was stopped after {result.n_subsamples} of {result.plan.n_subsamples} subsamples."
+    done, planned = result.n_subsamples, result.plan.n_subsamples
+    return f"this is a partial result: {done} of {planned} subsamples are finished." if done < planned else ""
 
 
 def _calibration(result: SelectionResult) -> str:
-    wanted, done = result.plan.n_calibration, len(result.calibration.subsamples)
-    if done >= wanted:
-        return ""
-    return f"only {done} of {wanted} calibration subsamples are finished."
+    done, planned = len(result.calibration.subsamples), result.plan.n_calibration
+    return f"only {done} of {planned} calibration subsamples are finished." if done < planned else ""
 
 
 def _repeated_seeds(result: SelectionResult) -> str:
-    twice = len(result.plan.seeds) - len(set(result.plan.seeds))
-    return f"{twice} seeds occur again: those subsamples count twice, the errors are too small." if twice else ""
+    repeated = len(result.plan.seeds) - len(set(result.plan.seeds))
+    if not repeated:
+        return ""
+    return (
+        f"{repeated} of {len(result.plan.seeds)} seeds repeat an earlier one: equal subsamples are counted more than "
+        "once, and the standard errors are too small."
+    )
 
 
-def _lost(result: SelectionResult) -> str:
+def _failed(result: SelectionResult) -> str:
     if not result.n_failed.any():
         return ""
+    excluded = ", ".join(str(k) for k, ok in zip(result.ks, result.selectable, strict=True) if not ok)
+    limit = percent(MAX_LOST)
+    return f"the clustering failed on some of the {result.n_subsamples} subsamples {_failures(result)}" + (
+        f" Excluded from the selection because more than {limit} failed: k = {excluded}." if excluded else ""
+    )
+
+
+def _failures(result: SelectionResult) -> str:
+    """Return the failures per k and their most frequent cause, as the end of a sentence about subsamples."""
     counts = ", ".join(f"k = {k}: {n}" for k, n in zip(result.ks, result.n_failed, strict=True) if n)
     cause = Counter(failure.cause for failure in result.failures).most_common(1)
-    why = f" Most frequent cause: {cause[0][0]}." if cause else ""
-    barred = [str(k) for k, ok in zip(result.ks, result.selectable, strict=True) if not ok]
-    out = f" Cannot be selected, as more than a fifth failed: k = {', '.join(barred)}." if barred else ""
-    return f"subsamples failed ({counts} of {result.n_subsamples}).{why}{out}"
+    return f"({counts})." + (f" Most frequent cause: {cause[0][0].rstrip('.')}." if cause else "")
 
 
 def _disagreement(result: SelectionResult) -> str:
@@ -172,15 +196,21 @@ def _disagreement(result: SelectionResult) -> str:
     if len({micro, macro, result.best_k} - {None}) == 1:
         return ""
     if result.best_k in (micro, macro):
-        side = "micro" if result.best_k == micro else "macro"
-        return f"micro and macro disagree; the composite sides with {side}. Look at both clusterings."
-    return "neither micro nor macro alone would choose this k. Look at the clusterings before relying on it."
+        same = "micro" if result.best_k == micro else "macro"
+        return (
+            f"the micro and macro averages choose different k; the composite agrees with {same}. "
+            "Inspect both clusterings."
+        )
+    return (
+        f"neither the micro nor the macro average alone chooses k = {result.best_k}. "
+        "Inspect the clusterings before relying on it."
+    )
 
 
 def _near_tie(result: SelectionResult) -> str:
     assert result.best_index is not None
-    share, second = result.probability[result.best_index], result.runner_up
-    if second is None or not share < NEARLY_SURE:
+    probability, second = result.probability[result.best_index], result.runner_up
+    if second is None or not np.isfinite(probability) or whole_percent(probability) >= MOSTLY_STABLE:
         return ""
     return f"k = {result.best_k} and k = {result.ks[second]} are nearly tied; more subsamples may separate them."
 
@@ -190,26 +220,27 @@ def _edge(result: SelectionResult) -> str:
     if len(ks) == 1:
         return ""
     if best == ks[-1]:
-        return f"k = {best} is the largest candidate; a larger one may be better. Widen ks."
+        return f"k = {best} is the largest candidate; a larger k may score higher. Extend ks."
     if best == 2:
-        return "k = 2 is the smallest count a silhouette can judge; it cannot tell two clusters from none."
+        return "k = 2 is the smallest k that has a silhouette; the score cannot tell two clusters from one."
     if best == ks[0]:
-        return f"k = {best} is the smallest candidate; a smaller one may be better. Widen ks."
+        return f"k = {best} is the smallest candidate; a smaller k may score higher. Extend ks."
     return ""
 
 
 def _weak(result: SelectionResult) -> str:
     if result.best_score >= WEAK:
         return ""
-    return f"a score of {result.best_score:.2f} is low: the clusters overlap, or there are none."
+    return f"the score is low ({result.best_score:.2f}): the clusters overlap, or the data have no clusters."
 
 
 def _whole_data(result: SelectionResult) -> str:
     if not result.plan.whole_data:
         return ""
     return (
-        f"every subsample is the whole data set ({result.plan.n_rows:,} rows): the repetitions differ in the "
-        "clusterer's seed at most, so the uncertainty shown is too small."
+        f"every subsample is the whole data set ({result.plan.n_rows:,} rows): they differ at most in the clusterer's "
+        "seed, so the standard errors and the selection probability do not show sampling noise. Pass a smaller "
+        "sample_size."
     )
 
 
@@ -221,6 +252,7 @@ def why_no_choice(result: SelectionResult) -> str:
             "Pass n_subsamples of at least 2."
         )
     return (
-        f"No k of {format_ks(result.ks)} can be selected: each lost more than {MAX_LOST:.0%} of its subsamples. "
-        f"In all, {_lost(result)} Pass smaller ks, larger subsamples (sample_size), or another clusterer."
+        f"No k of {format_ks(result.ks)} can be selected: each failed on more than {percent(MAX_LOST)} of the "
+        f"{result.n_subsamples} subsamples {_failures(result)} Pass smaller ks, larger subsamples (sample_size), or "
+        "another clusterer."
     )

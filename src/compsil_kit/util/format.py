@@ -1,8 +1,9 @@
-"""Numbers, shares, durations and lists as people read them."""
+"""Numbers, percentages, durations and lists as people read them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -10,13 +11,18 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else "–"
 
 
+def whole_percent(value: float) -> int:
+    """Return a fraction in whole percent, as :func:`percent` prints it; words that go with it are chosen by this."""
+    return round(100 * float(value))
+
+
 def percent(value: float) -> str:
-    """Return a share as a percentage; a dash where it is undefined."""
+    """Return a fraction as a percentage; a dash where it is undefined. Only 0 is "0 %" and only 1 is "100 %"."""
     if not math.isfinite(value):
         return "–"
-    if 0 < value < 0.005:
+    if 0 < value <= 0.005:
         return "<1 %"
-    return f"{100 * value:.0f} %" if value == 1 or value < 0.995 else ">99 %"
+    return ">99 %" if 0.995 <= value < 1 else f"{whole_percent(value)} %"
 
 
 def sentence(text: str) -> str:
@@ -45,3 +51,8 @@ def shorten(names: tuple[str, ...], most: int = 12) -> str:
     """Return names as a list that stays readable when there are hundreds."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+
+
+def listed(names: Sequence[str], one: str, several: str) -> str:
+    """Return names in quotes with the verb that agrees with their number."""
+    return f"{', '.join(map(repr, names))} {one if len(names) == 1 else several}"
