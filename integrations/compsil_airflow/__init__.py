@@ -1,4 +1,4 @@
-"""compsil-kit for Airflow: the number of clusters as a pipeline step, ``SelectKOperator`` and ``@task.compsil``."""
+"""compsil-kit for Airflow: the number of clusters as a task, with ``SelectKOperator`` and ``@task.compsil``."""
 
 from __future__ import annotations
 

@@ -17,40 +17,39 @@ if TYPE_CHECKING:
 AUTO = "auto"
 
 
-def checkpoint_path(asked: Any, request: Request, task_instance: Any, log: Any, base_dir: Any) -> Path | None:
-    """Return the file for a task's checkpoint, or None; its folder is made if need be."""
-    if asked is None:
+def given_checkpoint(checkpoint: Any, base_dir: Any) -> Path | None:
+    """Return the file that the user named for the checkpoint, if any; its folder is created."""
+    if checkpoint is None or checkpoint == AUTO:
         return None
-    if asked == AUTO:
-        path = _own_place(request, task_instance, log)
-    else:
-        path = check_place("checkpoint", asked, base_dir)
-        if not isinstance(path, Path):
-            raise ValueError(f"checkpoint must be 'auto', a local path, or None; got {str(asked)!r}.")
+    path = check_place("checkpoint", checkpoint, base_dir)
+    if not isinstance(path, Path):
+        raise ValueError(f"checkpoint must be 'auto', a local path, or None; got {str(checkpoint)!r}.")
+    return _with_folder(path)
+
+
+def own_checkpoint(request: Request, task_instance: Any, log: Any) -> Path:
+    """Return a file in Airflow's home, named after the task instance and what it computes; its folder is created.
+
+    If the data or the settings change between two attempts, the checkpoint of the first attempt is useless: the second
+    looks for a file of another name, and deletes the old one.
+    """
+    key = [getattr(task_instance, name) for name in ("dag_id", "run_id", "task_id", "map_index")]
+    folder = airflow_home() / "compsil-checkpoints" / _safe(key[0])
+    prefix = f"{_safe(key[2])}-{_digest(key)}"
+    path = folder / f"{prefix}.{_digest(request.fingerprint)}.json"
+    for other in folder.glob(f"{prefix}.*.json"):
+        if other != path:
+            log.warning("The data or the settings changed since the last attempt; its checkpoint is discarded.")
+            other.unlink(missing_ok=True)
+    return _with_folder(path)
+
+
+def _with_folder(path: Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        error.add_note("checkpoint: pass the path of a file that can be written, or None to keep nothing.")
+        error.add_note("checkpoint: pass the path of a file that can be written, or None to keep no checkpoint.")
         raise
-    return path
-
-
-def _own_place(request: Request, task_instance: Any, log: Any) -> Path:
-    """Return a file named by the task instance and by what it computes.
-
-    If the data or the settings were changed between two attempts, the work of the first one is of no use any more: the
-    second finds no file of its name, and removes the old one.
-    """
-    from compsil_kit.run.fingerprint import fingerprint
-
-    key = [getattr(task_instance, name) for name in ("dag_id", "run_id", "task_id", "map_index")]
-    folder = airflow_home() / "compsil-checkpoints" / _safe(key[0])
-    who = f"{_safe(key[2])}-{_digest(key)}"
-    path = folder / f"{who}.{_digest(fingerprint(request.X, request.job))}.json"
-    for other in folder.glob(f"{who}.*.json"):
-        if other != path:
-            log.warning("The data or the settings changed since the last attempt: its subsamples are computed anew.")
-            other.unlink(missing_ok=True)
     return path
 
 

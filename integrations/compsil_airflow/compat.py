@@ -1,4 +1,4 @@
-"""Airflow's names, wherever the installed major keeps them: the one module that knows which Airflow is there."""
+"""Airflow's names, wherever the installed major version keeps them: the only module that imports Airflow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 try:
-    # One module of Airflow's own that finds each name on 2.11 and on 3.x.
+    # Airflow's own module that finds each name on 2.11 and on 3.x.
     from airflow.providers.common.compat.sdk import (
         AirflowException,
         AirflowFailException,
@@ -15,6 +15,7 @@ try:
         BaseHook,
         BaseOperator,
         BaseOperatorLink,
+        Context,
         DecoratedOperator,
         ObjectStoragePath,
         TaskGroup,
@@ -31,9 +32,6 @@ except ImportError as error:
 
 # Airflow 3 asks for links at the end of the task, Airflow 2 in the web server, where templates are not rendered.
 LINKS_ARE_MADE_BY_THE_TASK = hasattr(BaseOperatorLink, "xcom_key")
-
-# A mapping; its class is another one in each major.
-Context = Any
 
 __all__ = [
     "AirflowException",
@@ -58,12 +56,12 @@ __all__ = [
 
 
 def airflow_home() -> Path:
-    """Return Airflow's own folder, by the rule both majors follow."""
+    """Return Airflow's home folder, by the rule that both majors follow."""
     return Path(os.path.expandvars(os.environ.get("AIRFLOW_HOME", "~/airflow"))).expanduser()
 
 
 def lineage_classes() -> tuple[Any, Any]:
-    """Return OpenLineage's operator lineage and the module of its facets; only its listener asks for them."""
+    """Return OpenLineage's class for the lineage of an operator, and the module of its facets."""
     from airflow.providers.common.compat.openlineage import facet
     from airflow.providers.openlineage.extractors import OperatorLineage
 
@@ -71,7 +69,7 @@ def lineage_classes() -> tuple[Any, Any]:
 
 
 def parse_sql_lineage(hook: Any, sql: str, conn_id: str) -> Any:
-    """Return the lineage of a query, or None where the hook does not say which database it talks to."""
+    """Return the lineage of a query, or None if the hook does not say which database it queries."""
     from airflow.providers.openlineage.sqlparser import SQLParser
 
     connection = hook.get_connection(conn_id)

@@ -1,4 +1,4 @@
-"""Whether a choice is sure enough to be handed on, and what to do if not."""
+"""Whether the selection probability is high enough, and what to return if it is not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def check_threshold(min_probability: float | None, fallback_k: int | None) -> None:
-    """Refuse, before the work, a threshold or a fallback that cannot be used."""
+    """Refuse a threshold or a fallback that cannot be used."""
     from compsil_kit.util.checks import check_integer, check_real
 
     if min_probability is not None:
@@ -20,16 +20,22 @@ def check_threshold(min_probability: float | None, fallback_k: int | None) -> No
     if fallback_k is not None:
         check_integer("fallback_k", fallback_k, minimum=2)
         if min_probability is None:
-            raise ValueError("fallback_k needs min_probability, below which it is used.")
+            raise ValueError("fallback_k requires min_probability, below which it is used.")
 
 
 def decide(result: SelectionResult, min_probability: float | None, fallback_k: int | None) -> tuple[int, list[str]]:
-    """Return k*, or the fallback with a note that says so; without a fallback a choice that is not sure fails."""
-    k, sure = int(result.best_k), number(result.probability[result.best_index])
-    if min_probability is None or (sure is not None and sure >= min_probability):
+    """Return k*, or the fallback with a warning; fail if the selection probability is too low and there is none."""
+    from compsil_kit.util.format import percent
+
+    k, probability = int(result.best_k), number(result.probability[result.best_index])
+    if min_probability is None or (probability is not None and probability >= min_probability):
         return k, []
-    wins = "an unknown share" if sure is None else f"{sure:.0%}"
-    reason = f"a new run would choose k = {k} {wins} of the time, less than min_probability={min_probability:g}"
+    if probability is None:
+        reason = f"the selection probability of k = {k} is unknown, and min_probability={min_probability:g}"
+    else:
+        reason = (
+            f"the selection probability of k = {k} is {percent(probability)}, below min_probability={min_probability:g}"
+        )
     if fallback_k is None:
-        raise AirflowFailException(f"{reason}. Take more subsamples, or name a fallback_k.")
-    return fallback_k, [f"{reason}: fallback_k={fallback_k} is handed on instead."]
+        raise AirflowFailException(f"{reason}. Increase n_subsamples, or pass fallback_k.")
+    return fallback_k, [f"{reason}; fallback_k={fallback_k} is returned instead."]

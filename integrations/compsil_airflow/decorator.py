@@ -1,16 +1,16 @@
-"""``@task.compsil``: the decorated function returns the data, the task selects k."""
+"""``@task.compsil``: the decorated function returns the data, and the task returns k*."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from compsil_airflow.compat import DecoratedOperator, task_decorator_factory
+from compsil_airflow.compat import Context, DecoratedOperator, task_decorator_factory
 from compsil_airflow.operator import SelectKOperator
 
 
 class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
-    """A :class:`SelectKOperator` whose data are what a decorated function returns."""
+    """A :class:`SelectKOperator` that clusters what a decorated function returns."""
 
     template_fields: Sequence[str] = SelectKOperator.template_fields
     template_fields_renderers: Mapping[str, str] = SelectKOperator.template_fields_renderers
@@ -25,17 +25,28 @@ class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
         op_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Hand the function to both parents: one checks the call, the other makes it."""
+        """Pass the function to both parents: one checks the call, the other makes it."""
         call: dict[str, Any] = {"python_callable": python_callable, "op_args": op_args, "op_kwargs": op_kwargs}
         super().__init__(**call, kwargs_to_upstream=call, **kwargs)
 
-    def execute(self, context: Any) -> Any:
-        """Select k, as the operator does; the other parent would only call the function."""
+    def execute(self, context: Context) -> Any:
+        """Select k as the operator does; the other parent would only call the function.
+
+        Parameters
+        ----------
+        context : Context
+            The context of the task instance.
+
+        Returns
+        -------
+        int
+            The number of clusters to use.
+        """
         return SelectKOperator.execute(self, context)
 
 
 def compsil_task(python_callable: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
-    """Make a task of a function that returns a table; keywords are those of :class:`SelectKOperator`.
+    """Turn a function that returns a table into a task that returns k*.
 
     Parameters
     ----------
@@ -47,9 +58,9 @@ def compsil_task(python_callable: Callable[..., Any] | None = None, **kwargs: An
     Returns
     -------
     callable
-        What ``@task`` gives: call it to add the task to the DAG.
+        A decorated function, as from ``@task``; calling it adds the task to the DAG.
     """
-    # A function that says it returns a dict would otherwise be taken for one with several outputs.
+    # Otherwise Airflow would infer several outputs for a function annotated to return a dict.
     return task_decorator_factory(
         python_callable=python_callable,
         multiple_outputs=False,

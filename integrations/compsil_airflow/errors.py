@@ -1,4 +1,4 @@
-"""Which failures are final and which deserve another attempt."""
+"""Which failures are final and which are worth another attempt."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from compsil_airflow.compat import AirflowException, AirflowFailException
 
 @contextmanager
 def data_errors() -> Iterator[None]:
-    """Turn mistakes in parameters and data into a failure without retries: another attempt would find the same.
+    """Turn mistakes in parameters and data into a failure without retries: another attempt would fail the same way.
 
-    The cause is left out on purpose: texts of pandas and of parsers can quote cells, and Airflow logs whole chains.
-    What has to do with files, memory or the network passes through, and is tried again.
+    The cause is left out on purpose: messages of pandas and of parsers can quote cells, and Airflow logs whole chains.
+    Errors of files, memory and the network pass through, so they are retried.
     """
     from compsil_kit.errors import ClusteringError, SelectionError
 
@@ -24,10 +24,14 @@ def data_errors() -> Iterator[None]:
 
 
 @contextmanager
-def interruptions(aftermath: Callable[[], str]) -> Iterator[None]:
-    """Turn a stop from outside into a failure that may be tried again, and say what becomes of the work so far."""
+def interruptions(describe_kept: Callable[[], str]) -> Iterator[None]:
+    """Turn a stop by a signal into a failure that may be retried; ``describe_kept`` says what the retry starts from."""
+    from compsil_kit.errors import Interrupted
+
     try:
         yield
-    except KeyboardInterrupt as stop:
-        reason = str(stop).partition(";")[0] or "stopped"
-        raise AirflowException(f"{reason}. {aftermath()}") from None
+    except Interrupted as stop:
+        done = f"after {stop.done} of {stop.total} {stop.unit}"
+        raise AirflowException(f"Stopped {done}. {describe_kept()}") from None
+    except KeyboardInterrupt:
+        raise AirflowException(f"Stopped by a signal. {describe_kept()}") from None

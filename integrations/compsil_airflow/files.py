@@ -1,8 +1,9 @@
-"""What a task writes beside its XCom: labels and the report, each there whole or not at all."""
+"""The files that a task writes: the labels and the report, each written completely or not at all."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,25 @@ from compsil_airflow.paths import check_place, store
 if TYPE_CHECKING:
     import pandas as pd
 
-    from compsil_kit import SelectionResult
+    from compsil_kit import PreparedTable, SelectionResult
 
 LABEL_KINDS = (".parquet", ".csv")
 REPORT_KINDS = (".html", ".htm")
 
 
-def check_output(name: str, value: Any, kinds: tuple[str, ...], base_dir: Any) -> Path | Any:
-    """Return where to write, or say before the work, not after it, that this is no place for such a file."""
+def labels_place(labels_path: Any, labels_keep: Any, base_dir: Any) -> Path | Any:
+    """Return where to write the labels, if anywhere."""
+    if labels_keep is not None and labels_path is None:
+        raise ValueError("labels_keep requires labels_path, the file to write the labels to.")
+    return _place("labels_path", labels_path, LABEL_KINDS, base_dir)
+
+
+def report_place(report_path: Any, base_dir: Any) -> Path | Any:
+    """Return where to write the report, if anywhere."""
+    return _place("report_path", report_path, REPORT_KINDS, base_dir)
+
+
+def _place(name: str, value: Any, kinds: tuple[str, ...], base_dir: Any) -> Path | Any:
     if value is None:
         return None
     place = check_place(name, value, base_dir)
@@ -28,35 +40,37 @@ def check_output(name: str, value: Any, kinds: tuple[str, ...], base_dir: Any) -
 
 
 def label_rows(
-    frame: pd.DataFrame, k: int, keep: list[str] | None, preparation: dict[str, Any], settings: dict[str, Any]
+    frame: pd.DataFrame, table: PreparedTable, k: int, keep: list[str] | None, keywords: Mapping[str, Any]
 ) -> pd.DataFrame:
-    """Return a row per row of the data: its position, the columns to keep, and its cluster (``df.compsil.cluster``).
+    """Cluster all rows into k and return one row per row of the data: its position, the columns to keep, its cluster.
 
-    Rows that were dropped have no cluster, and 0 is the largest.
+    Cluster 0 is the largest; rows that were dropped because of missing values have no cluster.
     """
     import numpy as np
     import pandas as pd
 
-    from compsil_pandas import CompsilAccessor
+    from compsil_kit.method.labels import number_by_size
+    from compsil_kit.run.refit import cluster_rows
 
-    clusters = CompsilAccessor(frame).cluster(k, **preparation, **settings)
+    _, labels = cluster_rows(table, k, keywords)
+    codes = np.zeros(len(frame), dtype=np.int64)
+    codes[table.kept] = number_by_size(labels)
     kept = {name: frame[name].to_numpy() for name in keep or []}
-    codes = clusters.cat.codes.to_numpy(dtype=np.int64)
-    cluster = pd.arrays.IntegerArray(codes, codes < 0)
+    cluster = pd.arrays.IntegerArray(codes, ~table.kept)
     return pd.DataFrame({"row": np.arange(len(frame)), **kept, "cluster": cluster})
 
 
 def check_keep(keep: list[str] | None, frame: pd.DataFrame) -> None:
-    """Refuse columns that are not there, or whose name the labels need themselves."""
+    """Refuse columns that are not in the data, or that have the name of a column of the labels."""
     for name in keep or []:
         if name in ("row", "cluster"):
-            raise ValueError(f"labels_keep: {name!r} is the name of a column that the labels have anyway.")
+            raise ValueError(f"labels_keep must not contain {name!r}: the labels have a column of that name already.")
         if name not in frame.columns:
             raise ValueError(f"labels_keep: {name!r} is not a column of the data.")
 
 
 def write_labels(place: Path | Any, labels: pd.DataFrame) -> int:
-    """Write the labels in the format their name asks for; return the size of the file."""
+    """Write the labels in the format that the file name ends in; return the size of the file."""
     buffer = io.BytesIO()
     if str(place).lower().endswith(".csv"):
         labels.to_csv(buffer, index=False)

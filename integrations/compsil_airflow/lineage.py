@@ -1,4 +1,4 @@
-"""What a task read and wrote, in OpenLineage's terms."""
+"""What a task read and wrote, as OpenLineage describes it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lineage_of(source: dict[str, Any], columns: list[str], written: dict[str, di
 
 
 def _named(place: str) -> tuple[str, str]:
-    """Return namespace and name as OpenLineage's conventions have them; connections are no part of a name."""
+    """Return namespace and name by OpenLineage's naming conventions, without the connection in a URI."""
     parts = urlsplit(place)
     if "://" not in place:
         return "file", Path(place).as_posix()

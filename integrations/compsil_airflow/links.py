@@ -1,4 +1,4 @@
-"""The button that leads from a task in Airflow's pages to its report."""
+"""The link from a task in the Airflow UI to its report."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ REPORT_URL = "report_url"
 
 
 class ReportLink(BaseOperatorLink):
-    """A link to where ``report_url`` says the report can be seen; without one there is no button."""
+    """A link to ``report_url``; without that parameter there is no link."""
 
     name = "Selection report"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Return the address that the task was given, or nothing.
+        """Return the URL of the report.
 
         Parameters
         ----------
         operator : BaseOperator
-            The task's operator; on Airflow 2 its templates are not rendered here.
+            The operator of the task; on Airflow 2 its templates are not rendered here.
         ti_key : TaskInstanceKey
             The task instance.
 
         Returns
         -------
         str
-            The address, or an empty text.
+            The URL, or an empty string.
         """
         if LINKS_ARE_MADE_BY_THE_TASK:
             return str(operator.report_url or "")

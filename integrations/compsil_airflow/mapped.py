@@ -1,6 +1,6 @@
-"""A selection spread over workers: plan it, run batches of subsamples as mapped tasks, combine what they return.
+"""A selection divided among mapped tasks: plan it, run batches of subsamples, combine what they return.
 
-Data travel by reference, so every step loads them itself; what goes through XCom are seeds and silhouettes.
+Data are passed by reference, so every step loads them itself; only seeds and silhouettes go through XCom.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ from typing import Any
 
 from compsil_airflow.compat import Context, TaskGroup
 from compsil_airflow.errors import data_errors
-from compsil_airflow.operator import PREPARATION, SelectKOperator
+from compsil_airflow.operator import SelectKOperator
 
-SOURCE = ("data", "conn_id", "sql", "parameters", "python_callable", "op_args", "op_kwargs", "base_dir")
-PLANNED = ("ks", "n_subsamples", "sample_size", "n_calibration", "on_failure", "random_state")
-COMPUTED = ("clusterer", "metric")
-CHOICE = ("transform", "rule", "z")
+# What only the last step does.
 RESULTS = ("labels_path", "labels_keep", "report_path", "report_url", "min_probability", "fallback_k", "outlets")
 
 
 class PlanBatchesOperator(SelectKOperator):
-    """Decide which subsamples there are and divide them into batches."""
+    """Draw the seeds of the subsamples and divide them into batches."""
 
     template_fields: Sequence[str] = (*SelectKOperator.template_fields, "n_batches")
 
@@ -29,25 +26,24 @@ class PlanBatchesOperator(SelectKOperator):
         super().__init__(**kwargs)
         self.n_batches = n_batches
 
-    def work(self, context: Context) -> list[dict[str, Any]]:
-        """Return the batches; they carry what was done to the table along."""
-        from compsil_kit.result.serialization import preparation_out
-        from compsil_kit.run.batches import plan_batches
+    def _describe_kept(self) -> str:
+        return "The next attempt plans again."
 
+    def _run(self, context: Context) -> list[dict[str, Any]]:
+        """Return the batches, which record how the table was prepared."""
+        from compsil_kit import plan_batches
+        from compsil_kit.settings.keywords import PlanKeywords
+
+        self._coerce_parameters()
+        _, table = self._load(context)
         with data_errors():
-            self.settle(context)
-        frame = self.source(context).load()
-        with data_errors():
-            table = self.prepare(frame)
-            settings = self.given((*PLANNED, *COMPUTED))
-            batches = plan_batches(table.matrix, n_batches=self.n_batches, **settings)
+            batches = plan_batches(table, n_batches=self.n_batches, **self._keywords(PlanKeywords))
         self.log.info("%s batches of about %s subsamples", len(batches), len(batches[0]["indices"]))
-        done = preparation_out(table.preparation)
-        return [{**batch, "preparation": done} for batch in batches]
+        return batches
 
 
 class RunBatchOperator(SelectKOperator):
-    """Compute the subsamples of one batch; a mapped task."""
+    """Compute the subsamples of one batch, as a mapped task."""
 
     template_fields: Sequence[str] = (*SelectKOperator.template_fields, "batch")
 
@@ -56,28 +52,27 @@ class RunBatchOperator(SelectKOperator):
         super().__init__(**kwargs)
         self.batch = batch
 
-    def after_a_stop(self) -> str:
-        """Say what becomes of the work of an attempt that was stopped."""
-        return "The next attempt runs this batch again; the others are not touched."
+    def _describe_kept(self) -> str:
+        return "The next attempt runs this batch again; the other batches are not affected."
 
-    def work(self, context: Context) -> dict[str, Any]:
-        """Return the batch with its trials."""
-        from compsil_kit.run.batches import run_batch
+    def _run(self, context: Context) -> dict[str, Any]:
+        """Return the batch with the silhouettes of its subsamples."""
+        from compsil_kit import run_batch
+        from compsil_kit.settings.keywords import SelectKeywords
 
+        self._coerce_parameters()
+        _, table = self._load(context)
+        first, last = self.batch["indices"][0], self.batch["indices"][-1]
+        # The name of the mapped task in the Airflow UI, by map_index_template.
+        context["subsamples"] = f"subsamples {first} to {last}"
+        self.log.info("Running subsamples %s to %s", first, last)
+        given = self._keywords(SelectKeywords)
         with data_errors():
-            self.settle(context)
-        frame = self.source(context).load()
-        with data_errors():
-            table = self.prepare(frame)
-            first, last = self.batch["indices"][0], self.batch["indices"][-1]
-            # The name of the mapped task in Airflow's pages, by map_index_template.
-            context["subsamples"] = f"subsamples {first} to {last}"
-            self.log.info("Running subsamples %s to %s", first, last)
-            return run_batch(table.matrix, self.batch, n_jobs=self.n_jobs, **self.given(COMPUTED))
+            return run_batch(table, self.batch, **{name: given[name] for name in ("clusterer", "metric", "n_jobs")})
 
 
 class CombineBatchesOperator(SelectKOperator):
-    """Choose from the trials of all batches; from here on it is the single task."""
+    """Select k from the finished batches; files, XComs and asset events are those of the single task."""
 
     template_fields: Sequence[str] = (*SelectKOperator.template_fields, "batches")
 
@@ -86,48 +81,44 @@ class CombineBatchesOperator(SelectKOperator):
         super().__init__(**kwargs)
         self.batches = batches
 
-    def after_a_stop(self) -> str:
-        """Say what becomes of the work of an attempt that was stopped."""
-        return "The batches are finished; the next attempt only combines them."
+    def _describe_kept(self) -> str:
+        return "All batches are finished; the next attempt only combines them."
 
-    def work(self, context: Context) -> int:
-        """Return k*; the data are loaded only if their labels are wanted."""
-        from compsil_kit.run.batches import combine_batches
+    def _run(self, context: Context) -> int:
+        """Return k*; the data are loaded only if labels are to be written."""
+        from compsil_kit import combine_batches
+        from compsil_kit.settings.keywords import ChoiceKeywords
 
+        self._coerce_parameters()
         with data_errors():
-            self.settle(context)
-            # As a slice: going through the lazy sequence asks for one XCom too many, which Airflow logs as an error.
-            result = combine_batches(list(self.batches[:]), **self.given(CHOICE))
-        frame = None
-        if self.labels_path is not None:
-            frame = self.source(context).load()
-            with data_errors():
-                self.prepare(frame)
-        return self.hand_over(frame, result, context)
+            # As a slice: iterating over the lazy sequence asks for one XCom too many, which Airflow logs as an error.
+            result = combine_batches(list(self.batches[:]), **self._keywords(ChoiceKeywords))
+        data = None if self._labels_place is None else self._load(context)
+        return self._push_results(result, data, context)
 
 
 def select_k_mapped(task_id: str = "select_k", *, n_batches: Any = 8, **kwargs: Any) -> CombineBatchesOperator:
-    """Build a selection whose subsamples are shared out over workers, whatever the executor.
+    """Divide the subsamples of a selection among mapped tasks.
 
-    Three steps in a task group: ``plan``, one mapped task ``batch`` per batch of subsamples, and ``combine``. The
-    result is that of :class:`SelectKOperator`, bit for bit. A batch that fails is retried alone. Every step loads the
-    data itself, so they must not change in between and rows must keep their order (give a query an ``ORDER BY``): each
-    batch compares them with the plan, and fails if they differ.
+    Returns the last of three steps in a task group: ``plan``, one mapped task ``batch`` per batch of subsamples, and
+    ``combine``. The result is that of :class:`SelectKOperator`, bit for bit, and a batch that fails is retried alone.
+    Every step loads the data itself, so they must not change in between, and rows must keep their order (give a query
+    an ``ORDER BY``). Each batch compares the data with those of the plan, and fails if they differ.
 
     Parameters
     ----------
     task_id : str, default="select_k"
         The name of the task group.
     n_batches : int, default=8
-        Mapped tasks among which the subsamples are divided.
+        Number of mapped tasks among which the subsamples are divided.
     **kwargs
-        As in :class:`SelectKOperator`, but for ``checkpoint``: what is finished is in XCom. Task arguments such as
-        ``retries`` and ``pool`` go to all three steps, ``outlets`` to the last.
+        As in :class:`SelectKOperator`, except ``checkpoint``: finished batches are kept in XCom. Arguments of
+        BaseOperator such as ``retries`` and ``pool`` apply to all three steps, ``outlets`` to the last.
 
     Returns
     -------
     CombineBatchesOperator
-        The last step. ``.output`` is k*; use ``.task_group`` to put the whole behind another task.
+        The last step. ``.output`` is k*, and ``.task_group`` is the group, for dependencies on other tasks.
 
     Examples
     --------
@@ -139,17 +130,9 @@ def select_k_mapped(task_id: str = "select_k", *, n_batches: Any = 8, **kwargs: 
     """
     if "checkpoint" in kwargs:
         raise TypeError("select_k_mapped takes no checkpoint: finished batches are kept in XCom.")
-    known = (*SOURCE, *PREPARATION, *PLANNED, *COMPUTED, *CHOICE, *RESULTS, "n_jobs")
-    task = {name: value for name, value in kwargs.items() if name not in known}
-
-    def chosen(*names: str) -> dict[str, Any]:
-        return {name: kwargs[name] for name in names if name in kwargs} | task
-
+    results = {name: kwargs.pop(name) for name in RESULTS if name in kwargs}
     with TaskGroup(group_id=task_id):
-        data = chosen(*SOURCE, *PREPARATION, *COMPUTED)
-        plan = PlanBatchesOperator(task_id="plan", n_batches=n_batches, **(data | chosen(*PLANNED)))
-        batch = RunBatchOperator.partial(
-            task_id="batch", map_index_template="{{ subsamples }}", **(data | chosen("n_jobs"))
-        ).expand(batch=plan.output)
-        names = (*PLANNED, *CHOICE, *RESULTS, "n_jobs")
-        return CombineBatchesOperator(task_id="combine", batches=batch.output, **(data | chosen(*names)))
+        plan = PlanBatchesOperator(task_id="plan", n_batches=n_batches, **kwargs)
+        batch = RunBatchOperator.partial(task_id="batch", map_index_template="{{ subsamples }}", **kwargs)
+        finished = batch.expand(batch=plan.output)
+        return CombineBatchesOperator(task_id="combine", batches=finished.output, **kwargs, **results)

@@ -1,84 +1,82 @@
-"""``SelectKOperator``: loads the data, selects k, and hands k* on. ``__init__`` assigns, ``execute`` does the rest."""
+"""``SelectKOperator``: it loads the data, selects k, and returns k*. ``__init__`` only assigns; ``execute`` works."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compsil_airflow import files
-from compsil_airflow.checkpoints import AUTO, checkpoint_path
-from compsil_airflow.coerce import cast
-from compsil_airflow.compat import Asset, BaseOperator, Context, context_merge, determine_kwargs
+from compsil_airflow.checkpoints import AUTO, given_checkpoint, own_checkpoint
+from compsil_airflow.coerce import coerce
+from compsil_airflow.compat import Asset, Context
 from compsil_airflow.decision import check_threshold, decide
 from compsil_airflow.errors import data_errors, interruptions
 from compsil_airflow.lineage import lineage_of
 from compsil_airflow.links import REPORT_URL, ReportLink
-from compsil_airflow.source import Source
+from compsil_airflow.progress import log_progress
+from compsil_airflow.source import Source, bind
+from compsil_airflow.templates import AuthorTemplatesOperator, hide, reveal
 from compsil_airflow.xcom import summarise
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from compsil_kit import SelectionResult
-    from compsil_kit.data.table import Table
+    from compsil_kit import PreparedTable, SelectionResult
 
-PREPARATION = ("columns", "scale", "missing")
-PLAN = ("ks", "clusterer", "n_subsamples", "sample_size", "metric", "n_calibration", "random_state")
-ENGINE = (*PLAN, "transform", "rule", "z", "on_failure", "n_jobs")
-# Templates of these are rendered in ``execute``: as template fields, Airflow 3 would call a function given for one.
-PERHAPS_FUNCTIONS = ("clusterer", "metric", "transform")
-PROGRESS_SECONDS = 5.0
+    # The table as it is, and as it is clustered.
+    Data = tuple[pd.DataFrame, PreparedTable]
 
 
-class SelectKOperator(BaseOperator):
+class SelectKOperator(AuthorTemplatesOperator):
     """Select the number of clusters of a table and push it to XCom.
 
-    The return value is k* as a plain integer; the key ``selection`` holds a summary as JSON: the curve, the standard
-    errors, how sure the choice is, the plan, the columns, warnings and versions. Every parameter but functions and
-    estimators is templated, and text is turned into the value it stands for.
+    The return value is k* as a plain integer; the XCom key ``selection`` holds a summary as JSON: the curve with
+    standard errors and selection probabilities, the settings, the columns, warnings and versions. All parameters
+    except ``python_callable`` are templated, and text is converted to the type of the parameter. Functions and
+    estimators are passed on as they are.
 
     Parameters
     ----------
     data : path or URI, optional
-        A CSV, TSV, Parquet, Feather or JSON-lines file, here or in an object store; also an upstream XCom that holds
-        one. Exactly one of ``data``, ``sql`` and ``python_callable`` must be given.
+        A CSV, TSV, Parquet, Feather or JSON Lines file, local or in an object store. It may come from the XCom of an
+        upstream task. Exactly one of ``data``, ``sql`` and ``python_callable`` must be given.
     conn_id : str, optional
-        The Airflow connection that ``data`` or ``sql`` is read through.
+        The Airflow connection for ``data`` or ``sql``.
     sql : str, optional
-        A query to run on ``conn_id``, which may be any connection with a ``DbApiHook``.
+        A query to run on ``conn_id``, any connection with a ``DbApiHook``.
     parameters : list or dict, optional
         Values for the query's placeholders.
     python_callable : callable, optional
-        A function that returns a table, or the path of one; it is called as in a PythonOperator.
+        A function that returns a table or the path of a file. It is called as by a PythonOperator.
     op_args, op_kwargs : list, dict, optional
         Arguments for ``python_callable``.
     base_dir : path, optional
-        A folder that local paths must not leave, links included; relative paths start there.
+        A folder in which all local paths must be, after resolving symbolic links. Relative paths start there.
     columns, scale, missing
         As in ``df.compsil.select_k``: the columns to use, how to scale them, and what to do with missing values.
     ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, n_calibration, on_failure, n_jobs, \
     random_state
         As in :func:`compsil_kit.select_k`. ``ks`` may also be text such as ``"2:10"`` or ``"2,3,5"``.
     checkpoint : "auto", path or None, default="auto"
-        Where finished subsamples are kept until the task succeeds, so that a retry continues: in Airflow's own folder,
-        one file per task instance; in a file of your own; or nowhere.
+        File in which finished subsamples are kept until the task succeeds, so that a retry resumes from them.
+        ``"auto"`` keeps one file per task instance in Airflow's home folder, and None keeps none.
     labels_path : path or URI, optional
-        Where to write the clusters of all rows for k*, ``.parquet`` or ``.csv``.
+        File for the cluster of each row, ``.parquet`` or ``.csv``.
     labels_keep : list of names, optional
-        Columns of the data to write beside the labels, such as the key to join on.
+        Columns of the data to copy to that file, such as a key to join on.
     report_path : path or URI, optional
-        Where to write the report, one HTML file.
+        File for the report, ``.html``.
     report_url : str, optional
-        The address at which that report can be seen; it becomes a button in Airflow's pages.
+        The URL at which the report is served. It becomes a link on the task's page in the Airflow UI.
     min_probability : float, optional
-        How often a new run on the same data must choose the same k, by estimate, for k* to be handed on.
+        The lowest selection probability of k* that is accepted, from 0 to 1.
     fallback_k : int, optional
-        What to hand on if it is less; None fails the task instead.
+        What to return if the selection probability is lower. If None, the task fails instead.
     **kwargs
-        As in every operator: ``task_id``, ``retries``, ``outlets`` and so on. Assets among the outlets get ``best_k``
-        in the extra of their events.
+        Arguments of BaseOperator: ``task_id``, ``retries``, ``outlets`` and so on. Events of assets among the outlets
+        carry ``best_k`` in their extra.
 
     Examples
     --------
@@ -90,12 +88,13 @@ class SelectKOperator(BaseOperator):
 
     template_fields: Sequence[str] = (
         "data", "conn_id", "sql", "parameters", "op_args", "op_kwargs", "base_dir", "columns", "scale", "missing", "ks",
-        "n_subsamples", "sample_size", "rule", "z", "n_calibration", "on_failure", "n_jobs", "random_state",
-        "checkpoint", "labels_path", "labels_keep", "report_path", "report_url", "min_probability", "fallback_k",
+        "clusterer", "n_subsamples", "sample_size", "metric", "transform", "rule", "z", "n_calibration", "on_failure",
+        "n_jobs", "random_state", "checkpoint", "labels_path", "labels_keep", "report_path", "report_url",
+        "min_probability", "fallback_k",
     )  # fmt: skip
     template_ext: Sequence[str] = (".sql",)
     template_fields_renderers: Mapping[str, str] = {"sql": "sql", "op_args": "py", "op_kwargs": "py"}
-    shallow_copy_attrs: Sequence[str] = ("python_callable", *PERHAPS_FUNCTIONS)
+    shallow_copy_attrs: Sequence[str] = ("python_callable", "clusterer", "metric", "transform")
     operator_extra_links = (ReportLink(),)
     ui_color = "#e8f1f8"
 
@@ -134,176 +133,157 @@ class SelectKOperator(BaseOperator):
         fallback_k: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Assign; nothing is checked or imported while a scheduler parses the file."""
+        """Assign; nothing is checked or imported while the DAG is parsed."""
         super().__init__(**kwargs)
         self.data, self.conn_id, self.sql, self.parameters, self.base_dir = data, conn_id, sql, parameters, base_dir
         self.python_callable, self.op_args, self.op_kwargs = python_callable, op_args or [], op_kwargs or {}
-        self.columns, self.scale, self.missing = columns, scale, missing
-        # A range is no JSON: Airflow would show and store it as text anyway.
-        self.ks = list(ks) if isinstance(ks, range) else ks
-        self.clusterer, self.metric, self.transform = clusterer, metric, transform
+        self.columns, self.scale, self.missing, self.ks = columns, scale, missing, ks
+        self.clusterer, self.metric, self.transform = map(hide, (clusterer, metric, transform))
         self.n_subsamples, self.sample_size, self.n_calibration = n_subsamples, sample_size, n_calibration
         self.rule, self.z, self.on_failure = rule, z, on_failure
         self.n_jobs, self.random_state, self.checkpoint = n_jobs, random_state, checkpoint
         self.labels_path, self.labels_keep = labels_path, labels_keep
         self.report_path, self.report_url = report_path, report_url
         self.min_probability, self.fallback_k = min_probability, fallback_k
-        self._working = False
+        self._running = False
         self._checkpoint: Path | None = None
+        self._labels_place: Path | Any = None
+        self._report_place: Path | Any = None
         self._used: list[str] = []
         self._written: dict[str, dict[str, Any]] = {}
 
     def execute(self, context: Context) -> Any:
-        """Load the data, select, write what was asked for, and return k*.
+        """Load the data, select k, write the files that were asked for, and return k*.
 
         Parameters
         ----------
         context : Context
-            Airflow's context of the task instance.
+            The context of the task instance.
 
         Returns
         -------
         int
             The number of clusters to use.
         """
-        self._working = True
+        self._running = True
         try:
-            with interruptions(self.after_a_stop):
-                return self.work(context)
+            with interruptions(self._describe_kept):
+                return self._run(context)
         finally:
-            self._working = False
+            self._running = False
 
     def on_kill(self) -> None:
-        """Stop at once; every finished subsample is in the checkpoint already."""
+        """Stop at once; finished subsamples are in the checkpoint already."""
         # Airflow calls this from its signal handler, and Airflow 3 goes on with the task unless this raises. After a
         # timeout it is called too, when the work is over.
-        if self._working:
-            self._working = False
-            raise KeyboardInterrupt("stopped by a signal")
+        if self._running:
+            self._running = False
+            raise KeyboardInterrupt
 
-    def after_a_stop(self) -> str:
-        """Say what becomes of the work of an attempt that was stopped."""
+    def _describe_kept(self) -> str:
+        """Say what the next attempt starts from if this one is stopped."""
         if self._checkpoint is None:
-            return "Nothing is kept of this attempt."
-        return "Finished subsamples are kept: the next attempt continues from there."
+            return "There is no checkpoint: the next attempt starts from the beginning."
+        return "Finished subsamples are in the checkpoint: the next attempt resumes from it."
 
-    def work(self, context: Context) -> Any:
-        """Do what the task is for; the steps of a spread selection do other things here."""
+    def _run(self, context: Context) -> Any:
+        """Do the work of the task; the steps of a mapped selection do only a part of it."""
+        self._coerce_parameters()
+        data = self._load(context)
         with data_errors():
-            self.settle(context)
-        frame = self.source(context).load()
-        with data_errors():
-            table = self.prepare(frame)
-            result = self.select(table, context)
-        k = self.hand_over(frame, result, context)
+            result = self._select(data[1], context)
+        k = self._push_results(result, data, context)
         if self._checkpoint is not None:
             # Only now: if writing the labels fails, the next attempt need not select again.
             self._checkpoint.unlink(missing_ok=True)
         return k
 
-    def settle(self, context: Context) -> None:
-        """Turn text into values, and refuse what cannot work before the work."""
-        for name in PERHAPS_FUNCTIONS:
-            if isinstance(value := getattr(self, name), str):
-                setattr(self, name, self.render_template(value, context))
-        for name in self.template_fields:
-            setattr(self, name, cast(name, getattr(self, name)))
-        files.check_output("labels_path", self.labels_path, files.LABEL_KINDS, self.base_dir)
-        files.check_output("report_path", self.report_path, files.REPORT_KINDS, self.base_dir)
-        check_threshold(self.min_probability, self.fallback_k)
-        if self.labels_keep is not None and self.labels_path is None:
-            raise ValueError("labels_keep needs labels_path, where the labels are written.")
+    def _coerce_parameters(self) -> None:
+        """Turn text into values, and refuse what cannot work before any data are loaded."""
+        with data_errors():
+            from compsil_kit.settings.keywords import SelectKeywords, TableKeywords
+            from compsil_kit.settings.surfaces import check_keywords
 
-    def source(self, context: Context) -> Source:
-        """Return where the data come from; a function is bound to its arguments as in a PythonOperator."""
-        function = None
-        if self.python_callable is not None:
-            context_merge(context, self.op_kwargs)
-            keywords = determine_kwargs(self.python_callable, self.op_args, context)
-            given = self.python_callable
+            for name in self.template_fields:
+                setattr(self, name, coerce(name, getattr(self, name)))
+            self._checkpoint = given_checkpoint(self.checkpoint, self.base_dir)
+            check_keywords(TableKeywords, self._keywords(TableKeywords))
+            check_keywords(SelectKeywords, {**self._keywords(SelectKeywords), "checkpoint": self._checkpoint})
+            check_threshold(self.min_probability, self.fallback_k)
+            self._labels_place = files.labels_place(self.labels_path, self.labels_keep, self.base_dir)
+            self._report_place = files.report_place(self.report_path, self.base_dir)
 
-            def function() -> Any:
-                return given(*self.op_args, **keywords)
+    def _keywords(self, *groups: type) -> dict[str, Any]:
+        """Return the parameters that the engine defines, by group; checkpoint and progress are the operator's own."""
+        from compsil_kit.settings.keywords import keywords_of
 
-        return Source(self.data, self.sql, self.parameters, self.conn_id, function, self.base_dir)
+        names = [name for group in groups for name in keywords_of(group) if name not in ("checkpoint", "progress")]
+        return {name: reveal(getattr(self, name)) for name in names}
 
-    def prepare(self, frame: pd.DataFrame) -> Table:
-        """Choose the columns, treat missing values and scale, as ``df.compsil`` does."""
-        from compsil_kit.data.table import prepare
+    def _load(self, context: Context) -> Data:
+        """Load the table and prepare it for clustering."""
+        function = bind(self.python_callable, self.op_args, self.op_kwargs, context)
+        frame = Source(self.data, self.sql, self.parameters, self.conn_id, function, self.base_dir).load()
+        with data_errors():
+            from compsil_kit import prepare
+            from compsil_kit.settings.keywords import TableKeywords
 
-        files.check_keep(self.labels_keep, frame)
-        table = prepare(frame, **self.given(PREPARATION))
+            files.check_keep(self.labels_keep, frame)
+            table = prepare(frame, **self._keywords(TableKeywords))
         self._used = list(table.preparation.columns)
         self.log.info("Data: %s rows; %s", f"{len(table.matrix):,}", table.preparation)
         for note in table.preparation.notes:
             self.log.warning("%s", note)
-        return table
+        return frame, table
 
-    def given(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Return some of the parameters by their names."""
-        return {name: getattr(self, name) for name in names}
-
-    def select(self, table: Table, context: Context) -> SelectionResult:
+    def _select(self, table: PreparedTable, context: Context) -> SelectionResult:
         """Run the selection, from the checkpoint of an earlier attempt if there is one."""
-        from compsil_kit import select_k
         from compsil_kit.run.request import check_request
+        from compsil_kit.run.select import run_selection
+        from compsil_kit.settings.keywords import SelectKeywords
 
-        settings = self.given(ENGINE)
-        request = check_request(table.matrix, **settings, checkpoint=None)
-        self.log.info("Plan: %s", request.job.plan)
-        asked = None if self.checkpoint == AUTO and self.random_state is None else self.checkpoint
-        self._checkpoint = checkpoint_path(asked, request, context["ti"], self.log, self.base_dir)
-        progress = self._tell_progress()
-        found = select_k(table.matrix, **settings, checkpoint=self._checkpoint, progress=progress)
-        return found.prepared(table.preparation)
+        request = check_request(table, SelectKeywords, self._keywords(SelectKeywords))
+        self.log.info("Plan: %s", request.plan)
+        if self.checkpoint == AUTO and self.random_state is not None:
+            self._checkpoint = own_checkpoint(request, context["ti"], self.log)
+        return run_selection(replace(request, checkpoint=self._checkpoint), log_progress(self.log))
 
-    def _tell_progress(self) -> Callable[[int, int], None]:
-        last, known = time.monotonic(), 0
+    def _push_results(self, result: SelectionResult, data: Data | None, context: Context) -> int:
+        """Log the result, decide on k, write the files, push the summary, and return k."""
+        from compsil_kit.settings.keywords import SelectKeywords, TableKeywords
 
-        def tell(done: int, total: int) -> None:
-            nonlocal last, known
-            if done > known + 1:
-                self.log.info("Continuing: %s of %s subsamples were finished by an earlier attempt", done, total)
-            elif time.monotonic() - last >= PROGRESS_SECONDS or done == total:
-                self.log.info("%s of %s subsamples finished", done, total)
-                last = time.monotonic()
-            known = done
-
-        return tell
-
-    def hand_over(self, frame: pd.DataFrame | None, result: SelectionResult, context: Context) -> int:
-        """Log, decide whether the choice is sure enough, write files, push the summary, and return k."""
         self.log.info("%s", result.explain())
         k, notes = decide(result, self.min_probability, self.fallback_k)
         for note in notes:
             self.log.warning("%s", note)
-        self._write(frame, result, k)
-        summary = summarise(result, k, notes)
-        task_instance = context["ti"]
-        task_instance.xcom_push(key="selection", value={**summary, "files": list(self._written)})
+        self._write_files(result, data, k)
+        summary = summarise(result, k, notes, self._keywords(TableKeywords, SelectKeywords))
+        context["ti"].xcom_push(key="selection", value={**summary, "files": list(self._written)})
         if self.report_url:
-            task_instance.xcom_push(key=REPORT_URL, value=str(self.report_url))
+            context["ti"].xcom_push(key=REPORT_URL, value=str(self.report_url))
         for outlet in self.outlets:
             if isinstance(outlet, Asset):
                 names = ("best_k", "selected_k", "fell_back", "score", "probability")
                 context["outlet_events"][outlet].extra.update({name: summary[name] for name in names})
         return k
 
-    def _write(self, frame: pd.DataFrame | None, result: SelectionResult, k: int) -> None:
+    def _write_files(self, result: SelectionResult, data: Data | None, k: int) -> None:
+        from compsil_kit.settings.keywords import SelectKeywords
+
         self._written = {}
-        if self.labels_path is not None and frame is not None:
-            place = files.check_output("labels_path", self.labels_path, files.LABEL_KINDS, self.base_dir)
+        if (place := self._labels_place) is not None and data is not None:
+            # With the seeds of the selection, also where random_state=None drew them.
+            keywords = {**self._keywords(SelectKeywords), "random_state": result.plan.seeds}
             with data_errors():
-                labels = files.label_rows(frame, k, self.labels_keep, self.given(PREPARATION), self.given(ENGINE))
+                labels = files.label_rows(*data, k, self.labels_keep, keywords)
             self._written[str(place)] = {"rowCount": len(labels), "size": files.write_labels(place, labels)}
             self.log.info("Labels of %s rows: %s", f"{len(labels):,}", place)
-        if self.report_path is not None:
-            place = files.check_output("report_path", self.report_path, files.REPORT_KINDS, self.base_dir)
+        if (place := self._report_place) is not None:
             self._written[str(place)] = {"size": files.write_report(place, result)}
             self.log.info("Report: %s", place)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002  (OpenLineage passes it)
-        """Tell OpenLineage, where its provider is installed, what was read and written.
+        """Return what the task read and wrote, for OpenLineage where its provider is installed.
 
         Parameters
         ----------
@@ -313,7 +293,7 @@ class SelectKOperator(BaseOperator):
         Returns
         -------
         OperatorLineage
-            Inputs and files.
+            Inputs and outputs.
         """
-        source = self.given(("data", "sql", "conn_id", "base_dir"))
+        source = {name: getattr(self, name) for name in ("data", "sql", "conn_id", "base_dir")}
         return lineage_of(source, self._used, self._written)

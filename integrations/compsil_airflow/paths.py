@@ -1,4 +1,4 @@
-"""Where files are: on this machine, if need be confined to a folder, or in an object store."""
+"""Local paths, which may be confined to a folder, and URIs of object stores."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ LOCAL_SCHEMES = ("file", "local")
 
 
 def is_remote(value: Any) -> bool:
-    """Tell whether a path leads to an object store; ``file:`` and plain paths are local."""
+    """Tell whether a path is the URI of an object store; ``file:`` URIs and plain paths are local."""
     scheme = urlsplit(str(value)).scheme
-    # One letter is a Windows drive.
+    # A single letter is a Windows drive.
     return "://" in str(value) and len(scheme) > 1 and scheme not in LOCAL_SCHEMES
 
 
 def check_place(name: str, value: Any, base_dir: Any = None) -> Path | Any:
-    """Return a local path, resolved and inside ``base_dir``, or the path in an object store."""
+    """Return a local path, resolved and inside ``base_dir``, or the URI of an object store as it is."""
     if not isinstance(value, str | os.PathLike | ObjectStoragePath) or not str(value).strip():
-        raise TypeError(f"{name} must be a path or the URI of one; got a value of type {type(value).__name__}.")
+        raise TypeError(f"{name} must be a path or a URI; got a value of type {type(value).__name__}.")
     text = str(value)
     if "::" in text:
-        # Chained URLs reach local files through another file system's name.
-        raise ValueError(f"{name} must be one path or URI; chains with '::' are not followed.")
+        # A chained URL can reach local files behind the name of another file system.
+        raise ValueError(f"{name} must be a single path or URI; chained URLs ('::') are not supported.")
     if is_remote(value):
         return value
     return _local(name, text, base_dir)
@@ -37,25 +37,27 @@ def check_place(name: str, value: Any, base_dir: Any = None) -> Path | Any:
 
 def _local(name: str, text: str, base_dir: Any) -> Path:
     parts = urlsplit(text)
-    # urlsplit takes ? and # for the ends of a URL, where a plain path may hold them.
+    # In a plain path, ? and # are part of the name; urlsplit would cut there.
     path = Path(unquote(parts.path)) if parts.scheme in LOCAL_SCHEMES else Path(text)
     if base_dir is None:
         return path.resolve()
     root = Path(base_dir).resolve()
     place = (root / path).resolve()
     if not place.is_relative_to(root):
-        raise ValueError(f"{name} must lie inside base_dir, {str(root)!r}, also after following links; got {text!r}.")
+        raise ValueError(
+            f"{name} must be inside base_dir, {str(root)!r}, after resolving symbolic links; got {text!r}."
+        )
     return place
 
 
 def remote_path(place: Any, conn_id: str | None = None) -> Any:
-    """Return a path in an object store, opened with a connection if one is named here or in the URI."""
+    """Return a path in an object store; the connection is ``conn_id`` or the one named in the URI."""
     return place if isinstance(place, ObjectStoragePath) else ObjectStoragePath(str(place), conn_id=conn_id)
 
 
 @contextmanager
 def fetched(place: Any, conn_id: str | None) -> Iterator[Path]:
-    """Copy a file from an object store into a temporary folder, under its own name, which says what it holds."""
+    """Copy a file from an object store to a temporary folder; its name, which tells the format, is kept."""
     source = remote_path(place, conn_id)
     with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
         copy = Path(folder) / source.name
@@ -66,7 +68,7 @@ def fetched(place: Any, conn_id: str | None) -> Iterator[Path]:
 
 
 def store(place: Path | Any, content: bytes) -> None:
-    """Write a file whole or not at all; object stores replace an object only when its upload is complete."""
+    """Write a file completely or not at all; object stores replace an object once its upload is complete."""
     from compsil_kit.util.atomic import write_atomically
 
     if isinstance(place, Path):

@@ -1,4 +1,4 @@
-"""What Airflow asks an installed provider: its name, its decorator, its links."""
+"""What Airflow asks an installed provider for: its name, its decorator and its links."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return what ``airflow providers`` shows; the name must be that of the distribution."""
+    """Return what ``airflow providers list`` shows; the name must be that of the distribution."""
     return {
         "package-name": "compsil-kit",
         "name": "compsil-kit",

@@ -1,29 +1,36 @@
-"""The data of a task, as a pandas frame: from a file, a query, or a function. Never a pickle."""
+"""The data of a task as a pandas frame: from a file, a query, or a function. Pickles are never read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compsil_airflow.compat import AirflowFailException, BaseHook, ObjectStoragePath
+from compsil_airflow.compat import (
+    AirflowFailException,
+    BaseHook,
+    Context,
+    ObjectStoragePath,
+    context_merge,
+    determine_kwargs,
+)
 from compsil_airflow.errors import data_errors
 from compsil_airflow.paths import check_place, fetched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
-# The classes of Python's database interface that a further attempt does not cure.
+# Errors of Python's database interface (PEP 249) that a retry would meet again.
 REFUSED = {"ProgrammingError", "NotSupportedError"}
 UNREADABLE = {"DataError"}
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the data of a task come from: exactly one of a path, a query and a function."""
+    """Where the data of a task come from: a path, a query, or a function."""
 
     data: Any = None
     sql: str | None = None
@@ -33,7 +40,7 @@ class Source:
     base_dir: Any = None
 
     def load(self) -> pd.DataFrame:
-        """Return the frame; mistakes fail for good, whatever the network does may be tried again."""
+        """Return the frame; mistakes fail without a retry, errors of files and networks may be retried."""
         with data_errors():
             self._check()
         if self.sql is not None:
@@ -50,7 +57,7 @@ class Source:
         if len(named) != 1:
             raise ValueError(f"pass exactly one of data, sql and python_callable; got {' and '.join(named) or 'none'}.")
         if self.sql is not None and not self.conn_id:
-            raise ValueError("sql needs conn_id, the connection to run the query on.")
+            raise ValueError("sql requires conn_id, the connection on which to run the query.")
         if self.function is None and self.sql is None:
             check_place("data", self.data, self.base_dir)
 
@@ -66,8 +73,18 @@ class Source:
         import pandas as pd
 
         names, rows = run_query(hook_of(str(self.conn_id)), str(self.sql), self.parameters)
-        # Databases hand over exact decimals as objects; as numbers they count as numeric columns.
+        # Databases return exact decimals as objects; as floats they make numeric columns.
         return pd.DataFrame.from_records(rows, columns=names, coerce_float=True)
+
+
+def bind(
+    function: Callable[..., Any] | None, args: Collection[Any], kwargs: Mapping[str, Any], context: Context
+) -> Callable[[], Any] | None:
+    """Bind a function to its arguments and to what it asks of the context, as a PythonOperator does."""
+    if function is None:
+        return None
+    context_merge(context, kwargs)
+    return partial(function, *args, **determine_kwargs(function, args, context))
 
 
 def _read_local(path: Path, shown: str) -> pd.DataFrame:
@@ -85,13 +102,13 @@ def hook_of(conn_id: str) -> Any:
     hook = BaseHook.get_connection(conn_id).get_hook()
     if not hasattr(hook, "run") or not hasattr(hook, "get_records"):
         raise AirflowFailException(
-            f"conn_id must name a connection to a database; {conn_id!r} is one of type {type(hook).__name__}."
+            f"conn_id must be a connection to a database; the hook of {conn_id!r} is a {type(hook).__name__}."
         )
     return hook
 
 
 def run_query(hook: Any, sql: str, parameters: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return column names and rows of a query; what the database refuses for good fails for good."""
+    """Return column names and rows of a query; a query that the database rejects fails without a retry."""
 
     def fetch(cursor: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
         if cursor.description is None:
@@ -103,16 +120,16 @@ def run_query(hook: Any, sql: str, parameters: Any) -> tuple[list[str], list[tup
     except Exception as error:
         kinds = {kind.__name__ for kind in type(error).__mro__}
         if kinds & UNREADABLE:
-            # Its text quotes the value.
+            # The message quotes the value.
             raise AirflowFailException(f"sql: the database cannot convert a value ({type(error).__name__}).") from None
         if kinds & REFUSED:
-            raise AirflowFailException(f"sql: the database refuses the query: {error}") from None
+            raise AirflowFailException(f"sql: the database rejected the query: {error}") from None
         raise
     return found
 
 
 def as_frame(found: Any) -> pd.DataFrame:
-    """Return what a function gave as a frame: pandas, Polars, PyArrow, or an array of two dimensions."""
+    """Return what a function returned as a frame: pandas, Polars, PyArrow, or a two-dimensional array."""
     import numpy as np
     import pandas as pd
 
@@ -124,6 +141,6 @@ def as_frame(found: Any) -> pd.DataFrame:
     if isinstance(found, np.ndarray) and found.ndim == 2:
         return pd.DataFrame(found, columns=[f"column {at}" for at in range(found.shape[1])])
     raise TypeError(
-        "python_callable must return a table (pandas, Polars or PyArrow), an array of two dimensions, or the path of "
-        f"a file; it returned a value of type {type(found).__name__}."
+        "python_callable must return a table (pandas, Polars or PyArrow), a two-dimensional array, or the path of a "
+        f"file; it returned a value of type {type(found).__name__}."
     )

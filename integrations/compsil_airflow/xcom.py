@@ -1,9 +1,10 @@
-"""What a selection leaves in XCom: plain values for strict JSON, without trials, small."""
+"""The summary of a selection for XCom: plain values for strict JSON, without trials, at most 16 KB."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,10 +14,11 @@ MOST_BYTES = 16 * 1024
 # With more columns than this (embeddings), their names would fill the entry.
 MOST_COLUMNS = 100
 MOST_FAILURES = 10
+MOST_BYTES_PER_SETTING = 400
 
 
-def summarise(result: SelectionResult, k: int, notes: list[str]) -> dict[str, Any]:
-    """Return the choice, the curve and where they come from; ``best_k`` is what the task hands on."""
+def summarise(result: SelectionResult, k: int, notes: list[str], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the choice, the curve, and the settings and data they come from; ``best_k`` is what the task returns."""
     from compsil_kit.util.format import format_ks
 
     plan, done = result.plan, result.preparation
@@ -31,6 +33,7 @@ def summarise(result: SelectionResult, k: int, notes: list[str]) -> dict[str, An
         "curve": _curve(result),
         "explanation": result.explain(),
         "warnings": [*notes, *result.warnings],
+        "settings": {name: plain_setting(value) for name, value in settings.items()},
         "plan": {
             "n_rows": plan.n_rows,
             "n_features": plan.n_features,
@@ -56,8 +59,30 @@ def summarise(result: SelectionResult, k: int, notes: list[str]) -> dict[str, An
     return _fitting(summary)
 
 
+def plain_setting(value: Any) -> Any:
+    """Return a setting as JSON has it: functions and estimators by name, long lists cut with "..." at the end."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, float):
+        return number(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= MOST_BYTES_PER_SETTING else value[: MOST_BYTES_PER_SETTING - 3] + "..."
+    if isinstance(value, Sequence):
+        return _cut([plain_setting(item) for item in value[:MOST_BYTES_PER_SETTING]])
+    return str(getattr(value, "__name__", type(value).__name__))
+
+
+def _cut(items: list[Any]) -> list[Any]:
+    if _size(items) <= MOST_BYTES_PER_SETTING:
+        return items
+    while _size(items) > MOST_BYTES_PER_SETTING:
+        items = items[: len(items) * 3 // 4]
+    return [*items, "..."]
+
+
 def _curve(result: SelectionResult) -> list[dict[str, Any]]:
-    """Return the curve as one entry per k, with numbers that JSON knows."""
+    """Return the curve as one entry per k, with numbers that JSON allows."""
     rows = result.curve.reset_index().to_dict("records")
     return [{str(name): number(value) for name, value in row.items()} for row in rows]
 
@@ -69,9 +94,9 @@ def number(value: Any) -> int | float | None:
 
 
 def _fitting(summary: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what can be done without until the entry is small enough, and say what is missing.
+    """Drop details until the summary is small enough, and list in ``left_out`` what was dropped.
 
-    Names and causes go first; of a very long curve the ks with the best scores stay.
+    Names of columns and causes of failures go first; of a very long curve the ks with the best scores are kept.
     """
     left_out: list[str] = []
     while _size({**summary, "left_out": left_out}) > MOST_BYTES:
@@ -85,5 +110,5 @@ def _fitting(summary: dict[str, Any]) -> dict[str, Any]:
     return {**summary, "left_out": left_out}
 
 
-def _size(summary: dict[str, Any]) -> int:
-    return len(json.dumps(summary, allow_nan=False))
+def _size(value: Any) -> int:
+    return len(json.dumps(value, allow_nan=False))

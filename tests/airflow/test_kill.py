@@ -55,8 +55,8 @@ def test_a_signal_stops_and_the_next_attempt_continues(sent, csv, home, tmp_path
     finally:
         script.unlink()
     log = (tmp_path / "log.txt").read_text()
-    assert "Finished subsamples are kept: the next attempt continues from there." in log
-    begun = int(log.partition("Continuing: ")[2].partition(" of 8 subsamples")[0])
+    assert "of 8 subsamples. Finished subsamples are in the checkpoint: the next attempt resumes from it." in log
+    begun = int(log.partition("Resuming: ")[2].partition(" of 8 subsamples")[0])
     assert 2 <= begun < 8
     assert "ended as success" in log
 
@@ -95,4 +95,4 @@ def test_without_a_checkpoint_it_says_so(csv, capfd):
     done = run_select(data=str(csv), clusterer=stopped, checkpoint=None)
     assert done.state == "failed"
     printed = capfd.readouterr()
-    assert "Nothing is kept of this attempt." in printed.out + printed.err
+    assert "There is no checkpoint: the next attempt starts from the beginning." in printed.out + printed.err

@@ -55,7 +55,7 @@ def test_a_killed_worker_costs_only_what_was_not_finished(live):
     found = live.task(dag, run, task)
     assert (found["state"], found["try_number"]) == ("success", 2)
     log = live.log(dag, run, task, 2)
-    begun = int(log.partition("Continuing: ")[2].partition(" of 20 subsamples")[0])
+    begun = int(log.partition("Resuming: ")[2].partition(" of 20 subsamples")[0])
     assert kept <= begun < 20
     assert kept_subsamples(live.home) == 0
     assert live.xcom(dag, run, task) in (2, 3, 4)

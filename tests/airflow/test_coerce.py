@@ -1,15 +1,15 @@
-"""From the text that templates render to values."""
+"""From the text that templates render to, to values."""
 
 import pytest
 
-from compsil_airflow.coerce import cast
+from compsil_airflow.coerce import coerce
 
 
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [
-        ("ks", "2:5", [2, 3, 4, 5]),
-        ("ks", "2:9:3", [2, 5, 8]),
+        ("ks", "2:5", range(2, 6)),
+        ("ks", "2:9:3", range(2, 10, 3)),
         ("ks", "2, 3,5", [2, 3, 5]),
         ("ks", "[2, 3, 5]", [2, 3, 5]),
         ("ks", "(2, 3)", [2, 3]),
@@ -17,6 +17,8 @@ from compsil_airflow.coerce import cast
         ("ks", "range(2, 5)", range(2, 5)),
         ("ks", "range(2, 9, 3)", range(2, 9, 3)),
         ("ks", ["2", 3], [2, 3]),
+        ("ks", ("2", "3"), [2, 3]),
+        ("ks", range(2, 5), range(2, 5)),
         ("ks", 4, 4),
         ("n_subsamples", " 30 ", 30),
         ("n_jobs", "None", None),
@@ -27,22 +29,29 @@ from compsil_airflow.coerce import cast
         ("random_state", "7", 7),
         ("random_state", "", None),
         ("random_state", "1,2,3", [1, 2, 3]),
+        ("random_state", ["7"], [7]),
+        ("random_state", "42:71", range(42, 72)),
         ("z", "1.5", 1.5),
         ("columns", "a, b", ["a", "b"]),
         ("columns", '["a, b", "c"]', ["a, b", "c"]),
         ("columns", "['a', 'b']", ["a", "b"]),
         ("columns", "", None),
         ("columns", ["a"], ["a"]),
+        ("columns", ["a, b", "3"], ["a, b", "3"]),
+        ("clusterer", "kmeans", "kmeans"),
         ("scale", "none", None),
         ("scale", "robust", "robust"),
         ("min_probability", "0.8", 0.8),
         ("fallback_k", "null", None),
         ("labels_path", "", None),
+        ("labels_keep", "a, b", ["a", "b"]),
+        ("n_batches", "4", 4),
+        ("checkpoint", "None", None),
         ("data", "2:5", "2:5"),
     ],
 )
-def test_text_becomes_what_it_stands_for(name, text, value):
-    found = cast(name, text)
+def test_text_becomes_a_value(name, text, value):
+    found = coerce(name, text)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -53,6 +62,7 @@ def test_text_becomes_what_it_stands_for(name, text, value):
         ("ks", "2:3:4:5"),
         ("ks", "9:2:-1"),
         ("ks", "2;3"),
+        ("ks", ["2", "x"]),
         ("n_subsamples", "3.5"),
         ("n_subsamples", ""),
         ("sample_size", "half"),
@@ -63,12 +73,29 @@ def test_text_becomes_what_it_stands_for(name, text, value):
         ("fallback_k", "3.0"),
     ],
 )
-def test_text_that_stands_for_nothing_names_its_parameter(name, text):
+def test_text_that_cannot_be_read_names_its_parameter(name, text):
     with pytest.raises(ValueError, match=f"^{name} must "):
-        cast(name, text)
+        coerce(name, text)
 
 
 def test_long_text_is_not_repeated_whole():
     with pytest.raises(ValueError, match="xxx\\.\\.\\.") as caught:
-        cast("z", "x" * 5000)
+        coerce("z", "x" * 5000)
     assert len(str(caught.value)) < 120
+
+
+def test_the_message_is_that_of_the_keyword():
+    with pytest.raises(ValueError, match=r"^ks must look like 2:10, 2:20:2 or 2,3,5; got 'two'\.$"):
+        coerce("ks", "two")
+
+
+def test_a_long_range_is_not_expanded():
+    assert coerce("ks", "2:1000000000") == range(2, 1_000_000_001)
+
+
+def test_every_keyword_of_the_engine_is_read_by_its_definition():
+    from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, keywords_of
+
+    for name, keyword in (keywords_of(SelectKeywords) | keywords_of(TableKeywords)).items():
+        for word in keyword.choices:
+            assert coerce(name, word) == keyword.read(word)

@@ -1,0 +1,38 @@
+"""When the selection probability is too low."""
+
+from datetime import timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+from airflow.providers.common.compat.sdk import Asset
+from runs import run_select
+
+
+class TestNotSure:
+    # On points without structure no k stands out.
+    @pytest.fixture
+    def flat(self, tmp_path):
+        path = tmp_path / "flat.csv"
+        pd.DataFrame(np.random.default_rng(0).uniform(size=(200, 2)), columns=["x", "y"]).to_csv(path, index=False)
+        return str(path)
+
+    def test_fails_for_good(self, flat, capfd):
+        done = run_select(data=flat, ks="3:9", min_probability=0.999, retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 1)
+        printed = capfd.readouterr()
+        log = printed.out + printed.err
+        assert "the selection probability of k = " in log
+        assert "below min_probability=0.999. Increase n_subsamples, or pass fallback_k." in log
+
+    def test_falls_back_and_says_so(self, flat, tmp_path):
+        labels = tmp_path / "l.csv"
+        done = run_select(
+            data=flat, ks="3:9", min_probability=0.999, fallback_k="2", labels_path=str(labels), outlets=[Asset("flat")]
+        )
+        summary = done.xcom("selection")
+        assert done.xcom() == summary["best_k"] == 2
+        assert summary["fell_back"]
+        assert summary["selected_k"] in range(3, 10)
+        assert "fallback_k=2 is returned instead" in summary["warnings"][0]
+        assert pd.read_csv(labels)["cluster"].nunique() == 2

@@ -1,0 +1,131 @@
+"""What is rendered as a template, and what never is."""
+
+import pytest
+from airflow.providers.common.compat.sdk import task
+from runs import QUICK, run, run_select
+
+from compsil_airflow import SelectKOperator, select_k_mapped
+from compsil_airflow.templates import hide, reveal
+
+TEMPLATE = "{{ 6 * 7 }}"
+
+
+def upstream(value):
+    """Add a task that returns a value."""
+
+    @task
+    def names():
+        return value
+
+    return names()
+
+
+def expand(**settings):
+    """Add a mapped selection with one map index."""
+    fixed = QUICK | {name: settings.pop(name) for name in ("data", "params") if name in settings}
+    operator = SelectKOperator.partial(task_id="select_k", **fixed)
+    return operator.expand_kwargs(settings["kwargs"]) if "kwargs" in settings else operator.expand(**settings)
+
+
+class TestTextFromAnXCom:
+    """Whoever can write an XCom must not be able to run a template, which can read connections."""
+
+    def refuse(self, build, name, capfd):
+        assert run(build).state == "failed"
+        printed = capfd.readouterr()
+        assert f"{name} must be one of" in printed.out + printed.err
+        assert f"got '{TEMPLATE}'" in printed.out + printed.err
+        assert "got '42'" not in printed.out + printed.err
+
+    def test_expand(self, csv, capfd):
+        self.refuse(lambda: expand(data=str(csv), clusterer=upstream([TEMPLATE])), "clusterer", capfd)
+
+    @pytest.mark.parametrize("name", ["clusterer", "transform", "rule"])
+    def test_expand_kwargs(self, csv, name, capfd):
+        self.refuse(lambda: expand(data=str(csv), kwargs=upstream([{name: TEMPLATE}])), name, capfd)
+
+    def test_expand_kwargs_with_a_list_of_references(self, csv, capfd):
+        self.refuse(lambda: expand(data=str(csv), kwargs=[upstream({"rule": TEMPLATE})]), "rule", capfd)
+
+    def test_output(self, csv, capfd):
+        self.refuse(
+            lambda: SelectKOperator(task_id="select_k", data=str(csv), clusterer=upstream(TEMPLATE), **QUICK),
+            "clusterer",
+            capfd,
+        )
+
+    def test_arguments_of_a_decorated_function(self, frame):
+        seen = []
+
+        def build():
+            @task.compsil(**QUICK)
+            def choose(text, other):
+                seen.extend([text, other])
+                return frame
+
+            choose.partial(other="{{ 2 * 2 }}").expand_kwargs(upstream([{"text": TEMPLATE}]))
+
+        assert run(build).state == "success"
+        assert seen == [TEMPLATE, "4"]
+
+
+class TestTextOfTheAuthor:
+    def used(self, done, map_index=-1):
+        assert done.state == "success"
+        return done.xcom("selection", map_index=map_index)["plan"]["clusterer"]
+
+    def test_a_task(self, csv):
+        template = {"clusterer": "{{ params.clusterer }}", "params": {"clusterer": "bisecting-kmeans"}}
+        assert self.used(run_select(data=str(csv), **template)) == "bisecting-kmeans"
+
+    def test_a_mapped_task(self, csv):
+        settings = {"data": str(csv), "params": {"clusterer": "bisecting-kmeans"}}
+        for mapped in (
+            {"clusterer": ["{{ params.clusterer }}"]},
+            {"kwargs": [{"clusterer": "{{ params.clusterer }}"}]},
+        ):
+            done = run(lambda mapped=mapped: expand(**settings, **mapped))
+            assert self.used(done, 0) == "bisecting-kmeans"
+
+    def test_the_other_parameters_of_a_mapped_task(self, csv):
+        def build():
+            SelectKOperator.partial(
+                task_id="select_k", data="{{ params.data }}", params={"data": str(csv)}, **QUICK
+            ).expand_kwargs(upstream([{"clusterer": "bisecting-kmeans"}]))
+
+        assert self.used(run(build), 0) == "bisecting-kmeans"
+
+
+def test_names_may_come_from_upstream_tasks(csv):
+    def build():
+        SelectKOperator(
+            task_id="select_k", data=str(csv), metric=upstream("chebyshev"), transform=upstream("step"), **QUICK
+        )
+
+    done = run(build)
+    summary = done.xcom("selection")
+    assert (summary["plan"]["metric"], summary["settings"]["transform"]) == ("chebyshev", "step")
+
+
+def test_names_from_upstream_tasks_reach_every_step_of_a_mapped_selection(csv):
+    done = run(lambda: select_k_mapped("select_k", data=str(csv), metric=upstream("chebyshev"), n_batches=2, **QUICK))
+    assert done.state == "success"
+    assert done.xcom("selection", "select_k.combine")["plan"]["metric"] == "chebyshev"
+
+
+def test_functions_are_not_called_by_airflow_and_shown_by_name(csv):
+    def halves(discrepancy):
+        return discrepancy * 0.0 + 0.5
+
+    operator = SelectKOperator(task_id="t", transform=halves)
+    assert str(operator.transform) == halves.__qualname__
+    done = run_select(data=str(csv), transform=halves)
+    assert done.xcom("selection")["settings"]["transform"] == "halves"
+
+
+def test_estimators_are_shown_by_their_class():
+    from sklearn.cluster import KMeans
+
+    assert str(hide(KMeans())) == "KMeans"
+    assert isinstance(reveal(hide(KMeans())), KMeans)
+    assert hide("kmeans") == reveal("kmeans") == "kmeans"

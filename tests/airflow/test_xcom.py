@@ -1,0 +1,82 @@
+"""The entry in XCom stays small, whatever the selection."""
+
+import json
+
+import numpy as np
+import pandas as pd
+from runs import run_select
+from sklearn.datasets import make_blobs
+
+from compsil_airflow.xcom import MOST_BYTES, plain_setting, summarise
+from compsil_kit import prepare, select_k
+from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, defaults_of, keywords_of
+
+SETTINGS = defaults_of(TableKeywords) | defaults_of(SelectKeywords)
+
+
+def test_thousands_of_columns():
+    X = np.random.default_rng(0).normal(size=(60, 3000))
+    table = prepare(pd.DataFrame(X, columns=[f"a rather long name of column {at}" for at in range(3000)]))
+    result = select_k(table, ks=[2, 3], n_subsamples=2)
+    summary = summarise(result, 2, [], SETTINGS | {"columns": list(table.preparation.columns)})
+    assert len(json.dumps(summary, allow_nan=False)) <= MOST_BYTES
+    assert summary["n_columns"] == 3000
+    assert len(summary["columns"]) == 100
+    assert summary["settings"]["columns"][-1] == "..."
+
+
+def test_of_hundreds_of_ks_the_best_stay():
+    X, _ = make_blobs(700, 2, random_state=0)
+    result = select_k(X, ks=range(2, 202), n_subsamples=2, sample_size=600)
+    summary = summarise(result, 2, [], SETTINGS)
+    assert len(json.dumps(summary, allow_nan=False)) <= MOST_BYTES
+    assert summary["left_out"] == ["curve"]
+    assert result.best_k in [row["k"] for row in summary["curve"]]
+    assert [row["k"] for row in summary["curve"]] == sorted(row["k"] for row in summary["curve"])
+
+
+def test_nothing_is_nan_with_a_single_subsample():
+    X, _ = make_blobs(100, 2, random_state=0)
+    summary = summarise(select_k(X, ks=[2, 3], n_subsamples=1), 2, [], SETTINGS)
+    json.dumps(summary, allow_nan=False)
+    assert summary["curve"][0]["sem"] is None
+
+
+def test_failures_are_told_but_not_all():
+    def fickle(X, k, seed):
+        if k == 4:
+            raise RuntimeError("y" * 5000)
+        return np.arange(len(X)) % k
+
+    X, _ = make_blobs(100, 2, random_state=0)
+    result = select_k(X, ks=[2, 3, 4], n_subsamples=40, clusterer=fickle, on_failure="skip")
+    summary = summarise(result, 2, [], SETTINGS)
+    assert summary["n_failed"] == 40
+    assert len(summary["failures"]) == 10
+    assert len(json.dumps(summary, allow_nan=False)) <= MOST_BYTES
+
+
+def test_every_setting_is_there(csv):
+    """A new keyword of the engine cannot be forgotten."""
+
+    def halves(discrepancy):
+        return discrepancy * 0.0 + 0.5
+
+    done = run_select(data=str(csv), transform=halves, rule="lcb", z=0.5, n_calibration=2, on_failure="skip", n_jobs=2)
+    settings = done.xcom("selection")["settings"]
+    assert set(settings) == {*keywords_of(SelectKeywords), *keywords_of(TableKeywords)} - {"progress", "checkpoint"}
+    assert settings == {
+        "columns": ["x", "y"], "scale": "standard", "missing": "raise", "ks": [2, 3, 4], "clusterer": "kmeans",
+        "n_subsamples": 4, "sample_size": "auto", "metric": "euclidean", "on_failure": "skip", "random_state": 42,
+        "n_calibration": 2, "transform": "halves", "rule": "lcb", "z": 0.5, "n_jobs": 2,
+    }  # fmt: skip
+
+
+def test_settings_are_plain_and_short():
+    assert plain_setting(np.int64(3)) == 3
+    assert plain_setting(np.array([1, 2])) == [1, 2]
+    assert plain_setting(range(2, 5)) == [2, 3, 4]
+    assert plain_setting(float("nan")) is None
+    assert plain_setting(np.mean) == "mean"
+    for value in (range(10**9), "x" * 10_000, ["a long name of a column"] * 1000):
+        assert len(json.dumps(plain_setting(value))) <= 420
