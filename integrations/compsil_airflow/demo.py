@@ -1,4 +1,4 @@
-"""``python -m compsil_airflow.demo``: run an example DAG in an Airflow of its own and show what it left in XCom."""
+"""``python -m compsil_airflow.demo``: run an example DAG in a separate Airflow home and print its XComs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from compsil_kit.util.format import percent
+
 EXAMPLE = "compsil_select_and_branch"
 FOLDER = Path("demo") / "airflow"
-LEFT = "left.json"
+OUTCOME = "outcome.json"
 
 
 def main() -> int:
-    """Set up, run the DAG in a process of its own, and print what came out."""
+    """Set up Airflow, run the DAG in a separate process, and print the outcome."""
     home = FOLDER.resolve()
     home.mkdir(parents=True, exist_ok=True)
     settings = {
@@ -32,14 +34,14 @@ def main() -> int:
                 [sys.executable, *arguments], env={**os.environ, **settings}, stdout=out, stderr=out, check=False
             )
             if done.returncode:
-                print(f"That failed: {' '.join(arguments)}. See {log}", file=sys.stderr)
+                print(f"Command failed: python {' '.join(arguments)}. See {log}", file=sys.stderr)
                 return 1
-    show(json.loads((home / LEFT).read_text()), settings)
+    show(json.loads((home / OUTCOME).read_text()), settings)
     return 0
 
 
 def run() -> None:
-    """Run the DAG with ``dag.test()`` and write down the states of its tasks and their XComs."""
+    """Run the DAG with ``dag.test()`` and save the states and the XComs of its tasks."""
     from airflow import settings
     from airflow.dag_processing.dagbag import DagBag
     from airflow.models.xcom import XComModel
@@ -49,28 +51,29 @@ def run() -> None:
     entries = select(XComModel.task_id, XComModel.key, XComModel.value).filter_by(run_id=done.run_id)
     with settings.Session() as session:
         found = [list(row) for row in session.execute(entries)]
-    # The others are notes of Airflow itself: addresses of links, what a branch skipped.
+    # The others are Airflow's own: URLs of links, and which tasks a branch skipped.
     xcoms = [row for row in found if row[1] in ("return_value", "selection")]
-    # Those that never started come last.
+    # Tasks that never started come last.
     order = sorted(done.get_task_instances(), key=lambda task: (task.start_date is None, str(task.start_date)))
     tasks = {task.task_id: str(task.state) for task in order}
-    left = {"state": str(done.state), "tasks": tasks, "xcoms": xcoms}
-    (Path(os.environ["AIRFLOW_HOME"]) / LEFT).write_text(json.dumps(left))
+    outcome = {"state": str(done.state), "tasks": tasks, "xcoms": xcoms}
+    (Path(os.environ["AIRFLOW_HOME"]) / OUTCOME).write_text(json.dumps(outcome))
 
 
-def show(left: dict[str, Any], settings: dict[str, str]) -> None:
-    """Print the run as a newcomer would look at it in Airflow's pages."""
-    print(f"\nDAG run: {left['state']}\n")
-    for task, state in left["tasks"].items():
+def show(outcome: dict[str, Any], settings: dict[str, str]) -> None:
+    """Print the states of the tasks, the XComs and the files."""
+    print(f"\nDAG run: {outcome['state']}\n")
+    for task, state in outcome["tasks"].items():
         print(f"  {task:<18} {state}")
     print("\nXCom\n")
-    for task, key, value in left["xcoms"]:
+    for task, key, value in outcome["xcoms"]:
         if key == "selection":
             summary = value
         else:
             print(f"  {task:<18} {key:<14} {json.dumps(value)}")
     print(f"  {'select_k':<18} {'selection':<14} {len(json.dumps(summary)):,} bytes of JSON:\n")
-    print(f"    best_k {summary['best_k']}, score {summary['score']:.4f}, wins {summary['probability']:.0%}")
+    probability = percent(summary["probability"])
+    print(f"    best_k {summary['best_k']}, score {summary['score']:.4f}, selection probability {probability}")
     for row in summary["curve"]:
         mark = "*" if row["k"] == summary["best_k"] else " "
         print(f"    {mark} k = {row['k']:<3} score {row['score']:.4f} ± {row['sem']:.4f}")
@@ -78,7 +81,7 @@ def show(left: dict[str, Any], settings: dict[str, str]) -> None:
     for path in summary["files"]:
         print(f"  {path}")
     words = " ".join(f"{name}={value}" for name, value in settings.items())
-    print(f"\nSee it in Airflow's own pages: {words} {Path(sys.executable).parent / 'airflow'} standalone")
+    print(f"\nTo see the run in the Airflow UI: {words} {Path(sys.executable).parent / 'airflow'} standalone")
 
 
 if __name__ == "__main__":

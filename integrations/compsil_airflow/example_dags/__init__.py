@@ -1,1 +1,1 @@
-"""Example DAGs, for Airflow 3. Copy one into your own folder, or point Airflow at this one."""
+"""Example DAGs for Airflow 3. Copy one to your DAGs folder, or point Airflow at this folder."""

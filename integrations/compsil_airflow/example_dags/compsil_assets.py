@@ -1,4 +1,4 @@
-"""Two DAGs tied by an asset: one selects k, the other starts by itself and reads k from the event."""
+"""Two DAGs connected by an asset: one selects k, and the other is triggered by the event and reads k from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEGMENTS = Asset("compsil_customer_segments")
 
 @dag(schedule=None, tags=["compsil", "example"], doc_md=__doc__)
 def compsil_asset_producer() -> None:
-    """Select k of what the decorated function returns; the asset's event carries best_k."""
+    """Select k for the table that the decorated function returns; the event of the asset carries best_k."""
 
     @task.compsil(ks="2:7", n_subsamples=15, columns=["basket", "visits", "returned"], outlets=[SEGMENTS])
     def select_k() -> Any:
@@ -28,7 +28,7 @@ def compsil_asset_consumer() -> None:
 
     @task(inlets=[SEGMENTS])
     def use(inlet_events: Any = None) -> int:
-        # The last event of the asset, whatever started this run.
+        # The latest event of the asset, also if the run was triggered by hand.
         return int(inlet_events[SEGMENTS][-1].extra["best_k"])
 
     use()

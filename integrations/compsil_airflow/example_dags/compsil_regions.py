@@ -1,4 +1,4 @@
-"""One selection per region: the same operator, mapped over the partitions of a table."""
+"""One selection per region: the operator is mapped over the partitions of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compsil_airflow.example_dags.customers import make_customers, write_custome
 
 @dag(schedule=None, tags=["compsil", "example"], doc_md=__doc__)
 def compsil_regions() -> None:
-    """Partition, select in every partition, collect."""
+    """Partition the table, select k for each partition, and collect the results."""
 
     @task
     def partition() -> list[str]:

@@ -1,4 +1,4 @@
-"""Select k, label the customers, and go one way or the other depending on k."""
+"""Select k, label the customers, and branch on k."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def compsil_select_and_branch() -> None:
 
     select = SelectKOperator(
         task_id="select_k",
-        # The path is an XCom: the data themselves never go through it.
+        # XCom carries the path, never the data.
         data=extract(),
         columns=["basket", "visits", "returned"],
         ks="2:8",
@@ -49,7 +49,7 @@ def compsil_select_and_branch() -> None:
 
     @task
     def ask_an_analyst(k: int) -> str:
-        return f"only {k} segments: have a look at the report"
+        return f"only {k} segments: see the report"
 
     k = select.output
     count_clusters(k) >> how_many(k) >> [plan_campaigns(k), ask_an_analyst(k)]

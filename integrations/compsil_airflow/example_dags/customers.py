@@ -1,4 +1,4 @@
-"""Customers of a shop, made up: the table that the examples cluster."""
+"""A synthetic table of customers, which the examples cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = Path(os.environ.get("COMPSIL_EXAMPLES", Path(tempfile.gettempdir()) / "
 
 
 def make_customers(seed: int = 7, size: float = 1.0) -> pd.DataFrame:
-    """Return four kinds of customers, two of them rare, in two regions."""
+    """Return customers of four kinds, two of them rare, in two regions."""
     import numpy as np
     import pandas as pd
 
@@ -34,7 +34,7 @@ def make_customers(seed: int = 7, size: float = 1.0) -> pd.DataFrame:
 
 
 def write_customers(name: str, frame: pd.DataFrame | None = None) -> str:
-    """Write customers into the folder of the examples and return the path; ``name`` says the format."""
+    """Write customers to the folder of the examples and return the path; the format follows from the name."""
     frame = make_customers() if frame is None else frame
     path = FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
