@@ -122,17 +122,17 @@ def test_missing_values(frame, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{csv}", "--columns", "a,zz"], "'zz' not in the data, whose columns are a, b, c, city, flag"),
-        (["{csv}", "--columns", "city"], "'city' not numeric"),
+        (["{csv}", "--columns", "a,zz"], "'zz' is not a column of the data, which has a, b, c, city, flag"),
+        (["{csv}", "--columns", "city"], "'city' is not numeric"),
         (["{csv}", "--ks", "2:1000"], "ks must be smaller than the number of rows"),
         (["{csv}", "--plot", "curve.txt"], "--plot must name a .png, .svg or .pdf file"),
         (["nowhere.csv"], "nowhere.csv: no such file"),
         (["{tmp}/empty.csv"], "not a readable table"),
-        (["{tmp}/data.xlsx"], "its name must end in .csv"),
+        (["{tmp}/data.xlsx"], "the name must end in .csv"),
         (["{tmp}/words.csv"], "no numeric column"),
         (["{tmp}/damaged.csv.gz"], "not a readable table (EOFError)"),
         (["{tmp}/folder.csv"], "is a folder, not a file"),
-        (["{tmp}/data.pkl"], "its name must end in .csv"),
+        (["{tmp}/data.pkl"], "the name must end in .csv"),
         (["{csv}", "--columns", "flg"], "Did you mean 'flag'?"),
     ],
 )
@@ -279,14 +279,15 @@ def test_a_checkpoint_of_another_selection_is_refused(csv, tmp_path, capsys):
     assert run(capsys, *words, "2:4") == (0, first, "")
     code, _, err = run(capsys, *words, "2:5")
     assert code == 2
-    assert "ks is [2, 3, 4] there and [2, 3, 4, 5] here. Pass another path, or delete the file" in err
+    assert "ks was [2, 3, 4] and is now [2, 3, 4, 5]. Pass another path, or delete the file" in err
     assert err.count("\n") == 1
 
 
 def test_a_checkpoint_without_a_folder_is_refused(csv, tmp_path, capsys):
-    code, _, err = run(capsys, "select", csv, "--checkpoint", tmp_path / "missing" / "kept.json")
-    assert code == 2
-    assert err.endswith("missing: no such folder for the checkpoint\n")
+    with pytest.raises(SystemExit) as end:
+        main(["select", str(csv), "--checkpoint", str(tmp_path / "missing" / "kept.json")])
+    assert end.value.code == 2
+    assert "missing: no such folder for the checkpoint\n" in capsys.readouterr().err
 
 
 # Comparing.
@@ -334,28 +335,33 @@ def test_compare_warns_of_odd_columns(frame, tmp_path, capsys):
     frame.assign(customer_id=np.arange(300) * 11 % 307, one=1).to_csv(path, index=False)
     words = (path, "--ks", "2:3", "-B", "2")
     _, out, _ = run(capsys, "compare", *words, "--criteria", "micro")
-    assert "Note: column 'one': constant" in out
-    assert "Note: column 'customer_id': like a row number or an identifier" in out
+    assert "Note: column 'one' is constant" in out
+    assert "Note: column 'customer_id' looks like an identifier" in out
     _, text, _ = run(capsys, "compare", *words, "--criteria", "micro", "--json")
     assert json.loads(text)["ks"] == [2, 3]
     _, out, _ = run(capsys, "select", *words)
-    assert "Note: column 'customer_id': like a row number or an identifier" in out
+    assert "Note: column 'customer_id' looks like an identifier" in out
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--criteria", "luck"], "criteria must be among composite, micro, macro"),
-        (["--n-references", "1"], "n_references must be an integer of at least 2; got 1"),
-        (["--n-repeats", "0"], "n_repeats must be an integer of at least 1; got 0"),
-        (["--plot", "x.txt"], "--plot must name a .png, .svg or .pdf file"),
+        (["--criteria", "luck"], "--criteria: criteria must be among composite, micro, macro"),
+        (["--n-references", "1"], "--n-references: n_references must be an integer of at least 2; got 1"),
+        (["--n-repeats", "0"], "--n-repeats: n_repeats must be an integer of at least 1; got 0"),
     ],
 )
 def test_mistakes_in_comparing(csv, capsys, words, message):
-    code, _, err = run(capsys, "compare", csv, *words)
+    with pytest.raises(SystemExit) as end:
+        main(["compare", str(csv), *words])
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_impossible_plot_is_told_before_the_comparison(csv, capsys):
+    code, _, err = run(capsys, "compare", csv, "--plot", "x.txt")
     assert code == 2
-    assert message in err
-    assert err.count("\n") == 1
+    assert err == "compsil-kit: error: --plot must name a .png, .svg or .pdf file; got 'x.txt'.\n"
 
 
 # Reporting.

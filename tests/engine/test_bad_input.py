@@ -74,9 +74,17 @@ BAD_X = {
     "records": (np.zeros((9, 2), [("a", float)]), ValueError, "X must be numeric or boolean"),
     "complex": (np.ones((9, 2), complex), ValueError, "X: Complex data not supported. Pass real numbers"),
     "complex objects": (np.array([[1j, 2], [3, 4]], object), ValueError, "X: Complex data not supported"),
-    "objects": (np.array([[1, 2], [SECRET, 4]], object), TypeError, "X: row 1, column 0 is of type str"),
-    "none in objects": (np.array([[1, None], [2, 4]], object), TypeError, "X: row 0, column 1 is of type NoneType"),
-    "decimals": ([[decimal.Decimal(1)], [decimal.Decimal(2)]], TypeError, "X: row 0, column 0 is of type Decimal"),
+    "objects": (np.array([[1, 2], [SECRET, 4]], object), TypeError, "X: row 1, column 0 holds a value of type str"),
+    "none in objects": (
+        np.array([[1, None], [2, 4]], object),
+        TypeError,
+        "X: row 0, column 1 holds a value of type NoneType",
+    ),
+    "decimals": (
+        [[decimal.Decimal(1)], [decimal.Decimal(2)]],
+        TypeError,
+        "X: row 0, column 0 holds a value of type Decimal",
+    ),
     "whole number beyond floats": ([[10**400, 1], [2, 3]], ValueError, "X must be finite.*whole number.*float64"),
     "long double beyond floats": (
         np.array([[1, 2], [3, "1e4000"]], np.longdouble),
@@ -394,8 +402,8 @@ def test_as_many_clusters_as_rows_are_refused(k):
 
 CLUSTERERS = [
     (KMeans, TypeError, r"clusterer must be an instance, not a class; pass KMeans\(\)"),
-    (DBSCAN(), ValueError, "clusterer=DBSCAN cannot be told how many clusters.*n_clusters or n_components"),
-    (PCA(), ValueError, "clusterer=PCA cannot be told how many clusters.*fit_predict. Wrap it in a function"),
+    (DBSCAN(), ValueError, "clusterer=DBSCAN must have fit_predict and a parameter n_clusters or n_components"),
+    (PCA(), ValueError, "clusterer=PCA must have fit_predict.*Wrap it in a function"),
 ]
 
 

@@ -168,7 +168,7 @@ def test_no_choice_is_told_when_combining():
 
 @pytest.mark.parametrize("keywords", [{"n_batches": None}, {"n_batches": 2, "batch_size": 2}])
 def test_a_number_or_a_size_is_needed(keywords):
-    with pytest.raises(ValueError, match="pass n_batches or batch_size, one of the two"):
+    with pytest.raises(ValueError, match="pass either n_batches or batch_size"):
         plan_batches(X, **SETTINGS, **keywords)
 
 
@@ -190,10 +190,10 @@ MOVED = X.copy()
 MOVED[0, 0] += 1e-9
 OTHER = {
     "cell": ({"X": MOVED}, "the content of X differs"),
-    "rows": ({"X": X[:-1]}, "rows is 300 there and 299 here"),
-    "type": ({"X": X.astype(np.float32)}, "dtype is float64 there and float32 here"),
-    "clusterer": ({"X": X, "clusterer": "gmm"}, "clusterer is kmeans there and gmm here"),
-    "metric": ({"X": X, "metric": "manhattan"}, "metric is euclidean there and manhattan here"),
+    "rows": ({"X": X[:-1]}, "rows was 300 and is now 299"),
+    "type": ({"X": X.astype(np.float32)}, "dtype was float64 and is now float32"),
+    "clusterer": ({"X": X, "clusterer": "gmm"}, "clusterer was kmeans and is now gmm"),
+    "metric": ({"X": X, "metric": "manhattan"}, "metric was euclidean and is now manhattan"),
 }
 
 
@@ -205,7 +205,7 @@ def test_a_batch_of_another_selection_is_refused(keywords, message):
 
 def test_parameters_of_an_estimator_are_told():
     batch = plan(clusterer=KMeans(n_init=3))[0]
-    with pytest.raises(ValueError, match="clusterer's n_init is 3 there and 2 here"):
+    with pytest.raises(ValueError, match="clusterer's n_init was 3 and is now 2"):
         run_batch(X, batch, clusterer=KMeans(n_init=2))
 
 
@@ -213,7 +213,7 @@ def test_other_versions_are_refused(monkeypatch):
     batch = plan()[0]
     versions = {**fingerprint.current_versions(), "numpy": "0.0.1"}
     monkeypatch.setattr(fingerprint, "current_versions", lambda: versions)
-    with pytest.raises(ValueError, match=r"numpy is \S+ there and 0.0.1 here"):
+    with pytest.raises(ValueError, match=r"numpy was \S+ and is now 0.0.1"):
         run_batch(X, batch)
 
 
@@ -244,27 +244,27 @@ def test_a_later_format_is_refused():
 @pytest.mark.parametrize("name", ["plan", "fingerprint", "preparation", "indices"])
 def test_a_part_that_is_missing_is_named(name):
     batch = {key: value for key, value in plan()[0].items() if key != name}
-    with pytest.raises(ValueError, match=f"batch is not complete: it lacks {name}"):
+    with pytest.raises(ValueError, match=f"batch is incomplete: it has no {name}"):
         run_batch(X, batch)
 
 
 @pytest.mark.parametrize("indices", [[7], [-1], [0, 99]])
 def test_indices_beyond_the_plan_are_refused(indices):
-    with pytest.raises(ValueError, match="indices must be among the 7 subsamples of its plan"):
+    with pytest.raises(ValueError, match="indices must be integers from 0 to 6"):
         run_batch(X, {**plan()[0], "indices": indices})
 
 
 @pytest.mark.parametrize("batches", [[], (), None, "batches", {}, 3])
 def test_a_list_of_batches_is_needed(batches):
-    with pytest.raises(ValueError, match="batches must be a list of what run_batch returned"):
+    with pytest.raises(ValueError, match="batches must be a non-empty list of what run_batch returned"):
         combine_batches(batches)
 
 
 def test_missing_and_doubled_batches_are_named():
     first, second, third = finished()
-    with pytest.raises(ValueError, match="batches lack subsamples 2, 3 of 7"):
+    with pytest.raises(ValueError, match="batches are missing subsamples 2, 3 of 7"):
         combine_batches([first, third])
-    with pytest.raises(ValueError, match="batches hold subsamples 0, 1 twice"):
+    with pytest.raises(ValueError, match="batches contain subsamples 0, 1 more than once"):
         combine_batches([first, second, third, first])
     with pytest.raises(ValueError, match=r"batches\[1\] has not been run"):
         combine_batches([first, plan()[1], third])
@@ -274,14 +274,14 @@ def test_missing_and_doubled_batches_are_named():
     ("keywords", "message"),
     [
         ({"data": MOVED}, "the content of X differs"),
-        ({"ks": (2, 3)}, r"ks is \[2, 3\] there and \[2, 3, 4\] here"),
+        ({"ks": (2, 3)}, r"ks was \[2, 3\] and is now \[2, 3, 4\]"),
         ({"random_state": 1}, "its plan has other seeds or numbers of subsamples"),
         ({"n_subsamples": 8}, "its plan has other seeds or numbers of subsamples"),
     ],
 )
 def test_batches_of_two_selections_are_refused(keywords, message):
     mixed = [*finished()[:2], finished(**keywords)[2]]
-    with pytest.raises(ValueError, match=rf"batches must be of one selection: batches\[2\] .*{message}"):
+    with pytest.raises(ValueError, match=rf"batches must belong to one selection; batches\[2\] .*{message}"):
         combine_batches(mixed)
 
 

@@ -228,7 +228,7 @@ def test_a_stream_refuses_at_the_call_and_writes_nothing_before_it_is_started(pa
     stream(X, **SETTINGS, checkpoint=path)
     assert not path.exists()
     path.write_text("mine")
-    with pytest.raises(ValueError, match="is no checkpoint"):
+    with pytest.raises(ValueError, match="is not a checkpoint"):
         stream(X, **SETTINGS, checkpoint=path)
 
 
@@ -292,7 +292,7 @@ def test_a_failed_run_goes_on_when_failures_are_skipped(path):
     with pytest.raises(ClusteringError, match="on_failure='skip'"):
         run(clusterer=picky, checkpoint=path)
     assert same(run(clusterer=picky, checkpoint=path, on_failure="skip"), run(clusterer=picky, on_failure="skip"))
-    with pytest.raises(ValueError, match="on_failure is skip there and raise here"):
+    with pytest.raises(ValueError, match="on_failure was skip and is now raise"):
         run(clusterer=picky, checkpoint=path)
 
 
@@ -436,7 +436,7 @@ def test_a_disk_that_fills_up_is_told_and_costs_no_result(path, monkeypatch):
         write(path, content)
 
     monkeypatch.setattr(checkpoint, "write_atomically", full)
-    with pytest.warns(RuntimeWarning, match=r"could not be written \(No space left on device\); the run goes on"):
+    with pytest.warns(RuntimeWarning, match=r"could not be written \(No space left on device\); the run continues"):
         result = run(checkpoint=path)
     assert same(result, run())
     assert kept(path)["trials"] == []
@@ -492,17 +492,17 @@ MOVED[-1, -1] += 1e-12
 OTHER = {
     "cell": ({"data": MOVED}, "the content of X differs"),
     "order": ({"data": X[::-1]}, "the content of X differs"),
-    "rows": ({"data": X[:-1]}, "the content of X differs; rows is 300 there and 299 here"),
-    "columns": ({"data": X[:, :2]}, "features is 3 there and 2 here"),
-    "type": ({"data": X.astype(np.float32)}, "dtype is float64 there and float32 here"),
+    "rows": ({"data": X[:-1]}, "the content of X differs; rows was 300 and is now 299"),
+    "columns": ({"data": X[:, :2]}, "features was 3 and is now 2"),
+    "type": ({"data": X.astype(np.float32)}, "dtype was float64 and is now float32"),
     "sparse": ({"data": sparse.csr_array(X)}, "the content of X differs"),
-    "ks": ({"ks": (2, 3)}, r"ks is \[2, 3, 4\] there and \[2, 3\] here"),
-    "size": ({"sample_size": 121}, "sample_size is 120 there and 121 here"),
-    "clusterer": ({"clusterer": "gmm"}, "another selection: clusterer is kmeans there and gmm here[.]"),
-    "estimator": ({"clusterer": KMeans(n_init=1)}, "clusterer is kmeans there and sklearn.cluster._kmeans.KMeans here"),
-    "function": ({"clusterer": split}, r"clusterer is kmeans there and .*split \[\w+\] here"),
-    "metric": ({"metric": "manhattan"}, "metric is euclidean there and manhattan here"),
-    "skipping": ({"on_failure": "raise"}, "on_failure is skip there and raise here"),
+    "ks": ({"ks": (2, 3)}, r"ks was \[2, 3, 4\] and is now \[2, 3\]"),
+    "size": ({"sample_size": 121}, "sample_size was 120 and is now 121"),
+    "clusterer": ({"clusterer": "gmm"}, "another selection: clusterer was kmeans and is now gmm[.]"),
+    "estimator": ({"clusterer": KMeans(n_init=1)}, "clusterer was kmeans and is now sklearn.cluster._kmeans.KMeans"),
+    "function": ({"clusterer": split}, r"clusterer was kmeans and is now .*split \[\w+\]"),
+    "metric": ({"metric": "manhattan"}, "metric was euclidean and is now manhattan"),
+    "skipping": ({"on_failure": "raise"}, "on_failure was skip and is now raise"),
 }
 
 
@@ -518,9 +518,7 @@ def test_a_file_of_another_selection_is_refused(keywords, message, path):
 
 def test_parameters_of_an_estimator_are_told(path):
     run(clusterer=KMeans(n_init=3, tol=1e-3), checkpoint=path)
-    with pytest.raises(
-        ValueError, match=r"selection: clusterer's n_init is 3 there and 4 here; clusterer's tol is 0.001"
-    ):
+    with pytest.raises(ValueError, match=r"selection: clusterer's n_init was 3 and is now 4; clusterer's tol is 0.001"):
         run(clusterer=KMeans(n_init=4, tol=1e-4), checkpoint=path)
     # The number of clusters and the seed are set anew for every clustering.
     run(clusterer=KMeans(17, n_init=3, tol=1e-3, random_state=5), checkpoint=path)
@@ -531,14 +529,14 @@ def test_other_versions_are_refused(library, path, monkeypatch):
     run(checkpoint=path)
     versions = {**fingerprint.current_versions(), library: "0.0.1"}
     monkeypatch.setattr(fingerprint, "current_versions", lambda: versions)
-    with pytest.raises(ValueError, match=rf"{library} is \S+ there and 0.0.1 here\. Pass another path"):
+    with pytest.raises(ValueError, match=rf"{library} was \S+ and is now 0.0.1\. Pass another path"):
         run(checkpoint=path)
 
 
 def test_the_compiled_kernel_counts_as_a_version(path, monkeypatch):
     run(checkpoint=path)
     monkeypatch.setattr(fingerprint, "has", lambda name: False)
-    with pytest.raises(ValueError, match=r"numba is \S+ there and not installed here"):
+    with pytest.raises(ValueError, match=r"numba was \S+ and is now not installed"):
         run(checkpoint=path)
 
 
@@ -569,7 +567,9 @@ DAMAGED = {
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 def test_a_file_that_is_no_checkpoint_is_refused(content, path):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"is no checkpoint of compsil-kit, or a damaged one .*Pass another") as caught:
+    with pytest.raises(
+        ValueError, match=r"is not a checkpoint of compsil-kit, or it is damaged .*Pass another"
+    ) as caught:
         run(checkpoint=path)
     assert "secret" not in str(caught.value)
     assert path.read_bytes() == content
@@ -602,7 +602,7 @@ def test_a_damaged_trial_is_refused(change, path):
     data = kept(path)
     change(data["trials"][2])
     path.write_text(json.dumps(data))
-    with pytest.raises(ValueError, match="is no checkpoint of compsil-kit, or a damaged one"):
+    with pytest.raises(ValueError, match="is not a checkpoint of compsil-kit, or it is damaged"):
         run(checkpoint=path)
 
 

@@ -25,7 +25,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, select_k
-from compsil_kit.method.clusterers import NAMED, Clusterer, fit_final, resolve_clusterer
+from compsil_kit.method.clusterers import NAMED, Clusterer, fit_all_rows, resolve_clusterer
 from compsil_kit.method.metrics import Metric
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
@@ -439,15 +439,15 @@ def test_the_final_fit_cannot_write_into_the_data(form):
         return split(X, k, seed)
 
     given = form(X)
-    estimator, labels = fit_final(Clusterer("spoil", function=spoil), given, 3, 0)
+    estimator, labels = fit_all_rows(Clusterer("spoil", function=spoil), given, 3, 0)
     assert estimator is None
     assert labels.tolist() == split(X, 3, 0).tolist()
     assert np.array_equal(given.toarray() if sparse.issparse(given) else given, X)
 
 
 def test_the_final_fit_of_kmeans_uses_ten_starts():
-    by_name, _ = fit_final(resolve_clusterer("kmeans", EUCLIDEAN), X, 3, 11)
-    by_estimator, _ = fit_final(resolve_clusterer(KMeans(n_init=2), EUCLIDEAN), X, 3, 11)
+    by_name, _ = fit_all_rows(resolve_clusterer("kmeans", EUCLIDEAN), X, 3, 11)
+    by_estimator, _ = fit_all_rows(resolve_clusterer(KMeans(n_init=2), EUCLIDEAN), X, 3, 11)
     assert by_name.get_params()["n_init"] == 10
     assert by_name.get_params()["random_state"] == 11
     assert by_estimator.get_params()["n_init"] == 2

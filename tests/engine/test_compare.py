@@ -12,11 +12,11 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairw
 from threadpoolctl import threadpool_info
 
 from compsil_kit import ClusteringError, Comparison, SelectionResult, compare, select_k
-from compsil_kit.settings.rules import CRITERIA
 from compsil_kit.criteria.comparison import Criterion, gap_rule, knee
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
+from compsil_kit.settings.rules import CRITERIA
 
 KS = [2, 3, 4, 5]
 SMALL = {"ks": KS, "n_subsamples": 4, "n_references": 3}
@@ -294,16 +294,16 @@ def made_up(choices, **changes):
         (
             {"composite": 3, "micro": 2, "macro": 3, "full-micro": 2, "full-macro": 2},
             "3 of 5 choose k = 2: micro, full-micro, full-macro.\n2 of 5 choose k = 3: composite, macro.\n"
-            "The composite's k = 3 is shared by 1 of the other 4.",
+            "The composite's k = 3 is also chosen by 1 of the other 4 criteria.",
         ),
         (
             {"composite": 5, "micro": 2, "macro": 2},
             "2 of 3 choose k = 2: micro, macro.\n1 of 3 choose k = 5: composite.\n"
-            "The composite stands alone with k = 5; look at the clusterings before relying on it.",
+            "No other criterion chooses k = 5. Inspect the clusterings before relying on it.",
         ),
         ({"micro": 2, "macro": 3}, "1 of 2 choose k = 2: micro.\n1 of 2 choose k = 3: macro."),
-        ({"micro": 2, "macro": None}, "1 of 2 choose k = 2: micro.\nWithout an answer: macro."),
-        ({"composite": None}, "Without an answer: composite."),
+        ({"micro": 2, "macro": None}, "1 of 2 choose k = 2: micro.\nNo choice: macro."),
+        ({"composite": None}, "No choice: composite."),
     ],
 )
 def test_who_agrees_with_whom(choices, text):
@@ -437,7 +437,7 @@ def test_failures_can_be_skipped(blobs, found):
     np.testing.assert_allclose(rest, found.values.drop(index=4), rtol=1e-9)
     assert 4 not in some.choices.values()
     assert some.choices["elbow"] is None
-    assert "Without an answer: elbow." in some.explain()
+    assert "No choice: elbow." in some.explain()
     assert json.loads(json.dumps(some.to_dict(), allow_nan=False))["values"]["gap"][2] is None
     assert repr(some).splitlines()[5].split()[1:] == ["–"] * 9
     assert "nan" not in some._repr_html_()
@@ -447,7 +447,7 @@ def test_when_everything_fails(blobs):
     nothing = compare(blobs, clusterer=fails_at(*KS), on_failure="skip", **SMALL)
     assert set(nothing.choices.values()) == {None}
     assert nothing.n_failed == 4 * 11
-    assert nothing.explain().startswith("Without an answer: composite, micro")
+    assert nothing.explain().startswith("No choice: composite, micro")
 
 
 def test_a_clusterer_that_writes_into_its_input_reaches_nothing(blobs):

@@ -81,11 +81,9 @@ def test_standard_input(frame, monkeypatch):
 
 @pytest.mark.parametrize("name", ["data.xlsx", "data", "data.gz", "data.csv.txt", "data.csv.tar", ".csv", "data.npy"])
 def test_unknown_endings_are_refused_with_those_that_are_known(tmp_path, name):
-    with pytest.raises(
-        ValueError, match=r"cannot tell what this file holds; its name must end in \.csv, \.tsv, \.parquet"
-    ):
+    with pytest.raises(ValueError, match=r"unknown file format; the name must end in \.csv, \.tsv, \.parquet"):
         read_table(put(tmp_path, name, b"a,b\n1,2\n"))
-    with pytest.raises(ValueError, match="cannot tell"):
+    with pytest.raises(ValueError, match="unknown file format"):
         kind_of(tmp_path / name)
 
 
@@ -112,7 +110,7 @@ def test_a_pickle_is_never_loaded(tmp_path, name):
     mark = tmp_path / "mark"
     content = pickle.dumps(Bomb(mark))
     path = put(tmp_path, name, gzip.compress(content) if name.endswith("gz") else content)
-    with pytest.raises(ValueError, match=r"cannot tell what this file holds|not a readable table"):
+    with pytest.raises(ValueError, match=r"unknown file format|not a readable table"):
         read_table(path)
     assert not mark.exists()
 

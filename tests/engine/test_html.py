@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -95,7 +96,9 @@ def hostile():
         frame, ks=[2, 3, 4, 5], n_subsamples=4, clusterer=clusterer, transform=transform, on_failure="skip"
     )
     notes = (f"column {ATTACK!r}: odd.",)
-    return found.prepared(Preparation((*found.preparation.columns, ATTACK), (ATTACK,), "standard", 3, notes))
+    return replace(
+        found, preparation=Preparation((*found.preparation.columns, ATTACK), (ATTACK,), "standard", 3, notes)
+    )
 
 
 def test_the_card_says_what_matters(result):

@@ -279,7 +279,7 @@ def test_comparison(ax):
     assert np.isnan(np.ma.filled(darkness[3], np.nan)).all()
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "3", "5"]
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [
-        "composite silhouette", "Davies–Bouldin (low is good)", "inertia (elbow)", "gap statistic",
+        "composite silhouette", "Davies–Bouldin (lower is better)", "inertia (elbow)", "gap statistic",
     ]  # fmt: skip
     cells = {tuple(map(round, text.get_position())): text for text in ax.texts}
     assert [cells[at, 0].get_text() for at in range(3)] == ["0.10", "0.50", "0.30"]

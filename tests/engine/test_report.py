@@ -3,6 +3,7 @@
 import base64
 import os
 import stat
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -121,7 +122,7 @@ def test_names_and_causes_are_escaped(X):
     transform.__name__ = ATTACK
     given = {"ks": [2, 3, 4], "n_subsamples": 4, "clusterer": fails_at(4), "on_failure": "skip"}
     found = select_k(pd.DataFrame(X, columns=[ATTACK, "y"]), transform=transform, **given)
-    found = found.prepared(Preparation((ATTACK,), (ATTACK,), None, 0, (f"column {ATTACK!r}: odd.",)))
+    found = replace(found, preparation=Preparation((ATTACK,), (ATTACK,), None, 0, (f"column {ATTACK!r}: odd.",)))
     text = report.render(found, compare(X, criteria=["composite", "elbow"], **given))
     page = Page(text)
     assert ATTACK not in text

@@ -76,11 +76,11 @@ def test_ways_to_name_columns(frame, columns, expected):
 @pytest.mark.parametrize(
     ("columns", "error", "message"),
     [
-        (["age", "city"], ValueError, r"columns: 'city' not numeric.*get_dummies"),
-        ("spent", ValueError, r"columns: 'spent' not in the data.*Did you mean 'spend'\?"),
-        (["zzz"], ValueError, r"columns: 'zzz' not in the data, whose columns are age, spend, visits, city\.$"),
-        ([3], ValueError, "columns: 3 not in the data"),
-        (np.int64(3), ValueError, "columns: 3 not in the data"),
+        (["age", "city"], ValueError, r"columns: 'city' is not numeric.*get_dummies"),
+        ("spent", ValueError, r"columns: 'spent' is not a column of the data.*Did you mean 'spend'\?"),
+        (["zzz"], ValueError, r"columns: 'zzz' is not a column of the data, which has age, spend, visits, city\.$"),
+        ([3], ValueError, "columns: 3 is not a column of the data"),
+        (np.int64(3), ValueError, "columns: 3 is not a column of the data"),
         ([], ValueError, "columns must name at least one column; it is empty"),
         ([["age"]], TypeError, "got a value of type list in the list"),
         (7, TypeError, "columns must be a column's name or a list of names; got 7"),
@@ -154,27 +154,28 @@ def note(frame, **settings):
 
 def test_constant_columns_are_noted(frame):
     text = note(frame.assign(one=1, none=0.0))
-    assert text == "column 'one', 'none': constant, so without effect. Leave out by columns=[...]."
+    assert text.startswith("column 'one', 'none' are constant, without influence on the clusters. To exclude columns,")
 
 
 def test_repeated_columns_are_noted(frame):
     text = note(frame.assign(copy=frame["age"], again=frame["age"]))
-    assert text.startswith("column 'copy' (as 'age'), 'again' (as 'age'): the same as another column")
+    assert "column 'copy' repeats 'age', whose values then count twice." in text
+    assert "column 'again' repeats 'age'" in text
     # The same content under the same name, as a careless merge or concat leaves behind.
-    assert "'age' (as 'age')" in note(frame[["age", "spend", "age"]])
+    assert "'age' repeats 'age'" in note(frame[["age", "spend", "age"]])
     assert note(frame[["age", "spend"]].set_axis(["x", "x"], axis=1)) == ""
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_zeros_of_either_sign_are_the_same(sign):
     given = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [sign * 0.0, 1.0, 2.0]})
-    assert "'b' (as 'a')" in note(given)
+    assert "'b' repeats 'a'" in note(given)
 
 
 @pytest.mark.parametrize("name", ["id", "ID", "customer_id", "user.id", "CustomerID", "userId", "Unnamed: 0", "key"])
 def test_distinct_whole_numbers_with_a_telling_name_are_noted(frame, name):
     shuffled = np.random.default_rng(0).permutation(10 * np.arange(len(frame)))
-    assert note(frame.assign(**{name: shuffled})).startswith(f"column {name!r}: like a row number or an identifier")
+    assert note(frame.assign(**{name: shuffled})).startswith(f"column {name!r} looks like an identifier")
 
 
 @pytest.mark.parametrize("name", ["humid", "paid", "PAID", "grid", "width", "monkey", "index_price"])
@@ -184,7 +185,7 @@ def test_other_names_are_not(frame, name):
 
 
 def test_row_numbers_are_noted_under_any_name(frame):
-    assert "'serial': like a row number" in note(frame.assign(serial=np.arange(1000, 1000 + len(frame))))
+    assert "'serial' looks like an identifier" in note(frame.assign(serial=np.arange(1000, 1000 + len(frame))))
     assert note(frame.assign(serial=np.arange(len(frame))[::-1])) == ""
     assert note(frame.assign(store_id=np.arange(len(frame)) // 2)) == ""
     assert note(frame.head(19).assign(serial=np.arange(19))) == ""
@@ -193,12 +194,12 @@ def test_row_numbers_are_noted_under_any_name(frame):
 
 def test_a_result_with_its_preparation_survives_json(frame):
     table = prepare(frame.assign(one=1), missing="drop")
-    result = select_k(table.matrix, **FAST).prepared(table.preparation)
+    result = select_k(table, **FAST)
     again = SelectionResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False)))
     assert again.preparation == result.preparation == table.preparation
     assert again.explain() == result.explain()
     assert "Data: columns age, spend, visits, one; scale standard; left out as not numeric: city." in result.explain()
-    assert "Note: column 'one': constant, so without effect." in result.explain()
+    assert "Note: column 'one' is constant, without influence on the clusters." in result.explain()
     assert select_k(table.matrix, **FAST).preparation is None
 
 

@@ -153,7 +153,7 @@ def test_dropped_rows_are_counted(df):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda c: c.select_k(columns=["city"]), ValueError, "'city' not numeric.*get_dummies"),
+        (lambda c: c.select_k(columns=["city"]), ValueError, "'city' is not numeric.*get_dummies"),
         (lambda c: c.select_k(columns="spent"), ValueError, "Did you mean 'spend'"),
         (lambda c: c.select_k(scale="log"), ValueError, "scale must be one of"),
         (lambda c: c.select_k(missing="keep"), ValueError, "missing must be one of"),
@@ -208,17 +208,19 @@ def test_odd_columns_are_warned_of_at_the_line_of_the_call(df, call):
     assert {w.category for w in caught} == {ColumnWarning}
     assert {w.filename for w in caught} == {__file__}
     assert {w.lineno for w in caught} <= set(range(first, first + len(lines)))
-    assert [str(w.message).partition(":")[0] for w in caught] == [
-        "column 'one'",
-        "column 'copy' (as 'age')",
-        "column 'row'",
+    assert [" ".join(str(w.message).split()[:3]) for w in caught] == [
+        "column 'one' is",
+        "column 'copy' repeats",
+        "column 'row' looks",
     ]
 
 
 def test_the_result_keeps_what_was_odd(df):
-    with pytest.warns(ColumnWarning, match="column 'one': constant"):
+    with pytest.warns(ColumnWarning, match="column 'one' is constant"):
         result = df.assign(one=1).compsil.select_k(**FAST)
-    assert result.preparation.notes == ("column 'one': constant, so without effect. Leave out by columns=[...].",)
+    assert result.preparation.notes == (
+        "column 'one' is constant, without influence on the clusters. To exclude columns, pass columns=[...].",
+    )
     assert result.preparation.notes[0] in result.warnings
 
 

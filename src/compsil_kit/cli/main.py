@@ -19,6 +19,7 @@ from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
 from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, keywords_of
 from compsil_kit.show.report import write
+from compsil_kit.util.format import one_line
 
 if TYPE_CHECKING:
     from compsil_kit.criteria.comparison import Comparison
@@ -55,13 +56,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _complain(text: str) -> None:
     print(f"{PROGRAM}: error: {text}", file=sys.stderr)
-
-
-def one_line(error: Exception) -> str:
-    """Return what an error says, without line breaks."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _load(arguments: argparse.Namespace) -> PreparedTable:

@@ -18,6 +18,7 @@ from compsil_kit.settings.keywords import (
     TableKeywords,
     keywords_of,
 )
+from compsil_kit.util.format import one_line
 
 PROGRAM = "compsil-kit"
 USAGE = 2
@@ -98,7 +99,7 @@ def _typed(keyword: Keyword) -> Callable[[str], Any]:
         try:
             return keyword.check(keyword.read(text))
         except (ValueError, OSError) as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
+            raise argparse.ArgumentTypeError(one_line(error)) from error
 
     return convert
 

@@ -79,7 +79,7 @@ KINDS = {
     "full-micro": Kind("micro silhouette, all data", largest),
     "full-macro": Kind("macro silhouette, all data", largest),
     "calinski-harabasz": Kind("Calinski–Harabasz", largest),
-    "davies-bouldin": Kind("Davies–Bouldin (low is good)", smallest, lower_is_better=True),
+    "davies-bouldin": Kind("Davies–Bouldin (lower is better)", smallest, lower_is_better=True),
     "elbow": Kind("inertia (elbow)", knee, lower_is_better=True),
     "gap": Kind("gap statistic", gap_rule),
 }
@@ -185,7 +185,7 @@ class Comparison:
         parts = [f"{len(names)} of {total} choose k = {k}: {', '.join(names)}." for k, names in ranked]
         silent = [name for name, k in self.choices.items() if k is None]
         if silent:
-            parts.append(f"Without an answer: {', '.join(silent)}.")
+            parts.append(f"No choice: {', '.join(silent)}.")
         return "\n".join([*parts, *self._side()])
 
     def _side(self) -> list[str]:
@@ -195,8 +195,8 @@ class Comparison:
         allies = sum(k == composite for name, k in self.choices.items() if name != "composite")
         others = len(self.choices) - 1
         if allies == 0:
-            return [f"The composite stands alone with k = {composite}; look at the clusterings before relying on it."]
-        return [f"The composite's k = {composite} is shared by {allies} of the other {others}."]
+            return [f"No other criterion chooses k = {composite}. Inspect the clusterings before relying on it."]
+        return [f"The composite's k = {composite} is also chosen by {allies} of the other {others} criteria."]
 
     def __repr__(self) -> str:
         """Show the values as a table, a star on each choice."""

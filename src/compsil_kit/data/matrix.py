@@ -201,8 +201,8 @@ def _from_objects(array: Array) -> Array:
         value = array[row, column]
         if not isinstance(value, bool | int | float | complex | np.number | np.bool_):
             raise TypeError(
-                f"X: row {row}, column {column} is of type {type(value).__name__}; "
-                "an argument must be no string or object, but a number. Encode it first."
+                f"X: row {row}, column {column} holds a value of type {type(value).__name__}; an argument must be "
+                "numeric (a string is not a number). Encode it as a number first."
             )
     # Whole numbers too large for NumPy stay objects here; as float64 they are numbers like any other.
     numbers = np.array(array.tolist())

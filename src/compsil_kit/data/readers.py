@@ -47,7 +47,7 @@ def kind_of(path: Path) -> str:
     """Return the ending that says what is in a file, or list those that can be read."""
     endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSED]
     if not endings or endings[-1] not in KINDS:
-        raise ValueError(f"{path}: cannot tell what this file holds; its name must end in {', '.join(KINDS)}.")
+        raise ValueError(f"{path}: unknown file format; the name must end in {', '.join(KINDS)}.")
     return endings[-1]
 
 

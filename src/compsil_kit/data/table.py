@@ -17,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from compsil_kit.data.digest import content_digest
 from compsil_kit.data.matrix import is_numeric_dtype, read, to_matrix
 from compsil_kit.util.checks import check_choice, describe
-from compsil_kit.util.format import shorten
+from compsil_kit.util.format import listed, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,8 +176,8 @@ def choose_columns(frame: pd.DataFrame, columns: Any) -> tuple[list[int], tuple[
     wrong = [_name(frame, at) for at in chosen if not numeric[at]]
     if wrong:
         raise ValueError(
-            f"columns: {', '.join(map(repr, wrong))} not numeric. Leave out, or encode as numbers first "
-            "(pandas.get_dummies turns categories into 0/1 columns)."
+            f"columns: {listed(wrong, 'is', 'are')} not numeric. Pass numeric columns, or encode categories first, "
+            "for example with pandas.get_dummies."
         )
     if not chosen:
         raise ValueError("columns must name at least one column; it is empty.")
@@ -206,7 +206,7 @@ def _find(frame: pd.DataFrame, name: Any) -> list[int]:
         near = difflib.get_close_matches(str(name), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"columns: {name!r} not in the data, whose columns are {shorten(tuple(known))}.{hint}"
+            f"columns: {name!r} is not a column of the data, which has {shorten(tuple(known))}.{hint}"
         ) from error
     return np.atleast_1d(np.arange(frame.shape[1])[place]).tolist()  # type: ignore[no-any-return]
 
@@ -220,10 +220,12 @@ def _complete_rows(frame: pd.DataFrame, matrix: Array, missing: str) -> NDArray[
         counts = {_name(frame, at): int(n) for at, n in enumerate(holes.sum(axis=0)) if n}
         where = ", ".join(f"{name!r} ({n})" for name, n in counts.items())
         raise ValueError(
-            f"missing values in {where}. Leave such rows out (missing='drop', or --missing drop), or fill them first."
+            f"missing values in {where}. Drop these rows with missing='drop' (--missing drop), or fill them first."
         )
     if not kept.any():
-        raise ValueError("no rows are left after dropping those with missing values. Leave out the emptiest columns.")
+        raise ValueError(
+            "no rows are left after dropping those with missing values. Exclude the columns that have most of them."
+        )
     return kept
 
 
@@ -236,7 +238,7 @@ def _check_finite(frame: pd.DataFrame, matrix: Array) -> None:
 
 def _odd_columns(frame: pd.DataFrame, matrix: Array) -> list[str]:
     """Say which columns are constant, repeat another one, or look like row numbers."""
-    names = [repr(_name(frame, at)) for at in range(matrix.shape[1])]
+    names = [_name(frame, at) for at in range(matrix.shape[1])]
     columns = list(matrix.T)
     constant = [at for at, column in enumerate(columns) if (column == column[0]).all()]
     first: dict[bytes, int] = {}
@@ -245,14 +247,15 @@ def _odd_columns(frame: pd.DataFrame, matrix: Array) -> list[str]:
         # A digest, as the columns themselves would fill the memory anew; + 0.0 because -0.0 has other bytes than 0.0.
         twin = first.setdefault(blake2b((column + 0.0).tobytes()).digest(), at)
         if twin != at and at not in constant:
-            repeated.append(f"{names[at]} (as {names[twin]})")
-    ids = [at for at, column in enumerate(columns) if _is_id(_name(frame, at), column)]
-    found = {
-        "constant, so without effect": [names[at] for at in constant],
-        "the same as another column, which then counts twice": repeated,
-        "like a row number or an identifier, which would shape the clusters": [names[at] for at in ids],
-    }
-    return [f"column {', '.join(who)}: {what}. Leave out by columns=[...]." for what, who in found.items() if who]
+            repeated.append(f"{names[at]!r} repeats {names[twin]!r}, whose values then count twice")
+    constants = [names[at] for at in constant]
+    ids = [names[at] for at, column in enumerate(columns) if _is_id(_name(frame, at), column)]
+    found = [
+        *([f"{listed(constants, 'is', 'are')} constant, without influence on the clusters"] if constants else []),
+        *repeated,
+        *([f"{listed(ids, 'looks', 'look')} like an identifier, which would distort the clusters"] if ids else []),
+    ]
+    return [f"column {text}. To exclude columns, pass columns=[...]." for text in found]
 
 
 def _is_id(name: str, column: Array) -> bool:

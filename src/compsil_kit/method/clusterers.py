@@ -159,8 +159,8 @@ def _by_estimator(estimator: Any, metric: Metric) -> Clusterer:
     parameter = _count_parameter(estimator)
     if not parameter or not hasattr(estimator, "fit_predict"):
         raise ValueError(
-            f"clusterer={name} cannot be told how many clusters to make: it needs a parameter n_clusters or "
-            "n_components, and fit_predict. Wrap it in a function f(X, k, seed) -> labels."
+            f"clusterer={name} must have fit_predict and a parameter n_clusters or n_components, by which the "
+            "number of clusters is set. Wrap it in a function f(X, k, seed) -> labels."
         )
     if metric.precomputed and not _reads_distances(estimator):
         raise ValueError(

@@ -101,7 +101,7 @@ class Plan:
             f"({self.n_features:,} features, {self.dtype})\n"
             f"k in {format_ks(self.ks)}, clusterer {self.clusterer}, metric {self.metric}\n"
             f"{self.n_clusterings:,} clusterings, {self.n_pairs:,} pairs of distances, "
-            f"roughly {format_seconds(self.estimate_seconds())} on one worker"
+            f"about {format_seconds(self.estimate_seconds())} with one worker"
         )
 
 

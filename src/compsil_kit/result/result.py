@@ -235,16 +235,6 @@ class SelectionResult:
         """
         return replace(self, **changed_fields(self, transform, rule, z, n_subsamples))
 
-    def prepared(self, preparation: Preparation) -> SelectionResult:
-        """Return the result with a note of what was done to the data before.
-
-        Parameters
-        ----------
-        preparation : Preparation
-            Columns, scale and rows left out.
-        """
-        return replace(self, preparation=preparation)
-
     def plot(self, kind: str = "curve", *, ax: Axes | None = None, delta: float = 0.05) -> Axes:
         """Draw the result and return the axes; nothing is shown or saved.
 

@@ -155,7 +155,7 @@ def combine_batches(batches: Sequence[Mapping[str, Any]], **keywords: Unpack[Cho
         Every k lost too many subsamples; ``.result`` holds the causes.
     """
     if isinstance(batches, Mapping | str) or not isinstance(batches, Sequence) or not batches:
-        raise ValueError("batches must be a list of what run_batch returned, one entry at least.")
+        raise ValueError("batches must be a non-empty list of what run_batch returned.")
     plans = [_read(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
     plan, first = plans[0], batches[0]
     choice = check_keywords(ChoiceKeywords, keywords)
@@ -172,7 +172,7 @@ def combine_batches(batches: Sequence[Mapping[str, Any]], **keywords: Unpack[Cho
 def _divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
     """Return consecutive ranges of about equal length, or of a given one."""
     if (n_batches is None) == (batch_size is None):
-        raise ValueError("pass n_batches or batch_size, one of the two.")
+        raise ValueError("pass either n_batches or batch_size.")
     if batch_size is not None:
         step = check_integer("batch_size", batch_size, minimum=1)
         return [range(low, min(low + step, n_items)) for low in range(0, n_items, step)]
@@ -192,10 +192,12 @@ def _read(batch: Any, name: str) -> Plan:
         )
     missing = {"plan", "fingerprint", "preparation", "indices"} - set(batch)
     if missing:
-        raise ValueError(f"{name} is not complete: it lacks {', '.join(sorted(missing))}.")
+        raise ValueError(f"{name} is incomplete: it has no {', '.join(sorted(missing))}.")
     plan = plan_in(batch["plan"])
     if not set(batch["indices"]) <= set(range(len(plan.seeds))):
-        raise ValueError(f"{name}: indices must be among the {len(plan.seeds)} subsamples of its plan, from 0.")
+        raise ValueError(
+            f"{name}: indices must be integers from 0 to {len(plan.seeds) - 1}, the subsamples of its plan."
+        )
     return plan
 
 
@@ -205,7 +207,7 @@ def _given(name: str, value: Any, planned: Mapping[str, Any], names: Any) -> Any
         return value
     if planned[name] not in names:
         raise ValueError(
-            f"batch was planned with {name}={planned[name]}, which cannot travel in it. Pass the same {name}= again."
+            f"batch was planned with {name}={planned[name]}, which a batch cannot hold. Pass the same {name}= again."
         )
     return planned[name]
 
@@ -216,7 +218,7 @@ def _check_same(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> 
         differing = ["its plan has other seeds or numbers of subsamples"]
     if differing:
         raise ValueError(
-            f"batches must be of one selection: batches[{at}] is not of that of batches[0]: {'; '.join(differing)}."
+            f"batches must belong to one selection; batches[{at}] differs from batches[0]: {'; '.join(differing)}."
         )
     if "trials" not in batch:
         raise ValueError(f"batches[{at}] has not been run: pass what run_batch returned for it.")
@@ -239,11 +241,11 @@ def _check_whole(found: list[int], plan: Plan) -> None:
     """Refuse subsamples that are missing or there twice."""
     doubled = sorted(index for index, count in Counter(found).items() if count > 1)
     if doubled:
-        raise ValueError(f"batches hold subsamples {_few(doubled)} twice. Pass every batch once.")
+        raise ValueError(f"batches contain subsamples {_few(doubled)} more than once. Pass each batch once.")
     missing = sorted(set(range(len(plan.seeds))) - set(found))
     if missing:
         raise ValueError(
-            f"batches lack subsamples {_few(missing)} of {len(plan.seeds)}. Pass every batch that was planned."
+            f"batches are missing subsamples {_few(missing)} of {len(plan.seeds)}. Pass all planned batches."
         )
 
 

@@ -24,7 +24,7 @@ VERSION = 1
 # The file is never further behind than this, unless writing it takes long: then it gets a twentieth of the time.
 PAUSE_SECONDS = 1.0
 PAUSE_SHARE = 20
-_WAY_OUT = "Pass another path, or delete the file to start afresh."
+_WAY_OUT = "Pass another path, or delete the file to start again."
 
 Records = dict[int, dict[str, Any]]
 
@@ -83,7 +83,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _damaged(path: Path, error: Exception) -> ValueError:
     # Only the kind of error: its text may quote a file that is something else altogether.
     return ValueError(
-        f"checkpoint: {path} is no checkpoint of compsil-kit, or a damaged one ({type(error).__name__}). {_WAY_OUT}"
+        f"checkpoint: {path} is not a checkpoint of compsil-kit, or it is damaged ({type(error).__name__}). {_WAY_OUT}"
     )
 
 
@@ -144,8 +144,8 @@ class _Keeper:
         problem, self._problem = self._problem, None
         if problem is not None:
             warnings.warn(
-                f"checkpoint: {self._path} could not be written ({problem.strerror}); the run goes on, but what it "
-                "finished since the last time is not kept there.",
+                f"checkpoint: {self._path} could not be written ({problem.strerror}); the run continues, but the "
+                "subsamples finished since the last write are not saved.",
                 RuntimeWarning,
                 stacklevel=2,
             )

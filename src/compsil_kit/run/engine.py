@@ -103,7 +103,7 @@ def _failed(error: Exception, what: tuple[str, str], k: int, index: int, seed: i
         return Failure(k, index, seed, cause)
     raise ClusteringError(
         f"{what[0]} failed on subsample {index} (seed {seed}) with {what[1]}: {cause}. "
-        "Pass on_failure='skip' to count such subsamples and go on."
+        "Pass on_failure='skip' to count failures and continue."
     ) from error
 
 

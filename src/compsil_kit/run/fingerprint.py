@@ -61,7 +61,7 @@ def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str
         text = value if isinstance(value, str) else json.dumps(value)
         return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
-    return f"{name} is {shown(there)} there and {shown(here)} here"
+    return f"{name} was {shown(there)} and is now {shown(here)}"
 
 
 def _of_clusterer(clusterer: Clusterer) -> Fingerprint:

@@ -15,9 +15,9 @@ Outcome = TypeVar("Outcome")
 
 
 # How long the end of the program waits for workers that nobody waits for any more.
-FAREWELL_SECONDS = 5.0
+EXIT_WAIT_SECONDS = 5.0
 # The main thread looks up this often while it waits: on some systems only then does it notice an interrupt.
-PATIENCE_SECONDS = 0.5
+POLL_SECONDS = 0.5
 _workers: WeakSet[Thread] = WeakSet()
 
 
@@ -44,7 +44,7 @@ def in_threads(
         waiting.put(item)
     try:
         for _ in range(min(n_workers, len(items))):
-            worker = Thread(target=_serve, args=(work, waiting, finished, stop), name="compsil", daemon=True)
+            worker = Thread(target=_run_items, args=(work, waiting, finished, stop), name="compsil", daemon=True)
             _workers.add(worker)
             worker.start()
         for _ in items:
@@ -66,21 +66,21 @@ def _wait(finished: SimpleQueue[Outcome], stop: Event) -> Outcome | None:
     while True:
         stopped = stop.is_set()
         try:
-            return finished.get(timeout=0 if stopped else PATIENCE_SECONDS)
+            return finished.get(timeout=0 if stopped else POLL_SECONDS)
         except Empty:
             if stopped:
                 return None
 
 
 @atexit.register
-def _see_off() -> None:
+def _wait_at_exit() -> None:
     """Give abandoned workers a moment to reach their next tick: native code still running at the end may crash it."""
-    deadline = time.monotonic() + FAREWELL_SECONDS
+    deadline = time.monotonic() + EXIT_WAIT_SECONDS
     for worker in list(_workers):
         worker.join(max(0.0, deadline - time.monotonic()))
 
 
-def _serve(
+def _run_items(
     work: Callable[[Item, Callable[[], None]], Outcome],
     waiting: SimpleQueue[Item],
     finished: SimpleQueue[tuple[Outcome | None, BaseException | None]],

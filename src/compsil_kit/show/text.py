@@ -10,6 +10,7 @@ import numpy as np
 
 from compsil_kit.method.selection import MAX_LOST
 from compsil_kit.method.weights import transform_name
+from compsil_kit.settings.keywords import SelectKeywords, keywords_of
 from compsil_kit.show.curve import curve_of
 from compsil_kit.util.format import format_ks, number, percent, whole_percent
 
@@ -48,17 +49,9 @@ def _headline(result: SelectionResult) -> str:
 
 def settings(result: SelectionResult) -> dict[str, int | float | str]:
     """Return every setting that the numbers depend on, by the name of its keyword; ks and seeds are in the plan."""
-    plan = result.plan
-    return {
-        "n_subsamples": result.n_subsamples,
-        "sample_size": plan.sample_size,
-        "n_calibration": plan.n_calibration,
-        "clusterer": plan.clusterer,
-        "metric": plan.metric,
-        "transform": transform_name(result.transform),
-        "rule": result.rule,
-        "z": result.z,
-    }
+    choice = {"transform": transform_name(result.transform), "rule": result.rule, "z": result.z}
+    known = {**vars(result.plan), **choice, "n_subsamples": result.n_subsamples}
+    return {name: known[name] for name in keywords_of(SelectKeywords) if name in known and name != "ks"}
 
 
 def settings_line(result: SelectionResult, *, preparation: bool = False) -> str:

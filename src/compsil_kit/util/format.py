@@ -56,3 +56,10 @@ def shorten(names: tuple[str, ...], most: int = 12) -> str:
 def listed(names: Sequence[str], one: str, several: str) -> str:
     """Return names in quotes with the verb that agrees with their number."""
     return f"{', '.join(map(repr, names))} {one if len(names) == 1 else several}"
+
+
+def one_line(error: Exception) -> str:
+    """Return what an error says, without line breaks."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,235 @@
+"""Every surface takes its keywords from one definition: the same names, the same defaults, the same checks."""
+
+import argparse
+import inspect
+
+import numpydoc.docscrape
+import pandas as pd
+import pytest
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from sklearn.datasets import make_blobs
+
+import compsil_kit
+from compsil_jupyter import explore
+from compsil_kit.cli.main import COMMANDS
+from compsil_kit.cli.options import flags_of, make_parser
+from compsil_kit.settings.keywords import (
+    ChoiceKeywords,
+    CompareKeywords,
+    CriteriaKeywords,
+    ExploreKeywords,
+    PlanKeywords,
+    SelectKeywords,
+    StreamKeywords,
+    TableKeywords,
+    keywords_of,
+)
+from compsil_pandas import CompsilAccessor
+
+X = make_blobs(60, 2, centers=3, random_state=0)[0]
+FRAME = pd.DataFrame(X, columns=["a", "b"])
+EVERY = {**keywords_of(TableKeywords), **keywords_of(SelectKeywords), **keywords_of(CriteriaKeywords)}
+# For every keyword a value that its check refuses; a new keyword needs one here.
+WRONG = {
+    "scale": "huge",
+    "missing": "guess",
+    "ks": [1, 2],
+    "clusterer": "k-means",
+    "n_subsamples": 0,
+    "sample_size": 1.5,
+    "metric": "miles",
+    "on_failure": "ignore",
+    "random_state": -1,
+    "n_calibration": -1,
+    "transform": "cube",
+    "rule": "best",
+    "z": -1.0,
+    "n_jobs": 0,
+    "checkpoint": "no/such/folder/file.json",
+    "progress": "yes",
+    "criteria": "best",
+    "n_repeats": 0,
+    "n_references": 1,
+}
+
+
+def combine(**keywords):
+    batches = compsil_kit.plan_batches(X, n_batches=1, ks=[2, 3], n_subsamples=2)
+    return compsil_kit.combine_batches([compsil_kit.run_batch(X, batch) for batch in batches], **keywords)
+
+
+def stepwise(**keywords):
+    return list(compsil_kit.stream(X, **keywords))
+
+
+# name: (the group it takes, what to inspect, how to call it with some keywords)
+FUNCTIONS = {
+    "select_k": (SelectKeywords, compsil_kit.select_k, lambda **k: compsil_kit.select_k(X, **k)),
+    "stream": (StreamKeywords, compsil_kit.stream, stepwise),
+    "plan_selection": (PlanKeywords, compsil_kit.plan_selection, lambda **k: compsil_kit.plan_selection(X, **k)),
+    "compare": (CompareKeywords, compsil_kit.compare, lambda **k: compsil_kit.compare(X, **k)),
+    "plan_batches": (
+        PlanKeywords, compsil_kit.plan_batches, lambda **k: compsil_kit.plan_batches(X, n_batches=2, **k),
+    ),
+    "combine_batches": (ChoiceKeywords, compsil_kit.combine_batches, combine),
+    "CompositeSilhouette": (
+        SelectKeywords, compsil_kit.CompositeSilhouette, lambda **k: compsil_kit.CompositeSilhouette(**k).fit(X),
+    ),
+    "prepare": (TableKeywords, compsil_kit.prepare, lambda **k: compsil_kit.prepare(FRAME, **k)),
+    "df.compsil.select_k": (
+        SelectKeywords, CompsilAccessor.select_k, lambda **k: CompsilAccessor(FRAME).select_k(**k),
+    ),
+    "df.compsil.select_k, table": (
+        TableKeywords, CompsilAccessor.select_k, lambda **k: CompsilAccessor(FRAME).select_k(**k),
+    ),
+    "df.compsil.cluster": (SelectKeywords, CompsilAccessor.cluster, lambda **k: CompsilAccessor(FRAME).cluster(**k)),
+    "df.compsil.cluster, table": (
+        TableKeywords, CompsilAccessor.cluster, lambda **k: CompsilAccessor(FRAME).cluster(**k),
+    ),
+    "df.compsil.compare": (CompareKeywords, CompsilAccessor.compare, lambda **k: CompsilAccessor(FRAME).compare(**k)),
+    "explore": (ExploreKeywords, explore, lambda **k: explore(X, **k)),
+    "explore, table": (TableKeywords, explore, lambda **k: explore(FRAME, **k)),
+}  # fmt: skip
+OWN = {
+    "X", "self", "frame", "data", "batches", "n_batches", "batch_size", "refit", "by", "k", "columns", "scale",
+    "missing",
+}  # fmt: skip
+# The explorer and the magic decide by the kind of data.
+AUTOMATIC = {"explore, table": {"scale": "auto"}}
+
+
+def same(default, expected):
+    return list(default) == list(expected) if isinstance(expected, range) else default == expected
+
+
+def test_every_keyword_has_a_wrong_value_and_words():
+    assert set(WRONG) == set(EVERY) - {"columns"}
+    for name, keyword in EVERY.items():
+        assert keyword.doc.endswith("."), name
+        assert keyword.help.strip(), name
+        assert keyword.type, name
+        if name != "columns":
+            with pytest.raises((ValueError, TypeError, OSError)):
+                keyword.check(WRONG[name])
+        # A default passes its own check.
+        keyword.check(keyword.default)
+
+
+@pytest.mark.parametrize("surface", FUNCTIONS)
+def test_functions_have_the_names_and_defaults(surface):
+    group, function, _ = FUNCTIONS[surface]
+    parameters = inspect.signature(function).parameters
+    for name, keyword in keywords_of(group).items():
+        expected = AUTOMATIC.get(surface, {}).get(name, keyword.default)
+        assert same(parameters[name].default, expected), f"{surface}: {name}"
+    known = {*keywords_of(group), *OWN} | (set(keywords_of(CriteriaKeywords)) if "compare" in surface else set())
+    if not surface.endswith(", table"):
+        assert set(parameters) <= known, surface
+
+
+@pytest.mark.parametrize("surface", FUNCTIONS)
+def test_functions_refuse_what_the_definition_refuses(surface):
+    group, _, call = FUNCTIONS[surface]
+    for name, keyword in keywords_of(group).items():
+        if name == "columns":
+            continue
+        with pytest.raises((ValueError, TypeError, OSError)) as refused:
+            keyword.check(WRONG[name])
+        with pytest.raises(type(refused.value)) as told:
+            call(**{name: WRONG[name]})
+        assert str(told.value) == str(refused.value), f"{surface}: {name}"
+
+
+@pytest.mark.parametrize("surface", [name for name in FUNCTIONS if not name.endswith(", table")])
+def test_unknown_keywords_are_refused(surface):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'n_subsample'"):
+        FUNCTIONS[surface][2](n_subsample=3)
+
+
+@pytest.mark.parametrize("surface", [name for name in FUNCTIONS if not name.endswith(", table")])
+def test_functions_document_their_keywords(surface):
+    group, function, _ = FUNCTIONS[surface]
+    documentation = numpydoc.docscrape.FunctionDoc if inspect.isfunction(function) else numpydoc.docscrape.ClassDoc
+    entries = {entry.name: entry for entry in documentation(function)["Parameters"]}
+    for name, keyword in keywords_of(group).items():
+        said = entries.get(name) or next(entry for entry in entries.values() if name in entry.name.split(", "))
+        if said.name == name:
+            assert said.type == keyword.type, f"{surface}: {name}"
+
+
+def subcommand(name):
+    parser = make_parser(COMMANDS)
+    (choices,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return choices.choices[name]
+
+
+@pytest.mark.parametrize(
+    ("command", "group"), [("select", SelectKeywords), ("report", SelectKeywords), ("compare", CompareKeywords)]
+)
+def test_the_command_line_has_every_keyword(command, group, capsys):
+    """The progress bar is ruled by --quiet."""
+    options = {action.dest: action for action in subcommand(command)._actions}
+    wanted = {**keywords_of(TableKeywords), **keywords_of(group)}
+    del wanted["progress"]
+    own = {"help", "data", "out", "compare", "json", "plot", "quiet"}
+    assert set(options) <= set(wanted) | own
+    for name, keyword in wanted.items():
+        assert same(options[name].default, keyword.default), name
+        assert set(flags_of(name, keyword)) == set(options[name].option_strings), name
+        if name == "columns":
+            continue
+        text = ",".join(map(str, WRONG[name])) if isinstance(WRONG[name], list) else str(WRONG[name])
+        with pytest.raises(SystemExit) as end:
+            subcommand(command).parse_args(["x.csv", flags_of(name, keyword)[-1], text])
+        assert end.value.code == 2
+        assert flags_of(name, keyword)[-1] in capsys.readouterr().err
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance()
+    shell.history_manager.enabled = False
+    shell.run_line_magic("load_ext", "compsil_jupyter")
+    shell.push({"df": FRAME})
+    yield shell
+    shell.run_line_magic("unload_ext", "compsil_jupyter")
+    InteractiveShell.clear_instance()
+
+
+@pytest.mark.parametrize(
+    ("command", "group"),
+    [("", SelectKeywords), ("report", SelectKeywords), ("compare", CompareKeywords), ("explore", ExploreKeywords)],
+)
+def test_the_magic_refuses_what_the_definition_refuses(command, group, shell):
+    words = {**keywords_of(TableKeywords), **keywords_of(group)}
+    for name, keyword in words.items():
+        if name in ("columns", "progress"):
+            continue
+        shell.push({"wrong": WRONG[name]})
+        target = "out.html" if command == "report" else ""
+        with pytest.raises(UsageError) as told:
+            shell.run_line_magic("compsil", f"{command} df {target} {flags_of(name, keyword)[-1]} wrong")
+        with pytest.raises((ValueError, TypeError, OSError)) as refused:
+            keyword.check(WRONG[name])
+        expected = str(getattr(refused.value, "strerror", None) or refused.value).partition(";")[0]
+        # The magic's scale may also be "auto", which its message says.
+        assert (expected if name != "scale" else "scale must be one of 'auto', 'standard'") in str(told.value), name
+
+
+def test_config_has_every_keyword_with_its_default_and_check(shell):
+    (magics,) = (c for c in shell.configurables if type(c).__name__ == "CompsilMagics")
+    kept = {**keywords_of(TableKeywords), **keywords_of(SelectKeywords)}
+    for name in ("columns", "progress", "checkpoint"):
+        del kept[name]
+    assert set(magics.class_own_traits(config=True)) | set(magics.class_traits(config=True)) >= set(kept)
+    for name, keyword in kept.items():
+        trait = magics.traits()[name]
+        expected = "auto" if name == "scale" else keyword.default
+        assert same(trait.default_value, expected), name
+        before = getattr(magics, name)
+        with pytest.raises(Exception, match=name):
+            setattr(magics, name, WRONG[name])
+        assert getattr(magics, name) == before
