@@ -102,8 +102,8 @@ def select_k_mapped(task_id: str = "select_k", *, n_batches: Any = 8, **kwargs: 
 
     Returns the last of three steps in a task group: ``plan``, one mapped task ``batch`` per batch of subsamples, and
     ``combine``. The result is that of :class:`SelectKOperator`, bit for bit, and a batch that fails is retried alone.
-    Every step loads the data itself, so they must not change between the steps, and rows must keep their order (give a query
-    an ``ORDER BY``). Each batch compares the data with those of the plan, and fails if they differ.
+    Every step loads the data itself, so they must not change between the steps, and rows must keep their order (give a
+    query an ``ORDER BY``). Each batch compares the data with those of the plan, and fails if they differ.
 
     Parameters
     ----------
