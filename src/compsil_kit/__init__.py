@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from compsil_kit.api import plan_selection, select_k, stream
     from compsil_kit.criteria.compare import compare
     from compsil_kit.criteria.comparison import Comparison
-    from compsil_kit.data.table import PreparedTable, prepare
+    from compsil_kit.data.dataset import PreparedTable
+    from compsil_kit.data.table import prepare
     from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
     from compsil_kit.estimator import CompositeSilhouette
     from compsil_kit.method.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
@@ -29,7 +30,7 @@ _HOME = {
     "Guarantee": "method.guarantees",
     "Interrupted": "errors",
     "Plan": "method.plan",
-    "PreparedTable": "data.table",
+    "PreparedTable": "data.dataset",
     "SelectionError": "errors",
     "SelectionResult": "result.result",
     "Silhouettes": "method.silhouette",

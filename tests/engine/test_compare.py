@@ -12,7 +12,7 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairw
 from threadpoolctl import threadpool_info
 
 from compsil_kit import ClusteringError, Comparison, SelectionResult, compare, select_k
-from compsil_kit.criteria.comparison import Criterion, gap_rule, knee
+from compsil_kit.criteria.criteria import Criterion, gap_rule, knee
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed

@@ -11,7 +11,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from compsil_kit import SelectionResult, compare, select_k
-from compsil_kit.data.table import Preparation
+from compsil_kit.data.dataset import Preparation
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan
 from compsil_kit.result.trials import Saved, Trials

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from compsil_kit import SelectionResult, compare, hoeffding_radius, select_k
-from compsil_kit.criteria.comparison import Comparison, Criterion
+from compsil_kit.criteria.comparison import Comparison
+from compsil_kit.criteria.criteria import Criterion
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan
 from compsil_kit.result.trials import Trials

@@ -13,7 +13,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from compsil_kit import ClusteringError, SelectionError, compare, select_k, stream
-from compsil_kit.data.table import Preparation
+from compsil_kit.data.dataset import Preparation
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.show import report, text
 from compsil_kit.util.format import sentence
@@ -92,7 +92,7 @@ def test_what_it_says(result):
     assert "767 rows, 2 features, float64" in page.text
     assert "columns x, y; scale none" in page.text
     assert "transformtanhrulemaxz1" in page.text
-    assert "ks2..5n_subsamples5sample_size613n_calibration0" in page.text
+    assert "ks2..5clustererkmeansn_subsamples5sample_size613metriceuclidean" in page.text
     assert f"{result.plan.seeds[0]} ... {result.plan.seeds[-1]}" in page.text
     assert f"numpy {np.__version__}" in page.text
     assert "Other criteria" not in page.text

@@ -11,7 +11,8 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from compsil_kit import SelectionResult, select_k
-from compsil_kit.data.table import Preparation, prepare
+from compsil_kit.data.dataset import Preparation
+from compsil_kit.data.table import prepare
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 

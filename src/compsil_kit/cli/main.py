@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from compsil_kit.api import select_k
 from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, report_path
 from compsil_kit.criteria.compare import compare
+from compsil_kit.data.dataset import PreparedTable
 from compsil_kit.data.readers import read_table
-from compsil_kit.data.table import PreparedTable, prepare
+from compsil_kit.data.table import prepare
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
 from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, keywords_of

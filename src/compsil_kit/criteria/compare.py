@@ -14,7 +14,8 @@ from scipy import sparse
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 from threadpoolctl import ThreadpoolController
 
-from compsil_kit.criteria.comparison import Comparison, Criterion, subsample_criteria
+from compsil_kit.criteria.comparison import Comparison, subsample_criteria
+from compsil_kit.criteria.criteria import Criterion
 from compsil_kit.method.selection import summarise
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
 from compsil_kit.result.trials import Trial

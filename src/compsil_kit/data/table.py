@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from compsil_kit.data.digest import content_digest
-from compsil_kit.data.matrix import is_numeric_dtype, read, to_matrix
+from compsil_kit.data.dataset import Preparation, PreparedTable
+from compsil_kit.data.matrix import is_numeric_dtype, to_matrix
 from compsil_kit.util.checks import check_choice, describe
 from compsil_kit.util.format import listed, shorten
 
@@ -27,83 +25,6 @@ Array = NDArray[Any]
 SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}
 MISSING = ("raise", "drop")
 _ID_NAME = re.compile(r"(?i:(?:^|[_\W])(?:id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$)|(?<=[a-z])I[Dd]$")
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """What was done to a table before it was clustered.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        The columns that were used.
-    left_out : tuple of str
-        Columns that were left out because they are not numeric.
-    scale : str or None
-        How the columns were scaled.
-    n_dropped : int
-        Rows left out because of missing values.
-    notes : tuple of str
-        What looked odd about the columns.
-    """
-
-    columns: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
-    scale: str | None = None
-    n_dropped: int = 0
-    notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """Say in one line what was used and what was left out."""
-        parts = [f"columns {shorten(self.columns)}", f"scale {self.scale or 'none'}"]
-        if self.left_out:
-            parts.append(f"left out as not numeric: {shorten(self.left_out)}")
-        if self.n_dropped:
-            parts.append(f"{self.n_dropped:,} {'row' if self.n_dropped == 1 else 'rows'} with missing values dropped")
-        return "; ".join(parts)
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A checked matrix to cluster, and what was done to the table it came from; None for plain arrays."""
-
-    matrix: Any
-    preparation: Preparation | None
-
-    @cached_property
-    def digest(self) -> str:
-        """A digest of the matrix, computed when it is first asked for."""
-        return content_digest(self.matrix)
-
-
-@dataclass(frozen=True)
-class PreparedTable(Dataset):
-    """A table made ready for clustering; wherever data are taken, this is taken too.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (n_kept, n_columns)
-        The chosen columns of the complete rows, scaled.
-    preparation : Preparation
-        Columns, scale and dropped rows.
-    kept : ndarray of bool of shape (n_rows,)
-        Which rows of the table are in the matrix.
-    raw : DataFrame
-        The chosen columns of all rows, as they were.
-    """
-
-    preparation: Preparation
-    kept: NDArray[np.bool_]
-    raw: pd.DataFrame
-
-
-def as_dataset(X: Any) -> Dataset:
-    """Return the data in the form that the engine takes: a prepared table as it is, anything else read and checked."""
-    if isinstance(X, Dataset):
-        read(X.matrix)
-        return X
-    names, matrix = read(X)
-    return Dataset(matrix, None if names is None else Preparation(tuple(names)))
 
 
 def prepare(

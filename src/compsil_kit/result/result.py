@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.data.table import Preparation
+from compsil_kit.data.dataset import Preparation
 from compsil_kit.errors import SelectionError
 from compsil_kit.method.guarantees import Guarantee
 from compsil_kit.method.plan import Plan

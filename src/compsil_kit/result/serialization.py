@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.data.table import Preparation
+from compsil_kit.data.dataset import Preparation
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.weights import TRANSFORMS, transform_name
 from compsil_kit.result.trials import Failure, Saved, Trial, Trials

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from compsil_kit.data.dataset import Dataset
 from compsil_kit.data.digest import DIGEST_BYTES, content_digest
-from compsil_kit.data.table import Dataset
 from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.metrics import Metric
 from compsil_kit.result.trials import current_versions

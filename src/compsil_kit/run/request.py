@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from compsil_kit.data.dataset import Dataset, as_dataset
 from compsil_kit.data.matrix import check_enough_distinct
-from compsil_kit.data.table import Dataset, as_dataset
 from compsil_kit.errors import SelectionError
 from compsil_kit.method.clusterers import check_input_kind, resolve_clusterer
 from compsil_kit.method.metrics import check_metric_fits, resolve_metric
