@@ -10,6 +10,7 @@ from typing import Any
 
 from compsil_kit.method.clusterers import NAMED, resolve_clusterer
 from compsil_kit.method.metrics import resolve_metric
+from compsil_kit.method.plan import MOST
 from compsil_kit.method.subsample import make_seeds
 from compsil_kit.util.checks import check_choice, check_integer, describe, is_integer
 
@@ -54,7 +55,12 @@ def check_metric(metric: Any) -> Any:
 
 def check_random_state(random_state: Any) -> Any:
     """Return the seed or seeds if they can be used; how many there must be is checked with the other keywords."""
-    make_seeds(random_state, len(random_state) if _is_many(random_state) else 1, 0)
+    n_seeds = len(random_state) if _is_many(random_state) else 1
+    if n_seeds > MOST:
+        raise ValueError(
+            f"random_state as a sequence must hold one seed per subsample, {MOST:,} at most; got {n_seeds:,}."
+        )
+    make_seeds(random_state, n_seeds, 0)
     return random_state
 
 
