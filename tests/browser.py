@@ -8,30 +8,37 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
+from waiting import PATIENCE
 
 from frontends import Kernel, Server
 
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
 # Voilà's template asks for the icons of buttons there; without a network they are missing and nothing else is.
 VOILA_ICONS = "https://cdn.jsdelivr.net/npm/@fortawesome/fontawesome-free@"
-# A picture as its pixels. Its address changes with every new picture, perhaps just now: then look again.
-PIXELS = """async image => {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      await image.decode();
+# The one picture that can be seen, as its pixels, once there is one and it is another than the old one. A picture's
+# address changes with every new picture, perhaps just now: then it cannot be decoded, and the next frame is looked at.
+SEEN = """async ([root, old, milliseconds]) => {
+  const visible = image => image.getClientRects().length && getComputedStyle(image).visibility !== "hidden";
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end) {
+    const images = [...root.querySelectorAll("img")].filter(visible);
+    const decoded = images.length === 1 && await images[0].decode().then(() => true, () => false);
+    if (decoded) {
       const canvas = document.createElement("canvas");
-      [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
-      canvas.getContext("2d").drawImage(image, 0, 0);
-      return canvas.toDataURL();
-    } catch (problem) {
-      if (attempt === 20) throw problem;
-      await new Promise(resolve => setTimeout(resolve, 50));
+      [canvas.width, canvas.height] = [images[0].naturalWidth, images[0].naturalHeight];
+      canvas.getContext("2d").drawImage(images[0], 0, 0);
+      if (canvas.toDataURL() !== old) return canvas.toDataURL();
     }
+    await new Promise(requestAnimationFrame);
   }
+  throw new Error("waited in vain for another picture");
 }"""
+COUNT = r"(\d+) of \d+ subsamples"
+GROWN = f"([part, count]) => Number((part.innerText.match(/{COUNT}/) || [0, 0])[1]) > count"
+MILLISECONDS = PATIENCE * 1000
 
 # Machines that test are busy, and five seconds are the default.
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=MILLISECONDS)
 
 
 def find_browser():
@@ -98,6 +105,7 @@ class Notebook:
         """Type lines into a new cell, in JupyterLab, and run them."""
         self.page.locator(".jp-NotebookPanel-toolbar [data-command='notebook:insert-cell-below']").click()
         self.page.keyboard.press("Enter")
+        expect(self.page.locator(".jp-Notebook .jp-Cell.jp-mod-active .cm-content")).to_be_focused()
         self.page.keyboard.insert_text(code)
         self.page.keyboard.press("Shift+Enter")
 
@@ -106,13 +114,14 @@ class Notebook:
 def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
     """Open a notebook and run it all."""
     page = browser.new_page(viewport={"width": width, "height": height})
+    page.set_default_timeout(MILLISECONDS)
     notebook = Notebook(server, page, None, Complaints(page), evidence)
     try:
         with notebook.watch(f"opening-{name}"):
-            page.goto(server.url(name), timeout=60_000)
+            page.goto(server.url(name))
             if server.kind == "lab":
                 run_all(page)
-            until(page, server.note(name).exists, "all cells have run", seconds=60)
+            until(page, server.note(name).exists, "all cells have run")
         notebook.kernel = Kernel(server.note(name))
         yield notebook
         notebook.kernel.close()
@@ -124,16 +133,16 @@ def run_all(page):
     """Run all cells of the notebook in front by JupyterLab's menu."""
     # Earlier, JupyterLab would start a second kernel, or ask which one to use. The sign in the notebook's own toolbar
     # says idle too soon.
-    page.locator("#jp-main-statusbar").get_by_text(" | Idle").wait_for(timeout=60_000)
+    page.locator("#jp-main-statusbar").get_by_text(" | Idle").wait_for()
     page.locator(".lm-MenuBar-itemLabel", has_text=re.compile("^Run$")).click()
     page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Run All Cells$")).click()
 
 
-def until(page, condition, what, seconds=30):
-    """Wait until a condition holds, and let the page live meanwhile."""
-    deadline = time.monotonic() + seconds
+def until(page, condition, what):
+    """Wait until a condition holds that is none of the page, and let the page live meanwhile."""
+    deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds} s in vain until {what}"
+        assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain until {what}"
         page.wait_for_timeout(30)
 
 
@@ -143,7 +152,7 @@ class Screen:
     def __init__(self, page, mark=""):
         """Wait for an explorer that is marked by a class of its own, or for the only one there is."""
         self.page, self.root = page, page.locator(f".compsil-explorer{mark and '.'}{mark}")
-        self.root.wait_for(timeout=60_000)
+        self.root.wait_for()
 
     def part(self, name):
         """Return a part by the name that the explorer gives it."""
@@ -175,15 +184,23 @@ class Screen:
         """Return what a part says."""
         return self.part(name).inner_text()
 
-    def says(self, name, pattern, seconds=30):
+    def says(self, name, pattern, seconds=PATIENCE):
         """Wait until a part says something."""
         expect(self.part(name)).to_contain_text(re.compile(pattern), timeout=seconds * 1000)
+
+    def says_no_more(self, name, text):
+        """Wait until a part says something else."""
+        expect(self.part(name)).not_to_have_text(text, use_inner_text=True)
 
     @property
     def count(self):
         """How many subsamples are finished, as the explorer says."""
-        found = re.search(r"(\d+) of \d+ subsamples", self.text("progress"))
+        found = re.search(COUNT, self.text("progress"))
         return int(found[1]) if found else 0
+
+    def grows(self, count):
+        """Wait until more subsamples are finished."""
+        self.page.wait_for_function(GROWN, arg=[self.part("progress").element_handle(), count])
 
     @property
     def pictures(self):
@@ -192,17 +209,15 @@ class Screen:
 
     def picture(self):
         """Return the picture that can be seen, once there is exactly one."""
-        expect(self.pictures).to_have_count(1)
-        return self.pictures.evaluate(PIXELS)
+        return self.next_picture(None)
 
     def next_picture(self, old):
         """Wait until another picture is seen than the old one, and return it."""
-        until(self.page, lambda: self.picture() != old, "the picture has changed")
-        return self.picture()
+        return self.page.evaluate(SEEN, [self.root.element_handle(), old, MILLISECONDS])
 
-    def run(self, seconds=60):
+    def run(self, seconds=PATIENCE):
         """Press Run and wait for the end."""
         before = self.text("progress")
         self.press("run")
-        until(self.page, lambda: self.text("progress") != before, "the run has begun")
+        self.says_no_more("progress", before)
         self.says("progress", r"(\d+) of \1 subsamples in", seconds)

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from urllib.error import URLError
 
 import nbformat
 from jupyter_client import BlockingKernelClient
+from waiting import PATIENCE, until
 
 # The last cell of every notebook says which kernel has run it.
 TELL_KERNEL = """import json, os, pathlib, ipykernel
@@ -123,16 +123,15 @@ def _free_port():
 def _wait_until_up(process, url, log):
     # A proxy that the machine may have is not asked for what is on loopback.
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise RuntimeError(f"the server ended with code {process.returncode}; see {log}")
+
+    def answers():
         try:
-            with direct.open(url, timeout=5):
-                return
+            with direct.open(url, timeout=PATIENCE):
+                return True
         except (URLError, ConnectionError, TimeoutError):
-            time.sleep(0.1)
-    raise TimeoutError(f"the server did not answer within a minute; see {log}")
+            return False
+
+    until(answers, f"the server answers; see {log}", process)
 
 
 def _stop(process):
@@ -140,7 +139,7 @@ def _stop(process):
     for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         process.send_signal(sign)
         try:
-            process.wait(10)
+            process.wait(PATIENCE / 4)
             return
         except subprocess.TimeoutExpired:
             continue
@@ -148,12 +147,12 @@ def _stop(process):
 
 def _wait_for_kernels(notebooks):
     """Wait until the kernels have followed their server; end those by their number that have not."""
-    left = [json.loads(note.read_text())[0] for note in notebooks.glob("*.kernel")]
-    deadline = time.monotonic() + 10
-    while (left := [pid for pid in left if _is_alive(pid)]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
+    kernels = [json.loads(note.read_text())[0] for note in notebooks.glob("*.kernel")]
+    try:
+        until(lambda: not any(map(_is_alive, kernels)), "all kernels have ended")
+    finally:
+        for pid in filter(_is_alive, kernels):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _is_alive(pid):
@@ -173,7 +172,7 @@ class Kernel:
         self._client = BlockingKernelClient(connection_file=file)
         self._client.load_connection_file()
         self._client.start_channels()
-        self._client.wait_for_ready(timeout=30)
+        self._client.wait_for_ready(timeout=PATIENCE)
 
     def value(self, expression):
         """Return what an expression is in the kernel; it must be something that Python can write down."""
@@ -185,7 +184,7 @@ class Kernel:
 
     def _ask(self, code, expressions):
         message = self._client.execute(code, silent=True, user_expressions=expressions)
-        reply = self._client._recv_reply(message, timeout=30)["content"]
+        reply = self._client._recv_reply(message, timeout=PATIENCE)["content"]
         failed = [reply] if reply["status"] != "ok" else list(reply["user_expressions"].values())
         for answer in failed:
             if answer["status"] != "ok":

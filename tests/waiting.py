@@ -4,7 +4,7 @@ import threading
 import time
 
 # Seconds after which a test fails that waits in vain.
-PATIENCE = 240
+PATIENCE = 600
 
 
 def until(condition, what, process=None):

@@ -53,7 +53,7 @@ calls, arrived = itertools.count(), threading.Event()
 
 def stuck(X, k, seed):
     if next(calls):
-        arrived.wait(240)
+        arrived.wait(600)
         os.write(1, b"busy\\n")
         if mode == "asleep":
             threading.Event().wait()
