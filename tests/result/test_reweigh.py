@@ -1,0 +1,61 @@
+"""A result under another transformation or rule, or from fewer subsamples, without recomputing."""
+
+import numpy as np
+import pytest
+from samples import made_up
+
+from compsil_kit import SelectionResult, select_k
+from compsil_kit.datasets import imbalanced_blobs
+
+
+@pytest.fixture(scope="module")
+def imbalanced():
+    return select_k(imbalanced_blobs()[0], n_subsamples=12)
+
+
+def test_lower_bound_rule_and_its_width():
+    result = made_up([[0.5, 0.5, 0.5, 0.5], [0.9, 0.2, 0.9, 0.2]], [[0.5] * 4, [0.9, 0.2, 0.9, 0.2]])
+    assert result.best_k == 3
+    assert result.reweigh(rule="lcb").best_k == 2
+    assert result.reweigh(rule="lcb", z=0).best_k == 3
+    assert result.reweigh(rule="lcb", z=2).lcb[1] == pytest.approx(0.55 - 2 * result.sem[1])
+
+
+def test_changing_the_transformation_does_not_recompute(imbalanced):
+    linear = imbalanced.reweigh(transform="linear")
+    assert linear.trials is imbalanced.trials
+    assert not np.array_equal(linear.weights, imbalanced.weights)
+    direct = select_k(imbalanced_blobs()[0], n_subsamples=12, transform="linear")
+    assert np.array_equal(direct.scores, linear.scores)
+    assert np.array_equal(imbalanced.reweigh(transform=lambda x: (1 + np.tanh(x)) / 2).scores, imbalanced.scores)
+
+
+@pytest.mark.parametrize(
+    ("transform", "message"),
+    [
+        (lambda x: x.mean(), "one weight for each discrepancy"),
+        (lambda x: x * 3, r"weights in \[0, 1\]"),
+        (lambda x: x * np.nan, r"weights in \[0, 1\]"),
+    ],
+)
+def test_functions_that_are_no_transformation(imbalanced, transform, message):
+    with pytest.raises(ValueError, match=message):
+        _ = imbalanced.reweigh(transform=transform).weights
+
+
+def test_reweigh_refuses_more_than_there_is(imbalanced):
+    with pytest.raises(ValueError, match="at most the 12 that were scored; got 13"):
+        imbalanced.reweigh(n_subsamples=13)
+    with pytest.raises(TypeError, match=r"n_subsamples must be an integer.*got 2\.5"):
+        imbalanced.reweigh(n_subsamples=2.5)
+    with pytest.raises(ValueError, match="rule must be one of"):
+        imbalanced.reweigh(rule="best")
+
+
+def test_a_saved_custom_transformation_can_only_be_replaced(imbalanced):
+    custom = imbalanced.reweigh(transform=np.abs)
+    again = SelectionResult.from_dict(custom.to_dict())
+    assert again.explain() == custom.explain()
+    with pytest.raises(ValueError, match="was a function"):
+        again.reweigh(n_subsamples=3)
+    assert again.reweigh(transform="tanh").best_k == imbalanced.best_k

@@ -1,0 +1,36 @@
+"""Plans, results and comparisons with given numbers: what is made of them can be worked out by hand."""
+
+import numpy as np
+
+from compsil_kit import Comparison, Plan, SelectionResult
+from compsil_kit.criteria.criteria import Criterion
+from compsil_kit.result.trials import Trials
+
+
+def plan_of(ks, n_subsamples, *, n_calibration=0, sample_size=800):
+    """A plan for 1,000 rows, with the seeds 0, 1, 2, ..."""
+    return Plan(
+        n_rows=1000, n_features=2, ks=tuple(ks), n_subsamples=n_subsamples, n_calibration=n_calibration,
+        sample_size=sample_size, seeds=tuple(range(n_subsamples + n_calibration)), clusterer="kmeans",
+        metric="euclidean", dtype="float64",
+    )  # fmt: skip
+
+
+def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_size=800, **changes):
+    """A result from given silhouettes, ks by subsamples; of those for calibration the discrepancies are given."""
+    micro, macro = np.array(micro, dtype=float), np.array(macro, dtype=float)
+    n_ks, n = micro.shape
+    planned = n if planned is None else planned
+    extra = np.empty((n_ks, 0)) if calibration is None else np.array(calibration, dtype=float)
+    plan = plan_of(ks or range(2, 2 + n_ks), planned, n_calibration=extra.shape[1], sample_size=sample_size)
+    side = Trials(tuple(range(planned, planned + extra.shape[1])), extra, np.zeros_like(extra))
+    return SelectionResult(plan, Trials(tuple(range(n)), micro, macro), side, **changes)
+
+
+def compared(ks, **values):
+    """A comparison of criteria with given values per k; a name's ``_`` stands for ``-``."""
+    criteria = tuple(
+        Criterion(name.replace("_", "-"), np.array(row, dtype=float), np.zeros(len(row)))
+        for name, row in values.items()
+    )
+    return Comparison(plan_of(ks, 3), None, criteria, 3, 2)
