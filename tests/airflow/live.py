@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from servers import free_port, running, wait_for
+from servers import PATIENCE, free_port, running, wait_for
 
 FINAL = ("success", "failed")
 
@@ -40,14 +40,14 @@ class Live:
         run = self.ask(f"dags/{dag_id}/dagRuns", "POST", {"logical_date": None, "conf": conf or {}})
         return str(run["dag_run_id"])
 
-    def wait(self, dag_id: str, run_id: str, seconds: float = 180.0) -> str:
+    def wait(self, dag_id: str, run_id: str) -> str:
         """Wait for the end of a run and return its state."""
 
         def state() -> str | None:
             found = self.ask(f"dags/{dag_id}/dagRuns/{quote(run_id)}")["state"]
             return found if found in FINAL else None
 
-        return str(wait_for(f"the end of {dag_id}", state, seconds, pause=0.5))
+        return str(wait_for(f"the end of {dag_id}", state, pause=0.5))
 
     def task(self, dag_id: str, run_id: str, task_id: str) -> dict[str, Any]:
         """Return what the API says of a task instance."""
@@ -68,7 +68,7 @@ def _open(url: str, method: str = "GET", body: Any = None, headers: dict[str, st
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data=data, method=method, headers=headers or {})
     # No proxy is asked for an address on this machine.
-    return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30)
+    return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=PATIENCE)
 
 
 def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
@@ -89,8 +89,8 @@ def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
         "AIRFLOW__API__BASE_URL": address,
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": "only-for-tests-on-loopback-0123456789abcdef-0123456789abcdef-0123456789",
-        # A worker that is gone is noticed in seconds instead of minutes.
-        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "15",
+        # A worker that is gone is noticed in half a minute instead of five; one that is only slow is not.
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "3",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "3",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
@@ -118,5 +118,5 @@ def live_airflow(home: Path, dags: Path, **extra: str) -> Iterator[Live]:
             found = json.load(_open(f"{live.address}/api/v2/monitor/health"))
             return all(found[part]["status"] == "healthy" for part in ("metadatabase", "scheduler"))
 
-        wait_for("Airflow", healthy, 120.0, pause=0.5)
+        wait_for("Airflow", healthy, pause=0.5)
         yield live

@@ -14,6 +14,9 @@ from typing import IO, Any
 
 import pytest
 
+# Seconds after which something is given up that never happens; busy machines take long for everything.
+PATIENCE = 600.0
+
 
 def free_port() -> int:
     with socket.socket() as probe:
@@ -22,13 +25,13 @@ def free_port() -> int:
 
 
 def answers(port: int) -> bool:
-    with socket.create_connection(("127.0.0.1", port), 1):
+    with socket.create_connection(("127.0.0.1", port), PATIENCE):
         return True
 
 
-def wait_for(what: str, ready: Callable[[], Any], seconds: float = 60.0, pause: float = 0.2) -> Any:
+def wait_for(what: str, ready: Callable[[], Any], pause: float = 0.2) -> Any:
     """Return the first true value of ``ready``; a server that is still starting refuses connections."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             if found := ready():
@@ -36,7 +39,7 @@ def wait_for(what: str, ready: Callable[[], Any], seconds: float = 60.0, pause: 
         except OSError:
             pass
         time.sleep(pause)
-    raise TimeoutError(f"{what}: not in {seconds:.0f} seconds")
+    raise TimeoutError(f"{what}: not in {PATIENCE:.0f} seconds")
 
 
 @contextmanager
@@ -49,10 +52,10 @@ def running(command: Sequence[str], log: IO[str], stop: int = signal.SIGTERM, **
         if process.poll() is None:
             process.send_signal(stop)
             try:
-                process.wait(30)
+                process.wait(PATIENCE / 10)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait(10)
+                process.wait(PATIENCE)
 
 
 # PostgreSQL refuses to run as root; Debian's packages come with a user for it.

@@ -5,22 +5,27 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from datetime import timedelta
 
 import numpy as np
 import pytest
 from runs import run_select
-from servers import wait_for
+from servers import PATIENCE, wait_for
 
 SCRIPT = """
-import time
+import itertools, threading
+from pathlib import Path
 import numpy as np
 from airflow.providers.common.compat.sdk import DAG
 from compsil_airflow import SelectKOperator
 
+calls = itertools.count()
+
 def slow(X, k, seed):
-    time.sleep({pause})
+    # Three subsamples of three ks; then it waits for ever, unless told to go on.
+    if next(calls) >= 9 and not Path({go_on!r}).exists():
+        threading.Event().wait()
     return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
 
 with DAG("{dag_id}", schedule=None) as dag:
@@ -36,7 +41,8 @@ if __name__ == "__main__":
 def test_a_signal_stops_and_the_next_attempt_continues(sent, csv, home, tmp_path):
     dag_id = f"killed_{sent.name}"
     script = home / "dags" / f"{dag_id}.py"
-    script.write_text(SCRIPT.format(dag_id=dag_id, data=str(csv), pause=0.3))
+    go_on = tmp_path / "go-on"
+    script.write_text(SCRIPT.format(dag_id=dag_id, data=str(csv), go_on=str(go_on)))
     folder = home / "compsil-checkpoints" / dag_id
 
     def kept():
@@ -47,9 +53,10 @@ def test_a_signal_stops_and_the_next_attempt_continues(sent, csv, home, tmp_path
         with (tmp_path / "log.txt").open("w") as log:
             process = subprocess.Popen([sys.executable, str(script)], stdout=log, stderr=subprocess.STDOUT)
             try:
-                wait_for("finished subsamples", lambda: kept() >= 2, 120.0, pause=0.05)
+                wait_for("finished subsamples", lambda: kept() >= 2 or process.poll() is not None, pause=0.05)
+                go_on.touch()
                 process.send_signal(sent)
-                assert process.wait(120) == 0
+                assert process.wait(PATIENCE) == 0
             finally:
                 process.kill()
     finally:
@@ -63,18 +70,27 @@ def test_a_signal_stops_and_the_next_attempt_continues(sent, csv, home, tmp_path
 
 # On Airflow 2 dag.test() itself ends with a timeout, and knows no second attempt.
 @pytest.mark.airflow3
-def test_a_timeout_keeps_what_was_finished(csv, capfd):
-    attempts = []
+def test_a_timeout_keeps_what_was_finished(csv, tmp_path, capfd):
+    calls, over, checkpoint = [], threading.Event(), tmp_path / "kept.json"
 
-    def slow_at_first(X, k, seed):
-        if len(attempts) == 0:
-            time.sleep(0.4)
+    def stuck_at_first(X, k, seed):
+        calls.append(k)
+        if len(calls) == 7:
+            # Two subsamples of three ks are finished, and one at least is kept: let Airflow's alarm clock ring now.
+            wait_for("a subsample in the file", lambda: json.loads(checkpoint.read_bytes())["trials"], pause=0.05)
+            os.kill(os.getpid(), signal.SIGALRM)
+            assert over.wait(PATIENCE)
         return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
 
-    done = run_select(
-        data=str(csv), clusterer=slow_at_first, n_subsamples=20, execution_timeout=timedelta(seconds=6), retries=1,
-        retry_delay=timedelta(0), on_retry_callback=lambda context: attempts.append(context["ti"].try_number),
-    )  # fmt: skip
+    try:
+        done = run_select(
+            data=str(csv), clusterer=stuck_at_first, n_subsamples=20, execution_timeout=timedelta(hours=1), retries=1,
+            retry_delay=timedelta(0), checkpoint=str(checkpoint),
+        )  # fmt: skip
+    finally:
+        over.set()
+    # What was kept is not computed again: seven calls of the first attempt, then three for each subsample left.
+    assert len(calls) in (7 + 19 * 3, 7 + 18 * 3)
     assert (done.state, done.task().try_number) == ("success", 2)
     printed = capfd.readouterr()
     assert "were finished by an earlier attempt" in printed.out + printed.err
@@ -87,12 +103,17 @@ def test_on_kill_after_the_work_does_nothing():
 
 
 def test_without_a_checkpoint_it_says_so(csv, capfd):
+    over = threading.Event()
+
     def stopped(X, k, seed):
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1.0)
+        assert over.wait(PATIENCE)
         return np.arange(len(X)) % k
 
-    done = run_select(data=str(csv), clusterer=stopped, checkpoint=None)
+    try:
+        done = run_select(data=str(csv), clusterer=stopped, checkpoint=None)
+    finally:
+        over.set()
     assert done.state == "failed"
     printed = capfd.readouterr()
     assert "There is no checkpoint: the next attempt starts from the beginning." in printed.out + printed.err
