@@ -1,0 +1,147 @@
+"""What the numbers depend on: functions and other objects told apart, in every process alike."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs
+
+from compsil_kit.run import fingerprint
+
+X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
+
+
+def split(X, k, seed):
+    return (np.arange(X.shape[0]) + seed) % k
+
+
+def make(shift, notes=None):
+    def inner(X, k, seed):
+        if notes is not None:
+            notes.append(k)
+        return (np.arange(X.shape[0]) + shift) % k
+
+    return inner
+
+
+def keyword_default(shift):
+    def inner(X, k, seed, *, by=shift):
+        return (np.arange(X.shape[0]) + by) % k
+
+    return inner
+
+
+def with_default(X, k, seed, shift=1):
+    return (np.arange(X.shape[0]) + shift) % k
+
+
+def defaults(shift):
+    namespace = {"np": np}
+    exec(f"def f(X, k, seed, shift={shift}): return (np.arange(X.shape[0]) + shift) % k", namespace)
+    return namespace["f"]
+
+
+class Shifted:
+    def __init__(self, shift):
+        self.shift, self.log = shift, []
+
+    def __call__(self, X, k, seed):
+        self.log.append(k)
+        return (np.arange(X.shape[0]) + self.shift) % k
+
+    def method(self, X, k, seed):
+        return self(X, k, seed)
+
+
+def endless(n):
+    def again(X, k, seed):
+        return split(X, k, seed) if n else again(X, k, seed)
+
+    return again
+
+
+PAIRS = {
+    "captured number": lambda n: make(n),
+    "captured text": lambda n: functools.wraps(split)(make(str(n))),
+    "captured array": lambda n: make(np.arange(3) + n),
+    "captured function": lambda n: make(make(n)),
+    "default": lambda n: defaults(n),
+    "keyword-only default": keyword_default,
+    "partial": lambda n: functools.partial(with_default, shift=n),
+    "object": Shifted,
+    "method": lambda n: Shifted(n).method,
+    "itself": endless,
+    "estimator": lambda n: KMeans(n_init=n),
+    "array": lambda n: KMeans(init=np.full((2, 3), n)),
+    "nested": lambda n: KMeans(init=make(n)),
+    "matrix": lambda n: AgglomerativeClustering(connectivity=sparse.eye_array(5) * n),
+    "mapping": lambda n: {"a": [1, {n}], "b": (None, 2.5)},
+    "object array": lambda n: np.array([n, None]),
+    "cached": lambda n: functools.lru_cache(make(n)),
+}
+
+
+@pytest.mark.parametrize("build", PAIRS.values(), ids=PAIRS)
+def test_what_differs_is_noticed_and_what_is_equal_is_not(build):
+    assert fingerprint.describe(build(3)) == fingerprint.describe(build(3))
+    assert fingerprint.describe(build(3)) != fingerprint.describe(build(4))
+
+
+def test_another_body_is_noticed():
+    texts = {fingerprint.describe(eval(f"lambda X, k, seed: {body}")) for body in ("X + 1", "X + 2", "X - 1", "X @ k")}
+    assert len(texts) == 4
+
+
+def test_notes_that_a_function_takes_do_not_make_it_another_one():
+    notes = []
+    taking = make(1, notes)
+    before = fingerprint.describe(taking)
+    taking(X, 2, 0)
+    assert notes == [2]
+    assert fingerprint.describe(taking) == before
+
+
+def test_compiled_functions_are_told_by_their_source():
+    assert fingerprint.describe(numba.njit(split)) == fingerprint.describe(split)
+    assert fingerprint.describe(np.add) != fingerprint.describe(np.subtract)
+
+
+def test_a_name_without_value_is_no_trouble():
+    def outer():
+        def inner(X, k, seed):
+            return later
+
+        text = fingerprint.describe(inner)
+        later = 1
+        return text, later
+
+    assert "inner" in outer()[0]
+
+
+def test_the_description_is_the_same_in_another_process():
+    code = (
+        "from compsil_kit.run.fingerprint import describe; import numpy as np\n"
+        "f = lambda X, k, seed: k in {'a', 'b', 'c', 'd'} or np.float64(3)\n"
+        "print(describe(f), describe({'x', 'y', 'z'}), describe(np.float64(3)))"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "123"
+    }
+    assert len(texts) == 1
+
+
+def test_versions_of_other_packages_are_part_of_the_name():
+    assert fingerprint.describe(pd.DataFrame).endswith(f"(pandas {pd.__version__})")
+    assert fingerprint.describe(KMeans) == "sklearn.cluster._kmeans.KMeans"

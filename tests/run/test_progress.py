@@ -1,0 +1,110 @@
+"""Who is told about the finished subsamples, and when a bar is drawn."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import termios
+import threading
+
+import pytest
+from small_runs import run, split, wait_for_workers
+
+from compsil_kit import ClusteringError
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_function_is_told_about_every_subsample(n_jobs):
+    seen = []
+    run(progress=lambda done, total: seen.append((done, total, threading.current_thread())), n_jobs=n_jobs)
+    assert [(done, total) for done, total, _ in seen] == [(n, 6) for n in range(1, 7)]
+    assert {thread for *_, thread in seen} == {threading.current_thread()}
+
+
+def test_progress_counts_calibration_too():
+    seen = []
+    run(progress=lambda *counts: seen.append(counts), n_calibration=2)
+    assert seen == [(n, 8) for n in range(1, 9)]
+
+
+def test_an_error_in_the_function_ends_the_run():
+    def fail(done, total):
+        raise RuntimeError("the screen is gone")
+
+    calls = []
+
+    def count(X, k, seed):
+        calls.append(seed)
+        return split(X, k, seed)
+
+    with pytest.raises(RuntimeError, match="the screen is gone"):
+        run(progress=fail, clusterer=count, n_subsamples=500, ks=2, sample_size=80)
+    wait_for_workers()
+    assert len(calls) < 500
+
+
+@pytest.mark.parametrize("progress", [None, False])
+def test_nothing_is_drawn_when_nobody_watches(progress, capfd):
+    run(progress=progress)
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "")
+
+
+def test_the_bar_is_drawn_on_request(capfd):
+    run(progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "compsil:" in err
+    assert "0/6" in err
+    assert err.endswith("\r")
+
+
+WATCHED = """
+import sys, numpy as np
+from compsil_kit import select_k
+
+X = np.random.default_rng(0).normal(size=(200, 2))
+progress = {"None": None, "False": False}[sys.argv[1]]
+print(select_k(X, ks=(2, 3), n_subsamples=40, progress=progress).best_k)
+"""
+
+
+def on_a_terminal(code, *arguments):
+    """Run Python with its standard error on a terminal; return standard output and what the terminal showed."""
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, 100))
+    shown = b""
+    with subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=theirs) as child:
+        os.close(theirs)
+        try:
+            while part := os.read(ours, 4096):
+                shown += part
+        except OSError:
+            pass  # On Linux, reading on after the other end has closed is an error.
+        out = child.stdout.read()
+    os.close(ours)
+    assert child.returncode == 0, shown
+    return out.decode(), shown.decode()
+
+
+def test_a_terminal_shows_the_bar_with_the_time_left():
+    out, shown = on_a_terminal(WATCHED, "None")
+    assert out.strip() in ("2", "3")
+    assert "compsil:" in shown
+    assert "/40" in shown
+    assert "subsample/s" in shown or "s/subsample" in shown
+
+
+def test_a_terminal_stays_quiet_on_request():
+    _, shown = on_a_terminal(WATCHED, "False")
+    assert shown == ""
+
+
+def failing(X, k, seed):
+    raise ValueError("no luck")
+
+
+def fail(**keywords):
+    with pytest.raises(ClusteringError, match="no luck"):
+        run(**{**keywords, "clusterer": failing})

@@ -1,0 +1,101 @@
+"""Threads that hand over what is finished and are left behind at once when nobody waits any more."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from small_runs import flow, run, split, wait_for_workers
+from waiting import PATIENCE
+
+CHILD = """
+import hashlib, itertools, json, os, sys, threading
+import numpy as np
+from compsil_kit import select_k
+
+mode, n_jobs = sys.argv[1], int(sys.argv[2])
+calls, arrived = itertools.count(), threading.Event()
+
+def stuck(X, k, seed):
+    if next(calls):
+        arrived.wait(600)
+        os.write(1, b"busy\\n")
+        if mode == "asleep":
+            threading.Event().wait()
+        else:
+            hashlib.pbkdf2_hmac("sha256", b"a", b"b", 2 * 10**9)
+    return np.arange(len(X)) % k
+
+settings = {
+    "busy": dict(ks=range(2, 9), sample_size=1500, n_subsamples=5000),
+    "holding": dict(ks=(2, 3), sample_size=1500, n_subsamples=5000, clusterer="agglomerative"),
+    "asleep": dict(ks=2, sample_size=100, n_subsamples=10, clusterer=stuck),
+    "native": dict(ks=2, sample_size=100, n_subsamples=10, clusterer=stuck),
+}[mode]
+X = np.random.default_rng(0).normal(size=(20000, 5))
+
+def tell(done, total):
+    arrived.set()
+    if mode in ("busy", "holding") and done == 2:
+        os.write(1, b"busy\\n")
+
+try:
+    select_k(X, n_jobs=n_jobs, progress=tell, **settings)
+except KeyboardInterrupt as stop:
+    result = stop.result
+    print(json.dumps([str(stop), result.n_subsamples, result.partial, result.best_k]), flush=True)
+"""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("mode", ["busy", "holding", "asleep", "native"])
+def test_ctrl_c_waits_for_no_worker_and_keeps_the_finished_part(mode, n_jobs):
+    command = [sys.executable, "-c", CHILD, mode, str(n_jobs)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "busy\n"
+            child.send_signal(signal.SIGINT)
+            # Workers that wait for ever, or are in native code for many minutes, hold up neither the interrupt nor the
+            # end of the program.
+            out, errors = child.communicate(timeout=PATIENCE)
+        finally:
+            child.kill()
+    assert (errors, child.returncode) == ("", 0)
+    message, n_subsamples, partial, best_k = json.loads(out.splitlines()[-1])
+    assert message.startswith(f"stopped after {n_subsamples} of ")
+    assert n_subsamples >= 1
+    assert partial is True
+    assert best_k >= 2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("leave", ["close", "forget"])
+def test_leaving_a_stream_stops_the_work(n_jobs, leave):
+    calls, gate = [], threading.Semaphore(2 * n_jobs)
+
+    def gated(X, k, seed):
+        calls.append((k, seed))
+        assert gate.acquire(timeout=PATIENCE)
+        return split(X, k, seed)
+
+    results = flow(clusterer=gated, ks=(2, 3), n_subsamples=20, n_jobs=n_jobs)
+    assert next(results).n_subsamples == 1
+    if leave == "close":
+        results.close()
+    else:
+        del results
+    gate.release(1000)
+    wait_for_workers()
+    # Each worker had one subsample finished and may have been inside a call of the next; none started another.
+    assert len(calls) <= 3 * n_jobs
+
+
+def test_no_thread_outlives_a_run():
+    run(n_jobs=2)
+    wait_for_workers()
+    names = [thread.name for thread in threading.enumerate()]
+    assert not [name for name in names if name.startswith("compsil")]
