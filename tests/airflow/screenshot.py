@@ -13,6 +13,10 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable
 DAG = "compsil_spread"
 RUNS = 4
 WIDE = 430
+# Nothing on the page moves, apart from what never stops.
+STILL = """() => document.getAnimations().every(
+  animation => animation.playState !== "running" || animation.effect.getComputedTiming().endTime === Infinity
+)"""
 
 
 def main(out: str) -> None:
@@ -44,7 +48,8 @@ def photograph(address: str, out: Path) -> None:
         page.mouse.up()
         page.get_by_text("return_value").first.wait_for()
         # The grid fades in.
-        page.wait_for_timeout(2500)
+        page.wait_for_load_state("networkidle")
+        page.wait_for_function(STILL)
         page.screenshot(path=str(out))
         browser.close()
 
