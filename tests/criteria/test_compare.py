@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairwise_distances, silhouette_samples
 from threadpoolctl import threadpool_info
 
-from compsil_kit import ClusteringError, Comparison, SelectionResult, compare, select_k
+from compsil_kit import ClusteringError, Comparison, Interrupted, SelectionResult, compare, select_k
 from compsil_kit.criteria.criteria import Criterion, gap_rule, knee
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.plan import Plan
@@ -498,7 +498,10 @@ def test_an_interrupt_leaves_the_threads_as_they_were(blobs, stop_at, n_jobs):
         return {(pool["filepath"], pool["user_api"]): pool["num_threads"] for pool in threadpool_info()}
 
     before = settings()
-    with pytest.raises(KeyboardInterrupt, match="enough"):
+    with pytest.raises(Interrupted, match=f"stopped after {stop_at} of 11 steps") as stopped:
         compare(blobs, n_jobs=n_jobs, progress=stop, **SMALL)
     assert settings() == before
+    finished = {2: None, 6: ["composite", "micro", "macro"], 10: [name for name in CRITERIA if name != "gap"]}[stop_at]
+    kept = stopped.value.result
+    assert kept is None if finished is None else list(kept.values.columns) == finished
     assert compare(blobs, criteria="micro", **SMALL).choices["micro"] in KS

@@ -250,7 +250,7 @@ def test_a_part_that_is_missing_is_named(name):
 
 @pytest.mark.parametrize("indices", [[7], [-1], [0, 99]])
 def test_indices_beyond_the_plan_are_refused(indices):
-    with pytest.raises(ValueError, match="indices must be integers from 0 to 6"):
+    with pytest.raises(ValueError, match="must be a whole number of at least 0 and at most 6"):
         run_batch(X, {**plan()[0], "indices": indices})
 
 

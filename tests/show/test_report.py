@@ -187,7 +187,7 @@ def fail(*_):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Path, "replace"), (Path, "chmod"), (report, "render"), (os, "fdopen")])
+@pytest.mark.parametrize(("owner", "name"), [(Path, "replace"), (os, "fchmod"), (report, "render"), (os, "fdopen")])
 def test_an_error_leaves_the_old_file_and_nothing_else(result, tmp_path, monkeypatch, owner, name):
     target = tmp_path / "report.html"
     target.write_text("old")

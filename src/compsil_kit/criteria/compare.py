@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Unpack
 
@@ -16,13 +16,14 @@ from threadpoolctl import ThreadpoolController
 
 from compsil_kit.criteria.comparison import Comparison, subsample_criteria
 from compsil_kit.criteria.criteria import Criterion
+from compsil_kit.errors import Interrupted
 from compsil_kit.method.selection import summarise
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
 from compsil_kit.result.trials import Trial
 from compsil_kit.run.engine import Job, cluster_under_all, n_workers, run, score_labelings
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread
 from compsil_kit.run.progress import Meter, make_meter
-from compsil_kit.run.request import check_request
+from compsil_kit.run.request import Request, check_request
 from compsil_kit.run.workers import in_threads
 from compsil_kit.settings.keywords import CompareKeywords
 from compsil_kit.settings.surfaces import check_keywords, takes
@@ -67,31 +68,71 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
     """
     request = check_request(X, CompareKeywords, keywords)
     settings = check_keywords(CompareKeywords, keywords)
-    wanted, n_jobs = settings["criteria"], settings["n_jobs"]
-    repeats = settings["n_repeats"] or request.plan.n_subsamples
-    _check_points(request.data.matrix, request.job, wanted)
-    seeds = request.plan.seeds
-    further = [derive_seed(seeds[0], i, stream=FURTHER_RUNS) for i in range(max(0, repeats - len(seeds)))]
-    run_seeds = [*seeds, *further][:repeats] if set(wanted) - set(SUBSAMPLED) else []
-    null_seeds = (
-        [derive_seed(seeds[0], i, stream=REFERENCES) for i in range(settings["n_references"])]
-        if "gap" in wanted
-        else []
-    )
-    subsampled = bool(set(wanted) & set(SUBSAMPLED))
-    meter = make_meter(settings["progress"], subsampled * len(seeds) + len(run_seeds) + len(null_seeds))
+    _check_points(request.data.matrix, request.job, settings["criteria"])
+    work = _Work(request, settings)
+    meter = make_meter(settings["progress"], work.n_steps)
     try:
         with warnings.catch_warnings():
-            trials = _subsampled(request.data.matrix, request.job, n_jobs, meter) if subsampled else []
-            runs = _in_order(_full_run(request.data.matrix, request.job, wanted), run_seeds, n_workers(n_jobs), meter)
-            nulls = _in_order(_null_run(request.data.matrix, request.job), null_seeds, n_workers(n_jobs), meter)
+            work.do(meter)
+    except KeyboardInterrupt as stop:
+        stopped = Interrupted(work.n_done, work.n_steps, "steps", "the finished criteria are in .result.")
+        stopped.result = work.comparison()
+        raise stopped from stop
+    except BaseException as error:
+        error.result = work.comparison()  # type: ignore[attr-defined]
+        raise
     finally:
         meter.close()
-    selection = request.result(trials) if subsampled else None
-    found = [] if selection is None else subsample_criteria(selection, wanted)
-    found += [*_full_criteria(runs, wanted), *_gap(runs, nulls)]
-    lost = sum(int(row["failed"].sum()) for row in [*runs, *nulls]) + sum(len(trial.failures) for trial in trials)
-    return Comparison(request.plan, selection, tuple(found), len(run_seeds), len(null_seeds), lost)
+    found = work.comparison()
+    assert found is not None
+    return found
+
+
+class _Work:
+    """The three parts of a comparison, subsamples, runs on all the data and reference sets, and what is finished."""
+
+    def __init__(self, request: Request, settings: Mapping[str, Any]) -> None:
+        self.request, self.wanted, self.n_jobs = request, settings["criteria"], settings["n_jobs"]
+        seeds = request.plan.seeds
+        repeats = settings["n_repeats"] or request.plan.n_subsamples
+        further = [derive_seed(seeds[0], i, stream=FURTHER_RUNS) for i in range(max(0, repeats - len(seeds)))]
+        self.run_seeds = [*seeds, *further][:repeats] if set(self.wanted) - set(SUBSAMPLED) else []
+        n_references = settings["n_references"] if "gap" in self.wanted else 0
+        self.null_seeds = [derive_seed(seeds[0], i, stream=REFERENCES) for i in range(n_references)]
+        self.subsampled = bool(set(self.wanted) & set(SUBSAMPLED))
+        self.n_steps = self.subsampled * len(seeds) + len(self.run_seeds) + len(self.null_seeds)
+        self.n_done = 0
+        self.trials: list[Trial] = []
+        self.runs: list[dict[str, Array]] = []
+        self.nulls: list[dict[str, Array]] = []
+
+    def do(self, meter: Meter) -> None:
+        """Do one part after the other; a part that is not finished leaves nothing."""
+        X, job = self.request.data.matrix, self.request.job
+
+        def advance() -> None:
+            self.n_done += 1
+            meter.advance()
+
+        if self.subsampled:
+            trials = []
+            for trial in run(X, job, self.n_jobs):
+                trials.append(trial)
+                advance()
+            self.trials = trials
+        workers = n_workers(self.n_jobs)
+        self.runs = _in_order(_full_run(X, job, self.wanted), self.run_seeds, workers, advance)
+        self.nulls = _in_order(_null_run(X, job), self.null_seeds, workers, advance)
+
+    def comparison(self) -> Comparison | None:
+        """Return the criteria whose part is finished; None if there is none."""
+        selection = self.request.result(self.trials) if self.trials else None
+        found = [] if selection is None else subsample_criteria(selection, self.wanted)
+        found += [*_full_criteria(self.runs, self.wanted), *_gap(self.runs, self.nulls)]
+        lost = sum(int(row["failed"].sum()) for row in [*self.runs, *self.nulls])
+        lost += sum(len(trial.failures) for trial in self.trials)
+        counts = len(self.run_seeds), len(self.null_seeds)
+        return Comparison(self.request.plan, selection, tuple(found), *counts, lost) if found else None
 
 
 def _check_points(X: Any, job: Job, wanted: tuple[str, ...]) -> None:
@@ -102,14 +143,6 @@ def _check_points(X: Any, job: Job, wanted: tuple[str, ...]) -> None:
         raise ValueError(
             f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
         )
-
-
-def _subsampled(X: Any, job: Job, n_jobs: int | None, meter: Meter) -> list[Trial]:
-    trials = []
-    for trial in run(X, job, n_jobs):
-        trials.append(trial)
-        meter.advance()
-    return trials
 
 
 def _full_run(X: Any, job: Job, wanted: tuple[str, ...]) -> Callable[[int, int, Tick], dict[str, Array]]:
@@ -178,7 +211,7 @@ def dispersion(X: Any, codes: NDArray[Any]) -> float:
 
 
 def _in_order(
-    work: Callable[[int, int, Tick], dict[str, Array]], seeds: list[int], workers: int, meter: Meter
+    work: Callable[[int, int, Tick], dict[str, Array]], seeds: list[int], workers: int, advance: Callable[[], None]
 ) -> list[dict[str, Array]]:
     """Run work on every seed, in threads with one native thread each; return the outcomes in the order of the seeds."""
     controller, config = ThreadpoolController(), sklearn.get_config()
@@ -191,12 +224,14 @@ def _in_order(
     with one_blas_thread():
         for index, outcome in in_threads(limited, list(enumerate(seeds)), workers):
             found[index] = outcome
-            meter.advance()
+            advance()
     return [found[index] for index in range(len(seeds))]
 
 
 def _full_criteria(runs: list[dict[str, Array]], wanted: tuple[str, ...]) -> list[Criterion]:
-    found = []
+    found: list[Criterion] = []
+    if not runs:
+        return found
     for name in (*FULL_SILHOUETTES, *INDICES, "elbow"):
         if name in wanted:
             key = "dispersion" if name == "elbow" else name

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit.data.dataset import Preparation
-from compsil_kit.method.plan import Plan
+from compsil_kit.method.plan import MOST, Plan
+from compsil_kit.method.selection import RULES
+from compsil_kit.method.subsample import SEED_LIMIT
 from compsil_kit.method.weights import TRANSFORMS, transform_name
 from compsil_kit.result.trials import Failure, Saved, Trial, Trials
-from compsil_kit.util.checks import check_integer
+from compsil_kit.util import schema
+from compsil_kit.util.schema import check_digest, signed
 
 if TYPE_CHECKING:
     from compsil_kit.result.result import SelectionResult
@@ -22,34 +25,73 @@ FORMAT = "compsil-kit/selection"
 VERSION = 1
 
 
+# Silhouettes lie in [-1, 1], but for rounding.
+_SILHOUETTE = schema.optional(schema.real(-1.0 - 1e-9, 1.0 + 1e-9))
+_WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
+_SEED = schema.integer(0, SEED_LIMIT - 1)
+_COUNT = schema.integer(0)
+_PLAN = {
+    "n_rows": schema.integer(2),
+    "n_features": schema.integer(1),
+    "ks": schema.list_of(schema.integer(2)),
+    "n_subsamples": schema.integer(1, MOST),
+    "n_calibration": schema.integer(0, MOST),
+    "sample_size": schema.integer(3),
+    "seeds": schema.list_of(_SEED),
+    "clusterer": schema.text,
+    "metric": schema.text,
+    "dtype": schema.choice(("float32", "float64")),
+}
+_PREPARATION = {
+    "columns": schema.list_of(schema.text),
+    "left_out": schema.list_of(schema.text),
+    "scale": schema.optional(schema.text),
+    "n_dropped": _COUNT,
+    "notes": schema.list_of(schema.text),
+}
+_TRIALS = schema.record({"subsamples": schema.anything, "micro": schema.anything, "macro": schema.anything})
+_SELECTION = {
+    "transform": schema.text,
+    "rule": schema.choice(RULES),
+    "z": schema.real(0.0, 1e6),
+    "trials": _TRIALS,
+    "calibration": _TRIALS,
+    "weights": schema.anything,
+    "preparation": schema.anything,
+    "versions": schema.mapping_of(schema.text),
+}
+
+
 def to_dict(result: SelectionResult) -> dict[str, Any]:
     """Return the result as dicts, lists, strings and finite numbers; what is undefined is None."""
     custom = not isinstance(result.transform, str) or result.saved is not None
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "best_k": None if result.best_index is None else result.best_k,
-        "best_score": None if result.best_index is None else result.best_score,
-        "partial": result.partial,
-        "transform": transform_name(result.transform),
-        "rule": result.rule,
-        "z": result.z,
-        "ks": list(result.ks),
-        "scores": _plain(result.scores),
-        "sem": _plain(result.sem),
-        "lcb": _plain(result.lcb),
-        "probability": _plain(result.probability),
-        "choices": dict(result.choices),
-        "n_failed": [int(n) for n in result.n_failed],
-        "warnings": result.warnings,
-        "trials": _trials_out(result.trials),
-        "calibration": _trials_out(result.calibration),
-        "weights": _plain(result.weights) if custom else None,
-        "failures": [asdict(failure) for failure in result.failures],
-        "plan": plan_out(result.plan),
-        "preparation": preparation_out(result.preparation),
-        "versions": dict(result.versions),
-    }
+    return signed(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "best_k": None if result.best_index is None else result.best_k,
+            "best_score": None if result.best_index is None else result.best_score,
+            "partial": result.partial,
+            "transform": transform_name(result.transform),
+            "rule": result.rule,
+            "z": result.z,
+            "ks": list(result.ks),
+            "scores": _plain(result.scores),
+            "sem": _plain(result.sem),
+            "lcb": _plain(result.lcb),
+            "probability": _plain(result.probability),
+            "choices": dict(result.choices),
+            "n_failed": [int(n) for n in result.n_failed],
+            "warnings": result.warnings,
+            "trials": _trials_out(result.trials),
+            "calibration": _trials_out(result.calibration),
+            "weights": _plain(result.weights) if custom else None,
+            "failures": [asdict(failure) for failure in result.failures],
+            "plan": plan_out(result.plan),
+            "preparation": preparation_out(result.preparation),
+            "versions": dict(result.versions),
+        }
+    )
 
 
 def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionResult:
@@ -61,26 +103,44 @@ def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionR
             f"data has version {data.get('version')!r} of {FORMAT}; this release reads version {VERSION}. "
             "Read it with the release that wrote it."
         )
-    try:
-        plan = plan_in(data["plan"])
-        saved = data["weights"]
-        custom = saved is not None or data["transform"] not in TRANSFORMS
-        return cls(
-            plan=plan,
-            trials=_trials_in(data["trials"], len(plan.ks)),
-            calibration=_trials_in(data["calibration"], len(plan.ks)),
-            transform=data["transform"],
-            rule=data["rule"],
-            z=float(data["z"]),
-            failures=tuple(Failure(**failure) for failure in data["failures"]),
-            versions=dict(data["versions"]),
-            preparation=preparation_in(data["preparation"]),
-            saved=Saved(_array(saved, len(plan.ks)), _array(data["probability"], len(plan.ks))[:, 0])
-            if custom
-            else None,
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"data is not a complete {FORMAT}: {error}") from error
+    check_digest(data, "data")
+    plan = plan_in(data.get("plan"), "data.plan")
+    n_ks, n_all = len(plan.ks), len(plan.seeds)
+    found = schema.record({**_SELECTION, "failures": schema.list_of(_failure(plan))})(data, "data")
+    trials, calibration = (_trials_in(found[name], plan, f"data.{name}") for name in ("trials", "calibration"))
+    scored = [index for index in trials.subsamples if index < plan.n_subsamples]
+    if len(scored) != len(trials.subsamples) or any(index < plan.n_subsamples for index in calibration.subsamples):
+        raise ValueError("data.trials must hold scored subsamples, and data.calibration the others.")
+    saved = None
+    if found["weights"] is not None or found["transform"] not in TRANSFORMS:
+        rows = schema.list_of(schema.list_of(_WEIGHT, len(trials.subsamples)), n_ks)
+        weights = rows(found["weights"], "data.weights")
+        probability = schema.list_of(_WEIGHT, n_ks)(data.get("probability"), "data.probability")
+        saved = Saved(_array(weights, n_ks), _array(probability, n_ks)[:, 0])
+    failures = tuple(Failure(**failure) for failure in found["failures"] if failure["subsample"] < n_all)
+    return cls(
+        plan=plan,
+        trials=trials,
+        calibration=calibration,
+        transform=found["transform"],
+        rule=found["rule"],
+        z=found["z"],
+        failures=failures,
+        versions=found["versions"],
+        preparation=preparation_in(found["preparation"], "data.preparation"),
+        saved=saved,
+    )
+
+
+def _failure(plan: Plan) -> schema.Check:
+    return schema.record(
+        {
+            "k": schema.choice(plan.ks),
+            "subsample": schema.integer(0, len(plan.seeds) - 1),
+            "seed": _SEED,
+            "cause": schema.text,
+        }
+    )
 
 
 def plan_out(plan: Plan) -> dict[str, Any]:
@@ -88,10 +148,17 @@ def plan_out(plan: Plan) -> dict[str, Any]:
     return _lists(asdict(plan))
 
 
-def plan_in(data: Mapping[str, Any]) -> Plan:
-    """Rebuild a plan."""
-    values: dict[str, Any] = {field.name: data[field.name] for field in fields(Plan)}
-    return Plan(**{**values, "ks": tuple(values["ks"]), "seeds": tuple(values["seeds"])})
+def plan_in(data: Any, where: str = "plan") -> Plan:
+    """Rebuild a plan; one that cannot have been made is refused."""
+    found = schema.record(_PLAN)(data, where)
+    plan = Plan(**{**found, "ks": tuple(found["ks"]), "seeds": tuple(found["seeds"])})
+    if not plan.ks or list(plan.ks) != sorted(set(plan.ks)):
+        raise ValueError(f"{where}.ks must be ascending and hold at least one candidate.")
+    if len(plan.seeds) != plan.n_subsamples + plan.n_calibration:
+        raise ValueError(f"{where}.seeds must hold one seed per subsample.")
+    if not plan.ks[-1] < plan.sample_size <= plan.n_rows:
+        raise ValueError(f"{where}.sample_size must lie between the largest k and the number of rows.")
+    return plan
 
 
 def preparation_out(preparation: Preparation | None) -> dict[str, Any] | None:
@@ -99,11 +166,12 @@ def preparation_out(preparation: Preparation | None) -> dict[str, Any] | None:
     return None if preparation is None else _lists(asdict(preparation))
 
 
-def preparation_in(data: Mapping[str, Any] | None) -> Preparation | None:
+def preparation_in(data: Any, where: str = "preparation") -> Preparation | None:
     """Rebuild what is known of a table."""
     if data is None:
         return None
-    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
+    found = schema.record(_PREPARATION)(data, where)
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
     return Preparation(**values)
 
 
@@ -117,16 +185,20 @@ def trial_out(trial: Trial, seed: int) -> dict[str, Any]:
     }
 
 
-def trial_in(data: Mapping[str, Any], index: int, ks: Sequence[int]) -> Trial:
+def trial_in(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> Trial:
     """Rebuild a trial as that of subsample ``index``; data that cannot be one of these ks are an error."""
-    seed = check_integer("the seed of a trial", data["seed"], minimum=0)
-    failures = tuple(Failure(failure["k"], index, seed, str(failure["cause"])) for failure in data["failures"])
-    failed = {failure.k for failure in failures}
-    for values in (data["micro"], data["macro"]):
+    values = schema.list_of(_SILHOUETTE, len(ks))
+    failure = schema.record({"k": schema.choice(ks), "cause": schema.text})
+    found = schema.record({"seed": _SEED, "micro": values, "macro": values, "failures": schema.list_of(failure)})(
+        data, where
+    )
+    failed = {failure["k"] for failure in found["failures"]}
+    for name in ("micro", "macro"):
         # Without a failure there is a number, and with one there is none.
-        if [value is None for value in values] != [k in failed for k in ks]:
-            raise ValueError("the values of a trial do not fit its ks and failures.")
-    micro, macro = (tuple(_array(data[name], len(ks))[:, 0].tolist()) for name in ("micro", "macro"))
+        if [value is None for value in found[name]] != [k in failed for k in ks]:
+            raise ValueError(f"{where}.{name} does not fit its ks and failures.")
+    micro, macro = (tuple(_array(found[name], len(ks))[:, 0].tolist()) for name in ("micro", "macro"))
+    failures = tuple(Failure(f["k"], index, found["seed"], f["cause"]) for f in found["failures"])
     return Trial(index, micro, macro, failures)
 
 
@@ -143,11 +215,15 @@ def _trials_out(trials: Trials) -> dict[str, Any]:
     }
 
 
-def _trials_in(data: Mapping[str, Any], n_ks: int) -> Trials:
-    micro, macro = _array(data["micro"], n_ks), _array(data["macro"], n_ks)
-    if micro.shape != macro.shape or micro.shape[1] != len(data["subsamples"]):
-        raise ValueError("data is not a consistent selection: micro, macro and subsamples differ in size.")
-    return Trials(tuple(data["subsamples"]), micro, macro)
+def _trials_in(data: Any, plan: Plan, where: str) -> Trials:
+    subsamples = schema.list_of(schema.integer(0, len(plan.seeds) - 1))(data["subsamples"], f"{where}.subsamples")
+    if subsamples != sorted(set(subsamples)):
+        raise ValueError(f"{where}.subsamples must be ascending, each once.")
+    values = schema.list_of(schema.list_of(_SILHOUETTE, len(subsamples)), len(plan.ks))
+    micro, macro = (_array(values(data[name], f"{where}.{name}"), len(plan.ks)) for name in ("micro", "macro"))
+    if not np.array_equal(np.isnan(micro), np.isnan(macro)):
+        raise ValueError(f"{where}.micro and macro must lack the same values.")
+    return Trials(tuple(subsamples), micro, macro)
 
 
 def _array(values: Any, n_ks: int) -> NDArray[np.float64]:

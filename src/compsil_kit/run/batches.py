@@ -10,9 +10,11 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, Unpack
 
+from compsil_kit.data.dataset import Preparation
 from compsil_kit.method.clusterers import NAMED
 from compsil_kit.method.metrics import NAMES
 from compsil_kit.method.plan import Plan
@@ -25,10 +27,23 @@ from compsil_kit.run.request import check_request, chosen
 from compsil_kit.settings.keywords import ChoiceKeywords, PlanKeywords, SelectKeywords, defaults_of
 from compsil_kit.settings.rules import check_together
 from compsil_kit.settings.surfaces import check_keywords, takes
+from compsil_kit.util import schema
 from compsil_kit.util.checks import check_integer, describe
 
 FORMAT = "compsil-kit/batch"
 VERSION = 1
+DIGEST = "digest of the preparation"
+
+# A longer account of the table, with the names of many columns, does not travel with every batch.
+MOST_PREPARATION = 1000
+
+_PLANNED = {
+    "plan": schema.anything,
+    "fingerprint": schema.mapping_of(schema.anything),
+    "preparation": schema.optional(schema.mapping_of(schema.anything)),
+    "indices": schema.list_of(schema.anything),
+}
+_FINISHED = {**_PLANNED, "trials": schema.anything, "versions": schema.mapping_of(schema.text)}
 
 Batch = dict[str, Any]
 
@@ -40,6 +55,7 @@ def plan_batches(
     """Divide a selection into batches of subsamples that independent workers can run.
 
     Everything is decided here, fresh seeds of ``random_state=None`` included; workers only need X and their batch.
+    Batches stay small whatever the data: names of many columns are left to ``preparation`` in :func:`combine_batches`.
 
     Parameters
     ----------
@@ -71,7 +87,7 @@ def plan_batches(
         "version": VERSION,
         "plan": plan_out(request.plan),
         "fingerprint": request.fingerprint,
-        "preparation": preparation_out(request.data.preparation),
+        "preparation": _short(preparation_out(request.data.preparation)),
     }
     parts = _divide(len(request.plan.seeds), n_batches, batch_size)
     return [{**shared, "indices": list(part)} for part in parts]
@@ -133,13 +149,21 @@ def run_batch(
 
 
 @takes(ChoiceKeywords)
-def combine_batches(batches: Sequence[Mapping[str, Any]], **keywords: Unpack[ChoiceKeywords]) -> SelectionResult:
+def combine_batches(
+    batches: Sequence[Mapping[str, Any]],
+    *,
+    preparation: Preparation | Mapping[str, Any] | None = None,
+    **keywords: Unpack[ChoiceKeywords],
+) -> SelectionResult:
     """Put the finished batches of a selection together; the result is that of :func:`select_k`, bit for bit.
 
     Parameters
     ----------
     batches : sequence of mapping
         What :func:`run_batch` returned for every batch of a plan, in any order.
+    preparation : Preparation or mapping, optional
+        The ``preparation`` of the table that was planned, or the same as a dict, for the result to remember. It is
+        needed only if the names of its columns are longer than a thousand characters; otherwise batches hold it.
     {keywords}
 
     Returns
@@ -165,8 +189,37 @@ def combine_batches(batches: Sequence[Mapping[str, Any]], **keywords: Unpack[Cho
         _check_same(batch, first, at)
         trials += _trials(batch, at, plan)
     _check_whole([trial.index for trial in trials], plan)
-    preparation = preparation_in(first["preparation"])
-    return chosen(collect(plan, trials, **choice, preparation=preparation, versions=dict(first["versions"])))
+    known = _whole(first["preparation"], preparation)
+    return chosen(collect(plan, trials, **choice, preparation=known, versions=dict(first["versions"])))
+
+
+def _short(preparation: Batch | None) -> Batch | None:
+    """Return what a batch holds of a preparation: all of it, or if that is long, a digest to know it again."""
+    if preparation is None or len(json.dumps(preparation)) <= MOST_PREPARATION:
+        return preparation
+    return {"n_columns": len(preparation["columns"]), DIGEST: _digest(preparation)}
+
+
+def _digest(preparation: Batch | None) -> str:
+    return blake2b(json.dumps(preparation, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _whole(held: Mapping[str, Any] | None, given: Preparation | Mapping[str, Any] | None) -> Preparation | None:
+    """Return the preparation that the batches hold, or the given one if they hold its digest."""
+    if held is None or DIGEST not in held:
+        return preparation_in(held)
+    if given is None:
+        warnings.warn(
+            f"the names of {held['n_columns']:,} columns do not travel with batches, and are missing in the result; "
+            "pass preparation=table.preparation of the prepared table to combine_batches.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return None
+    plain = preparation_out(given) if isinstance(given, Preparation) else dict(given)
+    if _digest(plain) != held[DIGEST]:
+        raise ValueError("preparation is not that of the table for which the batches were planned.")
+    return preparation_in(plain)
 
 
 def _divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
@@ -190,14 +243,9 @@ def _read(batch: Any, name: str) -> Plan:
             f"{name} has version {describe(batch.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
             "Use one release for planning, running and combining."
         )
-    missing = {"plan", "fingerprint", "preparation", "indices"} - set(batch)
-    if missing:
-        raise ValueError(f"{name} is incomplete: it has no {', '.join(sorted(missing))}.")
-    plan = plan_in(batch["plan"])
-    if not set(batch["indices"]) <= set(range(len(plan.seeds))):
-        raise ValueError(
-            f"{name}: indices must be integers from 0 to {len(plan.seeds) - 1}, the subsamples of its plan."
-        )
+    schema.record(_FINISHED if "trials" in batch else _PLANNED)(batch, name)
+    plan = plan_in(batch["plan"], f"{name}.plan")
+    schema.list_of(schema.integer(0, len(plan.seeds) - 1))(batch["indices"], f"{name}.indices")
     return plan
 
 

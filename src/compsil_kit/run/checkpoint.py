@@ -16,8 +16,10 @@ from compsil_kit.result.trials import Trial
 from compsil_kit.run.engine import run
 from compsil_kit.run.fingerprint import Fingerprint, differences
 from compsil_kit.run.request import Request
-from compsil_kit.util.atomic import write_atomically
+from compsil_kit.util import schema
+from compsil_kit.util.atomic import locked, write_atomically
 from compsil_kit.util.checks import describe
+from compsil_kit.util.schema import check_digest, signed
 
 FORMAT = "compsil-kit/checkpoint"
 VERSION = 1
@@ -25,6 +27,8 @@ VERSION = 1
 PAUSE_SECONDS = 1.0
 PAUSE_SHARE = 20
 _WAY_OUT = "Pass another path, or delete the file to start again."
+
+_FILE = schema.record({"fingerprint": schema.mapping_of(schema.anything), "trials": schema.list_of(schema.anything)})
 
 Records = dict[int, dict[str, Any]]
 
@@ -42,7 +46,8 @@ def resume(path: Path, request: Request, stop: Event | None = None) -> tuple[lis
 def _compute(request: Request, missing: list[int], keeper: _Keeper, stop: Event | None) -> Generator[Trial, None, None]:
     if not missing:
         return
-    with keeper, closing(run(request.data.matrix, request.job, request.n_jobs, missing, stop)) as trials:
+    work = run(request.data.matrix, request.job, request.n_jobs, missing, stop)
+    with locked(keeper.path), keeper, closing(work) as trials:
         for trial in trials:
             keeper.add(trial_out(trial, request.plan.seeds[trial.index]))
             yield trial
@@ -52,11 +57,14 @@ def _read(path: Path, own: Fingerprint) -> Records:
     """Return the trials in the file by their seeds; a file of another selection, or of anything else, is refused."""
     try:
         data = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
-        if not isinstance(data, Mapping) or data["format"] != FORMAT:
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise ValueError("another format")
-        version, theirs, trials = data["version"], dict(data["fingerprint"]), data["trials"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        version = data.get("version")
+        check_digest(data, "the file")
+        found = _FILE(data, "the file") if version == VERSION else {"fingerprint": {}, "trials": []}
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, error) from error
+    theirs, trials = found["fingerprint"], found["trials"]
     if version != VERSION:
         raise ValueError(
             f"checkpoint: {path} has version {describe(version)} of {FORMAT}; this release reads version {VERSION}. "
@@ -71,9 +79,9 @@ def _read(path: Path, own: Fingerprint) -> Records:
     try:
         for record in trials:
             trial_in(record, 0, own["ks"])
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise _damaged(path, error) from error
-    return {record["seed"]: record for record in trials}
+    return {int(record["seed"]): record for record in trials}
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -91,7 +99,7 @@ class _Keeper:
     """Writes trials to the file, soon after they come and at the end, whatever ends the run."""
 
     def __init__(self, path: Path, own: Fingerprint, records: Records) -> None:
-        self._path, self._own, self._records = path, own, dict(records)
+        self.path, self._own, self._records = path, own, dict(records)
         self._lock = Lock()
         self._timer: Timer | None = None
         self._pause = PAUSE_SECONDS
@@ -134,8 +142,8 @@ class _Keeper:
     def _write(self) -> None:
         start = time.monotonic()
         trials = list(self._records.values())
-        data = {"format": FORMAT, "version": VERSION, "fingerprint": self._own, "trials": trials}
-        write_atomically(self._path, json.dumps(data, allow_nan=False).encode())
+        data = signed({"format": FORMAT, "version": VERSION, "fingerprint": self._own, "trials": trials})
+        write_atomically(self.path, json.dumps(data, allow_nan=False).encode())
         self._pause = max(PAUSE_SECONDS, PAUSE_SHARE * (time.monotonic() - start))
         self._unsaved = False
 
@@ -144,7 +152,7 @@ class _Keeper:
         problem, self._problem = self._problem, None
         if problem is not None:
             warnings.warn(
-                f"checkpoint: {self._path} could not be written ({problem.strerror}); the run continues, but the "
+                f"checkpoint: {self.path} could not be written ({problem.strerror}); the run continues, but the "
                 "subsamples finished since the last write are not saved.",
                 RuntimeWarning,
                 stacklevel=2,

@@ -9,7 +9,7 @@ from contextlib import closing
 from threading import Event
 from typing import Any
 
-from compsil_kit.errors import ClusteringError, Interrupted
+from compsil_kit.errors import Interrupted
 from compsil_kit.result.result import SelectionResult
 from compsil_kit.result.trials import Trial
 from compsil_kit.run.checkpoint import resume
@@ -38,8 +38,9 @@ def run_selection(request: Request, progress: Any = None) -> SelectionResult:
                 meter.advance()
     except KeyboardInterrupt as stop:
         raise _interrupted(request, trials) from stop
-    except ClusteringError as error:
-        error.result = request.partial(trials)
+    except BaseException as error:
+        # Whatever ended the run, memory, a progress function or a worker: what was finished is not lost.
+        error.result = request.partial(trials)  # type: ignore[attr-defined]
         raise
     finally:
         meter.close()

@@ -12,6 +12,7 @@ from compsil_kit.method.clusterers import NAMED, resolve_clusterer
 from compsil_kit.method.metrics import resolve_metric
 from compsil_kit.method.plan import MOST
 from compsil_kit.method.subsample import make_seeds
+from compsil_kit.util.atomic import check_regular
 from compsil_kit.util.checks import check_choice, check_integer, describe, is_integer
 
 # What a comparison can put side by side, in the order in which it is shown.
@@ -95,6 +96,7 @@ def check_checkpoint(checkpoint: Any) -> Path | None:
     path = Path(checkpoint).resolve()
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "checkpoint must be a file; this is a folder", str(path))
+    check_regular(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder for the checkpoint", str(path.parent))
     return path

@@ -7,7 +7,6 @@ is drawn as SVG by hand, so that showing a result loads no plotting library.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from compsil_kit.show import text
 from compsil_kit.show.curve import Curve, curve_of
+from compsil_kit.show.markup import cells, safe
 from compsil_kit.util.format import number, percent, sentence
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ CELL = "padding:1px 10px;text-align:right;font-variant-numeric:tabular-nums"
 
 def card(result: SelectionResult) -> str:
     """Return the card of a selection: k*, score, probability, a small curve, warnings, the table, the settings."""
-    settings = escape(text.settings_line(result, preparation=True))
+    settings = safe(text.settings_line(result, preparation=True))
     return (
         f'<div class="compsil-card" style="{CARD}">'
         '<div style="display:flex;flex-wrap:wrap;gap:24px;align-items:center">'
@@ -57,25 +57,25 @@ def _headline(result: SelectionResult) -> str:
         f'<div style="{MUTED}">number of clusters</div>'
         f'<div style="font-size:34px;font-weight:650;line-height:1.1;color:{COMPOSITE}">{result.best_k}</div>'
         f"<div>score {number(result.best_score)} ± {number(float(result.sem[at]))}</div>"
-        f"<div>selection probability {escape(percent(result.probability[at]))}</div>{partial}</div>"
+        f"<div>selection probability {safe(percent(result.probability[at]))}</div>{partial}</div>"
     )
 
 
 def _warnings(warnings: Sequence[str]) -> str:
     if not warnings:
         return ""
-    rows = "".join(f"<li>{escape(sentence(warning))}</li>" for warning in warnings)
+    rows = "".join(f"<li>{safe(sentence(warning))}</li>" for warning in warnings)
     return f'<ul style="margin:10px 0 0;padding:6px 6px 6px 26px;border-left:3px solid {WARNING}">{rows}</ul>'
 
 
 def table(result: SelectionResult) -> str:
     """Return the curve as a table, the chosen row in bold; where there is little room, it can be scrolled."""
     columns = curve_of(result).columns()
-    head = "".join(f'<th style="{CELL}">{escape(heading)}</th>' for heading in columns)
+    head = cells(columns, "th", CELL)
     body = []
     for at, row in enumerate(zip(*columns.values(), strict=True)):
         weight = "font-weight:700" if at == result.best_index else ""
-        body.append(f'<tr style="{weight}">' + "".join(f'<td style="{CELL}">{escape(c)}</td>' for c in row) + "</tr>")
+        body.append(f'<tr style="{weight}">' + cells(row, style=CELL) + "</tr>")
     rows = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
     return f'<div style="overflow-x:auto"><table style="{TABLE}">{rows}</table></div>'
 
@@ -157,19 +157,19 @@ def _legend(width: int) -> str:
 
 def comparison_card(comparison: Comparison) -> str:
     """Return the card of a comparison: which criteria agree, and the table of values, choices in bold."""
-    head = "".join(f'<th style="{CELL}">{escape(c.name)}</th>' for c in comparison.criteria)
+    head = cells((criterion.name for criterion in comparison.criteria), "th", CELL)
     rows = []
     for at, k in enumerate(comparison.ks):
-        cells = []
+        row = []
         for criterion in comparison.criteria:
             value = float(criterion.values[at])
             chosen = f";font-weight:700;color:{COMPOSITE}" if comparison.choices[criterion.name] == k else ""
             shown = number(value) if abs(value) < 100 or not np.isfinite(value) else f"{value:,.0f}"
-            cells.append(f'<td style="{CELL}{chosen}">{escape(shown)}</td>')
-        rows.append(f'<tr><td style="{CELL}">{k}</td>{"".join(cells)}</tr>')
+            row.append(f'<td style="{CELL}{chosen}">{safe(shown)}</td>')
+        rows.append(f'<tr><td style="{CELL}">{k}</td>{"".join(row)}</tr>')
     return (
         f'<div class="compsil-card" style="{CARD.replace("720px", "980px")}">'
-        f'<div style="white-space:pre-line">{escape(comparison.explain())}</div>'
+        f'<div style="white-space:pre-line">{safe(comparison.explain())}</div>'
         f'<div style="overflow-x:auto"><table style="{TABLE}"><thead><tr>'
         f'<th style="{CELL}">k</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div></div>'
     )

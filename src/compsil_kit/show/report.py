@@ -8,12 +8,12 @@ import io
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compsil_kit.show import card, text
+from compsil_kit.show.markup import cells, safe
 from compsil_kit.show.plots import KINDS, SIZE, plot
 from compsil_kit.util.atomic import write_atomically
 from compsil_kit.util.format import format_ks, sentence
@@ -65,11 +65,11 @@ def write(result: SelectionResult, path: str | PathLike[str], comparison: Compar
 def render(result: SelectionResult, comparison: Comparison | None = None, written: datetime | None = None) -> str:
     """Return the report as a complete HTML page; without a time, equal results give equal pages."""
     title = "No k can be selected" if result.best_index is None else f"{result.best_k} clusters"
-    words = "".join(f"<p>{escape(line)}</p>" for line in text.sentences(result))
-    notes = "".join(f'<p class="note">{escape(sentence(warning))}</p>' for warning in text.warnings(result))
+    words = "".join(f"<p>{safe(line)}</p>" for line in text.sentences(result))
+    notes = "".join(f'<p class="note">{safe(sentence(warning))}</p>' for warning in text.warnings(result))
     pictures = "".join(_figure(partial(plot, result, kind), kind) for kind in CAPTIONS if kind in KINDS)
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)} – compsil-kit</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{safe(title)} – compsil-kit</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
         f'<p class="muted">Number of clusters, selected by Composite Silhouette</p><h1>{_big(result)}</h1>'
         f"{words}{notes}<h2>Figures</h2>{pictures}<h2>Table</h2>{card.table(result)}{_comparison(comparison)}"
@@ -91,14 +91,14 @@ def _figure(draw: Callable[..., object], kind: str, size: tuple[float, float] = 
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130)
     data = base64.b64encode(buffer.getvalue()).decode()
-    image = f'<img alt="{escape(kind)}" src="data:image/png;base64,{data}">'
-    return f"<figure>{image}<figcaption>{escape(CAPTIONS[kind])}</figcaption></figure>"
+    image = f'<img alt="{safe(kind)}" src="data:image/png;base64,{data}">'
+    return f"<figure>{image}<figcaption>{safe(CAPTIONS[kind])}</figcaption></figure>"
 
 
 def _comparison(comparison: Comparison | None) -> str:
     if comparison is None:
         return ""
-    words = f'<p style="white-space:pre-line">{escape(comparison.explain())}</p>'
+    words = f'<p style="white-space:pre-line">{safe(comparison.explain())}</p>'
     picture = _figure(comparison.plot, "comparison", (8.4, 0.5 * len(comparison.criteria) + 1.4))
     return f"<h2>Other criteria</h2>{words}{picture}"
 
@@ -114,7 +114,7 @@ def _settings(result: SelectionResult, written: datetime | None) -> str:
         "versions": ", ".join(f"{name} {number}" for name, number in result.versions.items()),
         **({} if written is None else {"written": written.strftime("%Y-%m-%d %H:%M UTC")}),
     }
-    return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items()) + "</dl>"
+    return "<dl>" + "".join(f"<dt>{safe(k)}</dt><dd>{safe(v)}</dd>" for k, v in rows.items()) + "</dl>"
 
 
 def _value(value: int | float | str) -> str:
@@ -124,10 +124,7 @@ def _value(value: int | float | str) -> str:
 def _failures(result: SelectionResult) -> str:
     if not result.failures:
         return ""
-    rows = "".join(
-        f"<tr><td>{f.k}</td><td>{f.subsample}</td><td>{f.seed}</td><td>{escape(f.cause)}</td></tr>"
-        for f in result.failures[:50]
-    )
+    rows = "".join(f"<tr>{cells((f.k, f.subsample, f.seed, f.cause))}</tr>" for f in result.failures[:50])
     more = f"<p>... and {len(result.failures) - 50} more</p>" if len(result.failures) > 50 else ""
-    head = "<tr><th>k</th><th>subsample</th><th>seed</th><th>cause</th></tr>"
+    head = f"<tr>{cells(('k', 'subsample', 'seed', 'cause'), 'th')}</tr>"
     return f"<h2>Failed clusterings</h2><table>{head}{rows}</table>{more}"

@@ -49,7 +49,7 @@ def format_seconds(seconds: float) -> str:
 
 def shorten(names: tuple[str, ...], most: int = 12) -> str:
     """Return names as a list that stays readable when there are hundreds."""
-    shown = ", ".join(names[:most])
+    shown = ", ".join(map(printable, names[:most]))
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
@@ -62,4 +62,10 @@ def one_line(error: Exception) -> str:
     """Return what an error says, without line breaks."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
+    return printable(" ".join(str(error).split())) or type(error).__name__
+
+
+def printable(text: str) -> str:
+    """Return text with those characters escaped, except line breaks, that a terminal or a page would act on."""
+    shown = (char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text)
+    return "".join(shown)

@@ -1,0 +1,113 @@
+"""Files are written whole, keep their rights, leave nothing behind, and belong to one run at a time."""
+
+import os
+import stat
+import subprocess
+import sys
+from threading import Thread
+
+import pytest
+from sklearn.datasets import make_blobs
+
+from compsil_kit import select_k
+from compsil_kit.util import atomic
+from compsil_kit.util.atomic import locked, write_atomically
+
+X = make_blobs(90, 2, centers=3, random_state=0)[0]
+
+
+def rights(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_a_new_file_follows_the_mask_and_an_old_one_keeps_its_rights(tmp_path, mask, named, monkeypatch):
+    if named:
+        monkeypatch.setattr(atomic, "_UNNAMED", None)
+    path = tmp_path / "file.json"
+    before = os.umask(mask)
+    try:
+        write_atomically(path, b"one")
+        assert rights(path) == 0o666 & ~mask
+        path.chmod(0o600)
+        write_atomically(path, b"two")
+    finally:
+        os.umask(before)
+    assert rights(path) == 0o600
+    assert path.read_bytes() == b"two"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.json"]
+
+
+def test_the_mask_of_other_threads_is_never_touched(tmp_path):
+    """The rights of files that another thread makes at the same time do not depend on ours."""
+    before = os.umask(0o077)
+    try:
+        wider = []
+
+        def others():
+            for at in range(2000):
+                made = tmp_path / f"other-{at}"
+                made.touch()
+                wider.extend([made] if rights(made) != 0o600 else [])
+
+        thread = Thread(target=others)
+        thread.start()
+        while thread.is_alive():
+            write_atomically(tmp_path / "ours.json", b"x")
+        thread.join()
+    finally:
+        os.umask(before)
+    assert wider == []
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = tmp_path / f".file.json.{gone.pid}-0a0b0c0d.tmp"
+    own = tmp_path / f".file.json.{os.getpid()}-0a0b0c0d.tmp"
+    left.touch()
+    own.touch()
+    write_atomically(tmp_path / "file.json", b"x")
+    assert not left.exists()
+    assert own.exists()
+
+
+@pytest.mark.parametrize("use", [lambda path: select_k(X, ks=[2, 3], n_subsamples=2, checkpoint=path),
+                                 lambda path: write_atomically(path, b"x")])  # fmt: skip
+def test_a_pipe_is_refused_at_once(tmp_path, use):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="must be an ordinary file"):
+        use(pipe)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_two_runs_on_one_checkpoint_are_told(tmp_path):
+    path = tmp_path / "run.json"
+    with locked(path), pytest.raises(BlockingIOError, match="in use by another run") as told:
+        select_k(X, ks=[2, 3], n_subsamples=2, checkpoint=path)
+    assert told.value.filename == str(path)
+    # Afterwards it is free again, and nothing is left of the lock.
+    assert select_k(X, ks=[2, 3], n_subsamples=2, checkpoint=path).n_subsamples == 2
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_killed_run_leaves_no_lock(tmp_path):
+    path = tmp_path / "run.json"
+    code = (
+        "import sys; from pathlib import Path; from compsil_kit.util.atomic import locked\n"
+        "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(BlockingIOError), locked(path):
+            raise AssertionError("it was free")
+    finally:
+        holder.kill()
+        holder.communicate()
+    with locked(path):
+        pass
