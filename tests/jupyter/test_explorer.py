@@ -1,8 +1,10 @@
-"""The explorer's widgets, driven from Python: what a click or a slider does, and what is then on show."""
+"""The explorer's widgets, driven from Python: what a click or a slider does, and what is shown then."""
 
 import html
+import inspect
 import re
 import sys
+from types import SimpleNamespace
 
 import ipywidgets as widgets
 import numpy as np
@@ -11,12 +13,14 @@ import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
+from waiting import PATIENCE
 
 import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
 from compsil_jupyter.explorer.view import TABS
 from compsil_kit import select_k
+from compsil_kit.settings.keywords import ExploreKeywords, TableKeywords, defaults_of, keywords_of
 
 SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
 
@@ -31,7 +35,7 @@ def explorer(frame):
     opened = explore(frame, **SMALL)
     yield opened
     opened.close()
-    opened.wait(20)
+    opened.wait(PATIENCE)
 
 
 def parts(widget):
@@ -46,7 +50,7 @@ def find(explorer, name):
 
 def run(explorer):
     find(explorer, "run").click()
-    explorer.wait(60)
+    explorer.wait(PATIENCE)
 
 
 def show(explorer, tab):
@@ -95,16 +99,52 @@ class TestRun:
         assert 0 < explorer.result.n_subsamples < 2000
         assert explorer.result.partial
         assert "stopped after" in text(explorer, "progress")
-        assert "partial" in text(explorer, "headline")
+        assert "partial result" in text(explorer, "headline")
+        assert "partial result" in text(explorer, "warnings")
         explorer.close()
 
     def test_says_when_settings_have_changed(self, explorer):
         run(explorer)
         find(explorer, "scale").value = "robust"
-        assert "Settings have changed since: Run again." in text(explorer, "progress")
+        assert "Settings have changed. Press Run to apply them." in text(explorer, "progress")
         run(explorer)
         assert "changed" not in text(explorer, "progress")
         assert explorer.result.preparation.scale == "robust"
+
+    def test_a_growing_result_is_counted_and_not_called_partial(self, frame, monkeypatch):
+        monkeypatch.setattr("compsil_jupyter.explorer.view.REDRAW_SECONDS", 0.0)
+        explorer = explore(frame, ks=[2, 3], n_subsamples=4, rule="lcb")
+        seen = []
+
+        def look(_):
+            if explorer.session.running:
+                seen.append({name: text(explorer, name) for name in ("progress", "headline", "warnings", "error")})
+
+        find(explorer, "image-curve").observe(look, names="value")
+        run(explorer)
+        assert [said["progress"].partition(",")[0] for said in seen[:2]] == [
+            "1 of 4 subsamples finished", "2 of 4 subsamples finished",
+        ]  # fmt: skip
+        # A single subsample has no lower bound; that is no error while others are to come.
+        assert seen[0]["headline"] == "no k can be selected yet"
+        assert "2 of 4 subsamples finished" in seen[1]["headline"]
+        assert not [said for said in seen if said["error"] or said["warnings"] or "partial" in said["headline"]]
+        assert "subsamples finished" not in text(explorer, "headline")
+        explorer.close()
+
+    def test_the_result_of_an_earlier_run_is_called_so(self, explorer):
+        run(explorer)
+        seen = []
+
+        def look(what):
+            if what == "status" and explorer.session.running:
+                seen.append((text(explorer, "headline"), find(explorer, "first").value))
+
+        explorer.session.listen(look)
+        run(explorer)
+        assert seen[0][0].endswith("previous result micro alone: 4, macro alone: 4")
+        assert seen[0][1] == 1
+        assert "previous" not in text(explorer, "headline")
 
     def test_warnings_are_told_in_plain_words(self, blobs):
         explorer = explore(blobs[:100], ks=[2, 3, 4, 5], n_subsamples=4)
@@ -126,11 +166,11 @@ class TestSettings:
         find(explorer, "metric").value = "manhattan"
         find(explorer, "seed").value = 9
         found = explorer.session.settings
-        assert found.columns == ("a", "c")
-        assert (found.scale, found.missing) == (None, "drop")
-        assert found.ks == (3, 4, 5, 6)
-        assert (found.n_subsamples, found.sample_size) == (7, 0.5)
-        assert (found.clusterer, found.metric, found.random_state) == ("gmm", "manhattan", 9)
+        assert found["columns"] == ["a", "c"]
+        assert (found["scale"], found["missing"]) == (None, "drop")
+        assert found["ks"] == (3, 4, 5, 6)
+        assert (found["n_subsamples"], found["sample_size"]) == (7, 0.5)
+        assert (found["clusterer"], found["metric"], found["random_state"]) == ("gmm", "manhattan", 9)
         run(explorer)
         plan = explorer.result.plan
         assert (plan.ks, plan.clusterer, plan.metric, plan.n_features) == ((3, 4, 5, 6), "gmm", "manhattan", 2)
@@ -139,13 +179,25 @@ class TestSettings:
     def test_sizes_as_people_type_them(self, explorer, typed, read):
         find(explorer, "sample-size").value = "77"
         find(explorer, "sample-size").value = typed
-        assert explorer.session.settings.sample_size == read
+        assert explorer.session.settings["sample_size"] == read
 
     def test_all_columns_means_all_numeric_ones(self, explorer):
         assert find(explorer, "columns").value == ("a", "b", "c")
         find(explorer, "columns").value = ("a",)
         find(explorer, "columns").value = ("a", "b", "c")
-        assert explorer.session.settings.columns is None
+        assert explorer.session.settings["columns"] is None
+
+    def test_menus_and_tooltips_are_those_of_the_keywords(self, explorer):
+        known = {**keywords_of(TableKeywords), **keywords_of(ExploreKeywords)}
+        for name in ("scale", "missing", "clusterer", "transform", "rule"):
+            assert tuple(value for _, value in find(explorer, name)._options_full) == known[name].choices
+        metrics = find(explorer, "metric")._options_full
+        assert {value for _, value in metrics} == set(known["metric"].choices) - {"precomputed"}
+        for name in ("scale", "missing", "clusterer", "transform", "rule", "metric", "sample-size", "n-subsamples"):
+            assert find(explorer, name).tooltip == known[name.replace("-", "_")].help
+        assert find(explorer, "ks").tooltip.startswith("candidate numbers of clusters")
+        # How a command line spells the candidates is of no use to a slider.
+        assert "2:20:2" not in find(explorer, "ks").tooltip
 
     def test_given_objects_are_on_offer(self, frame):
         def mine(X, k, seed):
@@ -162,21 +214,40 @@ class TestSettings:
         explorer.close()
 
     @pytest.mark.parametrize(("keywords", "message"), [
-        ({"columns": ["incme"]}, "'incme' not in the data"),
-        ({"columns": ["city"]}, "'city' not numeric"),
+        ({"columns": ["incme"]}, "'incme'"),
+        ({"columns": ["city"]}, "'city'.* not numeric"),
         ({"ks": [1, 2]}, "ks must be"),
+        ({"ks": "2:10"}, "ks must be integers of at least 2, such as range"),
         ({"scale": "log"}, "scale must be one of"),
         ({"missing": "ignore"}, "missing must be one of"),
         ({"rule": "min"}, "rule must be one of"),
         ({"transform": "cosh"}, "transform must be"),
+        ({"z": -1}, r"z must be a number in \[0, 1e\+06\]; got -1.0"),
         ({"n_subsamples": 0}, "n_subsamples must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"sample_size": "half"}, "sample_size must be"),
+        ({"on_failure": "ignore"}, "on_failure must be one of"),
+        ({"clusterer": "kmean"}, "clusterer must be one of"),
+        ({"metric": "euclid"}, "metric must be"),
+        ({"random_state": range(3)}, "30 are needed, got 3"),
+        ({"rule": "lcb", "n_subsamples": 1}, "n_subsamples with rule='lcb' must be an integer of at least 2"),
+        ({"clusterer": "kmeans", "metric": "precomputed"}, "precomputed"),
+        ({"n_subsample": 5}, "unexpected keyword argument 'n_subsample'. Did you mean 'n_subsamples'?"),
+        ({"checkpoint": "run.json"}, "unexpected keyword argument 'checkpoint'"),
     ])  # fmt: skip
     def test_wrong_ones_are_refused_when_it_opens(self, frame, keywords, message):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, TypeError), match=message):
             explore(frame, **keywords)
 
+    def test_the_signature_shows_every_keyword_with_its_default(self):
+        parameters = inspect.signature(explore).parameters
+        own = {"data": inspect.Parameter.empty, "columns": None, "scale": "auto", "missing": "raise"}
+        assert {name: p.default for name, p in parameters.items()} == own | defaults_of(ExploreKeywords)
+        assert "{keywords}" not in explore.__doc__
+        assert "z : float, default=1.0" in explore.__doc__
+
     def test_a_column_may_be_named_alone(self, frame):
-        assert explore(frame, "b").session.settings.columns == ("b",)
+        assert explore(frame, "b").session.settings["columns"] == ["b"]
 
 
 class TestReading:
@@ -231,7 +302,7 @@ class TestTabs:
         run(explorer)
         show(explorer, "Clusters")
         assert find(explorer, "k").value == explorer.result.best_k
-        explorer.session.clusterings.wait(60)
+        explorer.session.clusterings.wait(PATIENCE)
         first = picture(explorer, "clusters")
         assert first.startswith(b"\x89PNG")
         monkeypatch.setattr("compsil_jupyter.explorer.render.clusters", None)  # all were drawn ahead
@@ -253,7 +324,7 @@ class TestTabs:
         explorer = explore(frame, clusterer=refuses_all, sample_size=100, **SMALL)
         run(explorer)
         show(explorer, "Clusters")
-        explorer.session.clusterings.wait(60)
+        explorer.session.clusterings.wait(PATIENCE)
         assert "too many &lt;rows&gt;" in find(explorer, "note-clusters").value
         assert "Clusters" not in pictures(explorer)
         explorer.close()
@@ -263,7 +334,7 @@ class TestTabs:
         show(explorer, "Compare")
         assert explorer.comparison is None
         find(explorer, "compare").click()
-        explorer.wait(120)
+        explorer.wait(PATIENCE)
         assert "choose k =" in text(explorer, "note-compare")
         assert "Compare" in pictures(explorer)
         assert explorer.comparison.choices["composite"] == explorer.result.best_k
@@ -273,10 +344,21 @@ class TestTabs:
         show(explorer, "Table")
         assert f"{explorer.result.best_score:.4f}" in text(explorer, "note-table")
         show(explorer, "Code")
-        assert "df = ... # put the explorer's data here" in html.unescape(text(explorer, "note-code"))
-        assert "df.compsil.select_k(" in text(explorer, "note-code")
+        assert "in place of 'data'" in html.unescape(text(explorer, "note-code"))
+        assert "result = data.compsil.select_k(" in text(explorer, "note-code")
         find(explorer, "rule").value = "lcb"
         assert "rule=&quot;lcb&quot;" in find(explorer, "note-code").value
+
+    def test_the_code_has_the_name_or_the_expression_of_the_data(self, explorer, frame, monkeypatch):
+        notebook = SimpleNamespace(user_ns={"_": frame, "other": 1, "customers": frame})
+        monkeypatch.setattr("IPython.get_ipython", lambda: notebook)
+        run(explorer)
+        show(explorer, "Code")
+        assert "result = customers.compsil.select_k(" in text(explorer, "note-code")
+        explorer.expression = "customers[customers.a > 0]"
+        show(explorer, "Table")
+        show(explorer, "Code")
+        assert "result = customers[customers.a > 0].compsil" in html.unescape(text(explorer, "note-code"))
 
     def test_the_table_lists_failures(self, frame):
         def sometimes(X, k, seed):
@@ -305,6 +387,28 @@ class TestErrors:
         assert explorer.result.preparation.n_dropped == 1
         explorer.close()
 
+    def test_the_result_before_them_stays(self, explorer):
+        run(explorer)
+        before, curve = explorer.result, picture(explorer, "curve")
+        find(explorer, "ks").value = (2, 8)
+        find(explorer, "sample-size").value = "a lot"
+        run(explorer)
+        assert text(explorer, "error").startswith("sample_size must be")
+        assert text(explorer, "error").endswith("The result of the previous run is still shown.")
+        assert text(explorer, "progress") == "failed after 0 of 5 subsamples"
+        assert f"k* = {before.best_k}" in text(explorer, "headline")
+        assert "previous result" in text(explorer, "headline")
+        assert explorer.result is before
+        assert picture(explorer, "curve") == curve
+        assert (find(explorer, "first").max, find(explorer, "first").value) == (5, 5)
+        show(explorer, "Clusters")
+        assert find(explorer, "k").options == (2, 3, 4, 5)
+        assert find(explorer, "k").value == before.best_k
+        find(explorer, "sample-size").value = "auto"
+        run(explorer)
+        assert text(explorer, "error") == ""
+        assert find(explorer, "k").options == tuple(range(2, 9))
+
     def test_no_columns_chosen(self, explorer):
         find(explorer, "columns").value = ()
         run(explorer)
@@ -326,7 +430,7 @@ class TestSaving:
         monkeypatch.chdir(tmp_path)
         run(explorer)
         find(explorer, "save-report").click()
-        assert "Saved as compsil-report.html" in text(explorer, "saved")
+        assert "Saved as compsil-report.html in the working directory" in text(explorer, "saved")
         assert 'download="compsil-report.html"' in find(explorer, "saved").value
         find(explorer, "save-code").click()
         assert (tmp_path / "compsil-report.html").read_text().startswith("<!doctype html>")
@@ -366,10 +470,10 @@ class TestKindsOfData:
         np.testing.assert_array_equal(explorer.result.composite, select_k(X, **SMALL).composite)
         show(explorer, "Compare")
         find(explorer, "compare").click()
-        explorer.wait(120)
+        explorer.wait(PATIENCE)
         assert "Compare" in pictures(explorer)
         explorer.close()
-        with pytest.raises(ValueError, match="must be None on sparse data"):
+        with pytest.raises(ValueError, match="columns and scale must be None"):
             explore(X, scale="standard")
 
     def test_polars(self, blobs):
@@ -386,7 +490,7 @@ class TestKindsOfData:
         run(explorer)
         assert explorer.result.preparation.scale is None
         show(explorer, "Clusters")
-        explorer.session.clusterings.wait(60)
+        explorer.session.clusterings.wait(PATIENCE)
         assert "Clusters" in pictures(explorer)
         explorer.close()
 
@@ -398,7 +502,7 @@ class TestKindsOfData:
     def test_by_the_accessor(self, frame):
         explorer = frame.compsil.explore(["a", "b"], ks=[2, 3])
         assert isinstance(explorer, Explorer)
-        assert explorer.session.settings.columns == ("a", "b")
+        assert explorer.session.settings["columns"] == ["a", "b"]
 
 
 class TestLife:
@@ -407,7 +511,7 @@ class TestLife:
         explorer.run()
         every = parts(explorer)
         explorer.close()
-        explorer.wait(30)
+        explorer.wait(PATIENCE)
         assert explorer.session.status.phase == "stopped"
         assert not explorer.session._selecting.thread.is_alive()
         assert all(part.comm is None for part in every if isinstance(part, widgets.Widget))
@@ -417,8 +521,8 @@ class TestLife:
         both = widgets.HBox([one, two])
         one.run()
         two.run()
-        one.wait(60)
-        two.wait(60)
+        one.wait(PATIENCE)
+        two.wait(PATIENCE)
         assert (one.result.n_subsamples, two.result.n_subsamples) == (5, 4)
         assert (one.result.plan.n_features, two.result.plan.n_features) == (3, 1)
         assert picture(one, "curve") != picture(two, "curve")
@@ -426,11 +530,12 @@ class TestLife:
         one.close()
         two.close()
 
-    def test_says_in_a_line_what_is_on_show(self, explorer):
-        assert repr(explorer) == "Explorer: nothing computed yet"
+    def test_says_in_a_line_what_is_shown(self, explorer):
+        assert repr(explorer) == "Explorer: no result yet"
         run(explorer)
-        assert repr(explorer).startswith("Explorer: SelectionResult: k* = ")
-        assert "\n" not in repr(explorer)
+        found = explorer.result
+        score = f"{found.best_score:.4f}"
+        assert repr(explorer) == f"Explorer: k* = {found.best_k} of 2..5, score {score}, 5 subsamples"
 
 
 def test_without_widgets_the_extra_is_named(monkeypatch):

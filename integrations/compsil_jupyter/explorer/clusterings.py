@@ -1,4 +1,4 @@
-"""The clusterings behind the explorer's pictures: one per k, computed in the background, the wanted one first."""
+"""The clusterings that the explorer draws: one per k, computed in the background, the selected k first."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from compsil_kit.method.clusterers import fit_final
-from compsil_kit.method.labels import largest_first
+from compsil_kit.method.clusterers import fit_all_rows
+from compsil_kit.method.labels import number_by_size
 from compsil_kit.method.silhouette import Silhouettes, silhouettes
 from compsil_kit.run.engine import take_rows
 from compsil_kit.run.native_threads import one_openmp_thread
 from compsil_kit.run.request import Request
 from compsil_kit.show.cluster_plots import Projection, project
 
-# Silhouettes of all points take time that grows with the square of their number, and more would not be seen.
+# The time of silhouettes grows with the square of the number of points, and a plot of more points shows no more.
 MOST_ROWS = 10_000
 
 
@@ -33,93 +33,97 @@ class Clustering:
 
 
 class Clusterings:
-    """The data of one run clustered into each of its ks, with the final labels that ``df.compsil.cluster`` gives.
+    """The data of one run clustered into each of its ks, with the labels that ``df.compsil.cluster`` returns.
 
-    Of large data a fixed sample of the rows is clustered and shown.
+    Of large data, a fixed sample of the rows is clustered.
     """
 
-    def __init__(self, request: Request, tell: Callable[[], None]) -> None:
-        """Take a checked request; nothing is computed before a k is wanted."""
-        self._request, self._tell = request, tell
+    def __init__(self, request: Request, notify: Callable[[], None]) -> None:
+        """Take a checked request; nothing is computed before the first call of :meth:`want`."""
+        self._request, self._notify = request, notify
         self._found: dict[int, Clustering | str] = {}
         self._wanted: int | None = None
         self._thread: Thread | None = None
-        self._closed = False
+        self._paused = self._closed = False
         self._lock = Lock()
 
     @property
     def n_rows(self) -> int:
-        """How many rows the data has."""
-        return self._request.job.plan.n_rows
+        """Number of rows of the data."""
+        return self._request.plan.n_rows
 
     @cached_property
     def points(self) -> Any:
-        """The rows that are shown: all, or a sample."""
-        job = self._request.job
-        # A clusterer that holds all pairs was found to fit into memory for a subsample, not for more.
+        """The rows that are clustered: all, or a sample."""
+        job, matrix = self._request.job, self._request.data.matrix
+        # The memory check of a clusterer that holds all pairs was made for a subsample, not for more rows.
         most = min(MOST_ROWS, job.plan.sample_size) if job.clusterer.bytes_per_pair else MOST_ROWS
         if self.n_rows <= most:
-            return self._request.X
+            return matrix
         rows = np.sort(np.random.default_rng(0).choice(self.n_rows, most, replace=False))
-        return take_rows(self._request.X, rows, job.metric)
+        return take_rows(matrix, rows, job.metric)
 
     @property
     def sampled(self) -> bool:
-        """Whether some rows are not shown."""
+        """Whether only a sample of the rows is clustered."""
         return bool(self.points.shape[0] < self.n_rows)
 
     @cached_property
     def projection(self) -> Projection | None:
-        """The points in two dimensions; None where only their distances are known."""
+        """The points in two dimensions; None for a matrix of distances."""
         return None if self._request.job.metric.precomputed else project(self.points)
 
     def get(self, k: int) -> Clustering | str | None:
-        """Return the clustering into k, or why there is none, or None while it is being computed."""
+        """Return the clustering into k, the message of its error, or None if it has not been computed yet."""
         return self._found.get(k)
 
     def want(self, k: int) -> None:
-        """Compute this k next, then the others, those close to it first."""
+        """Compute this k next, then the others, the closest first."""
         with self._lock:
-            self._wanted = k
+            self._wanted, self._paused = k, False
             if self._thread is None and not self._closed and self._next() is not None:
                 self._thread = Thread(target=self._work, name="compsil-explorer", daemon=True)
                 self._thread.start()
 
+    def pause(self) -> None:
+        """Stop after the clustering in progress; :meth:`want` continues."""
+        self._paused = True
+
     def close(self) -> None:
-        """Stop at the next step."""
+        """Stop after the clustering in progress, for good."""
         self._closed = True
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until every k has been computed."""
+        """Wait until every k has been computed, or the work has been stopped."""
         thread = self._thread
         if thread is not None:
             thread.join(timeout)
 
     def _next(self) -> int | None:
         wanted = self._wanted
-        left = [k for k in self._request.job.plan.ks if k not in self._found]
+        left = [k for k in self._request.plan.ks if k not in self._found]
         return min(left, key=lambda k: abs(k - (wanted or 0)), default=None)
 
     def _work(self) -> None:
         while True:
             with self._lock:
-                k = None if self._closed else self._next()
+                k = None if self._paused or self._closed else self._next()
                 if k is None:
                     self._thread = None
                     return
             try:
                 self._found[k] = self._cluster(k)
-            except Exception as error:  # noqa: BLE001  (a clusterer may raise anything: it is shown where its picture would be)
+            except Exception as error:  # noqa: BLE001  (a clusterer may raise anything: it is shown in place of the plot)
                 self._found[k] = f"Clustering into k = {k} failed: {error}"
             if not self._closed:
-                self._tell()
+                self._notify()
 
     def _cluster(self, k: int) -> Clustering:
         job = self._request.job
-        # Small fits are many times slower when OpenMP's threads get in each other's way.
+        # Small fits are many times slower when OpenMP's threads compete.
         with one_openmp_thread(ThreadpoolController()):
-            _, labels = fit_final(job.clusterer, self.points, k, job.plan.seeds[0])
-            codes = largest_first(labels)
+            _, labels = fit_all_rows(job.clusterer, self.points, k, job.plan.seeds[0])
+            codes = number_by_size(labels)
             scores = silhouettes(self.points, codes, metric=job.metric)  # type: ignore[arg-type]  # checked already
         assert isinstance(scores, Silhouettes)
         return Clustering(codes, scores)

@@ -2,133 +2,179 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 from scipy import sparse
 
 from compsil_jupyter.data import is_table
-from compsil_jupyter.explorer.session import Session, fitting
-from compsil_jupyter.explorer.settings import Reading, Settings
+from compsil_jupyter.explorer.session import Session, available_criteria
+from compsil_jupyter.explorer.state import Shown
+from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, defaults_of, keywords_of
+from compsil_kit.util.checks import is_integer
 
-# Settings that say nothing as long as they have these values.
-_SILENT = {"missing": "raise", "n_calibration": 0, "on_failure": "raise", "n_jobs": None, "columns": None,
-           "criteria": "all"}  # fmt: skip
-_METHOD = ("clusterer", "metric", "n_subsamples", "sample_size", "on_failure", "n_jobs", "random_state")
+LINE = 88
+# Stands for data whose expression is not known; it is used, and never assigned to.
+PLACEHOLDER = "data"
 
 
-def code(session: Session, name: str | None, k: int | None = None) -> str:
-    """Return the lines that reproduce the selection on show; with ``k``, the clusters on show as well.
+def code(session: Session, expression: str | None, k: int | None = None) -> str:
+    """Return the lines that repeat the selection shown; with ``k``, also the clusters shown.
 
-    ``name`` is what the data is called in the notebook, None if it has no name there.
+    ``expression`` is the Python expression of the data in the notebook, None if it is not known.
     """
-    settings = session.shown or session.settings
-    lines = _Lines(name or ("df" if is_table(session.data) else "X"), session.data, settings)
-    parts = [] if name else [f"{lines.name} = ...  # put the explorer's data here"]
-    parts += [lines.head(), lines.select(session.reading), *_limits(session), "print(result.explain())"]
-    if k is not None and not lines.sparse:
+    if expression is not None and not _is_expression(expression):
+        expression = None
+    calls = _Calls(session, expression or PLACEHOLDER)
+    parts = [*calls.imports(), ""]
+    if expression is None:
+        parts.append(f"# Put the data that was passed to the explorer in place of {PLACEHOLDER!r}.")
+    parts += [*calls.comments(), calls.select(), *_limits(session, calls.free("result"))]
+    parts.append(f"print({calls.free('result')}.explain())")
+    if k is not None and not calls.sparse:
         sampled = session.clusterings is not None and session.clusterings.sampled
-        parts += ["", "# All rows; a sample is on show." if sampled else "# The clusters on show.", lines.cluster(k)]
+        about = "# All rows; the explorer shows a sample." if sampled else "# The clusters shown."
+        parts += ["", about, calls.cluster(k)]
     if session.comparison is not None:
-        parts += ["", "# The other criteria.", lines.compare()]
+        parts += ["", "# The other criteria.", calls.compare(), f"print({calls.free('comparison')})"]
     return "\n".join(parts) + "\n"
 
 
-def _limits(session: Session) -> list[str]:
-    """Say what of the run is used, where that is not all of it."""
-    result = session.result
+def _limits(session: Session, name: str) -> list[str]:
+    """Say which subsamples are in use, where these are not all that were planned."""
+    result, first = session.result, session.reading.first
     if result is None:
         return []
-    limits = []
-    if session.reading.first is not None and session.reading.first < session.n_finished:
-        limits.append(f"result = result.reweigh(n_subsamples={session.reading.first})  # the first ones alone")
-    elif result.partial:
-        limits.append(f"# On show are {result.n_subsamples} of these subsamples: the run is not finished.")
-    return limits
+    if first is not None and first < session.n_finished:
+        return [f"{name} = {name}.reweigh(n_subsamples={first})  # only the first {first} subsamples"]
+    if result.partial:
+        return [f"# The explorer shows {result.n_subsamples} of these {result.plan.n_subsamples} subsamples."]
+    return []
 
 
-class _Lines:
-    """Writes calls for one kind of data: frames and arrays by the pandas accessor, sparse matrices by the engine."""
+class _Calls:
+    """Calls for one kind of data: methods of the pandas accessor, or functions of the engine for a sparse matrix."""
 
-    def __init__(self, name: str, data: Any, settings: Settings) -> None:
-        self.name, self.settings = name, settings
-        self.sparse = sparse.issparse(data)
-        self.criteria = fitting(data, settings)
-        self.to_frame = "" if self.sparse else _to_frame(name, data)
+    def __init__(self, session: Session, expression: str) -> None:
+        shown = session.shown
+        if shown.result is None:
+            shown = Shown(session.settings)
+        self.data, self.expression, self.choice = session.data, expression, session.reading.choice
+        self.sparse = sparse.issparse(session.data)
+        self.settings = {**shown.settings, "random_state": shown.random_state}
+        self.names = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
 
-    def head(self) -> str:
-        lines = [_import_of(self.settings.clusterer)]
+    def free(self, name: str) -> str:
+        """Return a name for a value that is not one of the names that the expression of the data uses."""
+        return f"{name}_" if name in self.names else name
+
+    def imports(self) -> list[str]:
+        lines = [_import_of(self.settings["clusterer"])]
         if self.sparse:
             lines.append("from compsil_kit import compare, select_k")
         else:
-            lines.append("import pandas as pd" if self.to_frame.startswith("pd.") else "")
-            lines.append("import compsil_pandas  # gives frames the accessor .compsil")
-        lines = [line for line in lines if line] + [""]
-        if self.to_frame:
-            lines.append(f"frame = {self.to_frame}")
-        table = {} if self.sparse else self.settings.preparation
-        method = {name: getattr(self.settings, name) for name in _METHOD}
-        method["random_state"] = _counts(self.settings.random_state)
-        lines.append(_call("method = dict", table | method))
-        return "\n".join(lines) + "\n"
+            lines.append("import pandas as pd" if self._frame().startswith("pd.") else "")
+            lines.append("import compsil_pandas  # adds the accessor df.compsil")
+        return [line for line in lines if line]
 
-    def _on(self, function: str) -> str:
-        data = "frame" if self.to_frame else self.name
-        return f"{function}({data}, **method" if self.sparse else f"{data}.compsil.{function}(**method"
+    def comments(self) -> list[str]:
+        """Name the functions that were passed to the explorer and have no name of their own."""
+        nameless = [name for name, value in self._changed(SelectKeywords).items() if _is_nameless(value)]
+        return [f"# {name} is the function that was passed to the explorer." for name in nameless]
 
-    def select(self, reading: Reading) -> str:
-        width = {"z": reading.z} if reading.rule == "lcb" else {}
-        keywords = {"ks": _counts(self.settings.ks), "n_calibration": self.settings.n_calibration}
-        keywords |= {"transform": reading.transform, "rule": reading.rule} | width
-        return f"result = {self._on('select_k')}, {_arguments(keywords)})"
-
-    def compare(self) -> str:
-        keywords = {"ks": _counts(self.settings.ks), "criteria": self.criteria}
-        return f"comparison = {self._on('compare')}, {_arguments(keywords)})\nprint(comparison)"
+    def select(self) -> str:
+        return self._call("result", "select_k", self._changed(SelectKeywords))
 
     def cluster(self, k: int) -> str:
-        return f"labels = {self._on('cluster')}, k={k})"
+        used = {name: v for name, v in self._changed(SelectKeywords).items() if name not in ("ks", *self.choice)}
+        return self._call("labels", "cluster", {"k": k, **used})
+
+    def compare(self) -> str:
+        given = {"criteria": available_criteria(self.data, self.settings), **self.settings}
+        if hasattr(given["random_state"], "__len__"):
+            given["random_state"] = given["random_state"][: given["n_subsamples"]]
+        return self._call("comparison", "compare", _changed(given, CompareKeywords))
+
+    def _changed(self, group: type) -> dict[str, Any]:
+        choice = {name: value for name, value in self.choice.items() if name != "z" or self.choice["rule"] == "lcb"}
+        return _changed({**self.settings, **choice}, group)
+
+    def _call(self, target: str, function: str, given: Mapping[str, Any]) -> str:
+        table = {} if self.sparse else _changed(self.settings, TableKeywords)
+        arguments = [f"{name}={_literal(value, name)}" for name, value in {**table, **given}.items()]
+        opening = f"{self.free(target)} = "
+        if self.sparse:
+            opening += function
+            arguments.insert(0, self.expression)
+        else:
+            opening += f"{self._frame()}.compsil.{function}"
+        line = f"{opening}({', '.join(arguments)})"
+        return line if len(line) <= LINE else f"{opening}(\n" + "".join(f"    {part},\n" for part in arguments) + ")"
+
+    def _frame(self) -> str:
+        """Return an expression of the data as a pandas frame."""
+        if not is_table(self.data):
+            return f"pd.DataFrame({self.expression})"
+        node = ast.parse(self.expression, mode="eval").body
+        primary = isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+        base = self.expression if primary else f"({self.expression})"
+        if isinstance(self.data, pd.DataFrame):
+            return base
+        return f"{base}.to_frame()" if isinstance(self.data, pd.Series) else f"{base}.to_pandas()"
 
 
-def _to_frame(name: str, data: Any) -> str:
-    """Return how the data becomes a frame; nothing where it is one."""
-    if isinstance(data, pd.DataFrame):
-        return ""
-    if isinstance(data, pd.Series):
-        return f"{name}.to_frame()"
-    return f"{name}.to_pandas()" if is_table(data) else f"pd.DataFrame({name})"
+def _is_expression(text: str) -> bool:
+    """Tell whether the text is a Python expression; a magic's line may hold more than Python."""
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
-def _arguments(keywords: dict[str, Any], between: str = ", ") -> str:
-    told = {name: value for name, value in keywords.items() if name not in _SILENT or value != _SILENT[name]}
-    return between.join(f"{name}={_literal(value)}" for name, value in told.items())
+def _changed(values: Mapping[str, Any], group: type) -> dict[str, Any]:
+    """Return the keywords of a group whose values differ from their defaults, as Python writes them."""
+    defaults = defaults_of(group)
+    plain = {name: _plain(values[name]) for name in keywords_of(group) if name in values}
+    return {name: value for name, value in plain.items() if value != _plain(defaults[name])}
 
 
-def _call(opening: str, keywords: dict[str, Any]) -> str:
-    line = f"{opening}({_arguments(keywords)})"
-    return line if len(line) <= 88 else f"{opening}(\n    {_arguments(keywords, ',' + chr(10) + '    ')},\n)"
+def _plain(value: Any) -> Any:
+    """Return a value without NumPy types, and whole numbers as a range where they are one."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, list | tuple | range):
+        return value
+    parts = [part.tolist() if hasattr(part, "tolist") else part for part in value]
+    if len(parts) < 3 or not all(is_integer(part) for part in parts):
+        return parts
+    steps = range(parts[0], parts[-1] + 1)
+    # The length first: seeds may lie billions apart.
+    return steps if len(steps) == len(parts) and parts == list(steps) else parts
 
 
-def _literal(value: Any) -> str:
-    """Return a value as Python would write it; functions by their name."""
+def _literal(value: Any, name: str) -> str:
+    """Return a value as Python writes it; functions by their names."""
     if isinstance(value, str):
         # JSON writes text as Python does, in double quotes.
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        return f"[{', '.join(map(_literal, value))}]"
-    if callable(value) and not hasattr(value, "get_params"):
-        return str(getattr(value, "__name__", type(value).__name__))
+        return f"[{', '.join(_literal(part, name) for part in value)}]"
+    if _is_nameless(value):
+        return name
+    if _is_function(value):
+        return str(value.__name__)
     return " ".join(repr(value).split())
 
 
-def _counts(values: Any) -> Any:
-    """Return a sequence of numbers as a range where it is one, else as a list; a single number as it is."""
-    if values is None or isinstance(values, int | range):
-        return values
-    whole = [int(value) for value in values]
-    steps = range(whole[0], whole[-1] + 1)
-    return steps if whole == list(steps) and len(whole) > 1 else whole
+def _is_function(value: Any) -> bool:
+    return callable(value) and not hasattr(value, "get_params")
+
+
+def _is_nameless(value: Any) -> bool:
+    return _is_function(value) and not str(getattr(value, "__name__", "")).isidentifier()
 
 
 def _import_of(clusterer: Any) -> str:

@@ -1,67 +1,57 @@
-"""The explorer as users meet it: ``explore(df)``, and the widget that it returns."""
+"""``explore(df)``, and the widget that it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, Unpack
 
 import ipywidgets as widgets
 from scipy import sparse
 
 from compsil_jupyter.data import AUTO, as_frame, check_sparse, resolve_scale
 from compsil_jupyter.explorer.session import Session
-from compsil_jupyter.explorer.settings import Reading, Settings
+from compsil_jupyter.explorer.state import Reading
 from compsil_jupyter.explorer.view import View
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit.api import DEFAULT_KS, Clustering, Random
-from compsil_kit.data.table import MISSING, SCALERS, choose_columns
-from compsil_kit.method.plan import check_ks
-from compsil_kit.method.selection import RULES
-from compsil_kit.method.weights import Transform, check_transform
-from compsil_kit.util.checks import check_choice, check_integer
+from compsil_kit.data.table import choose_columns
+from compsil_kit.settings.keywords import ChoiceKeywords, ExploreKeywords, TableKeywords, keywords_of
+from compsil_kit.settings.surfaces import check_keywords, takes
+from compsil_kit.util.format import format_ks, number
 
 
+@takes(ExploreKeywords)
 def explore(
     data: Any,
     columns: Any = None,
     *,
     scale: str | None = AUTO,
     missing: str = "raise",
-    ks: Any = DEFAULT_KS,
-    clusterer: Clustering = "kmeans",
-    n_subsamples: int = 30,
-    sample_size: str | int | float = "auto",
-    metric: str | Callable[..., float] = "euclidean",
-    transform: Transform = "tanh",
-    rule: str = "max",
-    z: float = 1.0,
-    n_calibration: int = 0,
-    on_failure: str = "raise",
-    n_jobs: int | None = None,
-    random_state: Random = 42,
+    **keywords: Unpack[ExploreKeywords],
 ) -> Explorer:
-    """Open the explorer on a frame, an array or a sparse matrix.
+    """Open the explorer on a table, an array or a sparse matrix.
 
-    Every setting is where the explorer starts; most can be changed in it.
+    The keywords are its initial settings, most of which can be changed in it.
 
     Parameters
     ----------
     data : DataFrame, array, sparse matrix or other table
-        The data; it is never changed.
+        The data. It is never changed.
     columns : list of names, optional
-        Columns to use; all numeric ones if None. Those of an array are numbered from 0.
+        Columns to use. All numeric and boolean ones if None. The columns of an array are numbered from 0.
     scale : {"auto", "standard", "robust", "minmax"} or None, default="auto"
-        How to scale the columns; ``"auto"`` is ``"standard"`` for tables and None for arrays.
+        How to scale the columns. ``"auto"`` is ``"standard"`` for tables and None for arrays.
     missing : {"raise", "drop"}, default="raise"
         Rows with missing values: refuse them, or leave them out.
-    ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, n_calibration, on_failure, n_jobs, \
-    random_state
-        As in :func:`compsil_kit.select_k`.
+    {keywords}
 
     Returns
     -------
     Explorer
-        A widget; ``.result`` is the selection on show.
+        A widget. Its ``result`` is the selection shown.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A keyword cannot be used, by itself or with the others; the message says which and why.
 
     Examples
     --------
@@ -73,45 +63,43 @@ def explore(
     >>> explorer.result.best_k
     5
     """
-    scaled = resolve_scale(scale, data, metric)
-    if scaled is not None:
-        check_choice("scale", scaled, tuple(SCALERS))
-    settings = Settings(
-        columns=_names(data, columns, scaled), scale=scaled, missing=check_choice("missing", missing, MISSING),
-        ks=check_ks(ks), clusterer=clusterer, n_subsamples=check_integer("n_subsamples", n_subsamples, minimum=1),
-        sample_size=sample_size, metric=metric, n_calibration=n_calibration, on_failure=on_failure, n_jobs=n_jobs,
-        random_state=random_state,
-    )  # fmt: skip
-    reading = Reading(check_transform(transform), check_choice("rule", rule, RULES), z)
-    return Explorer(View(Session(data, settings, reading)))
+    settings = check_keywords(ExploreKeywords, keywords)
+    choice = {name: settings.pop(name) for name in keywords_of(ChoiceKeywords)}
+    scaled = resolve_scale(scale, data, settings["metric"])
+    table = check_keywords(TableKeywords, {"columns": columns, "scale": scaled, "missing": missing})
+    table["columns"] = _names(data, columns, table["scale"])
+    return Explorer(View(Session(data, {**table, **settings}, Reading(choice))))
 
 
-def _names(data: Any, columns: Any, scale: str | None) -> tuple[Hashable, ...] | None:
-    """Return the names of the columns to start with, None for all; wrong ones are told now, not at the first run."""
+def _names(data: Any, columns: Any, scale: str | None) -> list[Any] | None:
+    """Return the names of the columns to use, None for all; unknown ones are refused."""
     if sparse.issparse(data):
         check_sparse(columns, scale)
         return None
     frame = as_frame(data)
     positions, _ = choose_columns(frame, columns)
-    return None if columns is None else tuple(dict.fromkeys(frame.columns[at] for at in positions))
+    return None if columns is None else list(dict.fromkeys(frame.columns[at] for at in positions))
 
 
 class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """The explorer as a widget, to be shown by itself or inside other layouts.
+    """The explorer as a widget, shown by itself or inside other layouts.
 
     Parameters
     ----------
     view : View
-        The parts, bound to a session.
+        The widgets, bound to a session.
 
     Attributes
     ----------
     session : Session
-        The state behind the widgets: settings, status, what is finished.
+        The state behind the widgets: settings, status and results.
     result : SelectionResult or None
-        The selection on show: partial while it runs, None before.
+        The selection shown: partial during a run, and None before the first. After a run that failed it is the one
+        shown before.
     comparison : Comparison or None
-        The other criteria, once they have been computed.
+        The comparison with other criteria, once it has been computed.
+    expression : str or None
+        The Python expression of the data, for the tab Code. None looks for a variable that holds the data.
     """
 
     def __init__(self, view: View) -> None:
@@ -122,9 +110,14 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.add_class("compsil-explorer")
 
     def __repr__(self) -> str:
-        """Say in a line what is on show."""
+        """Return the choice shown, in one line."""
         result = self.result
-        return f"Explorer: {'nothing computed yet' if result is None else repr(result).partition(chr(10))[0]}"
+        if result is None:
+            return "Explorer: no result yet"
+        best = "no k" if result.best_index is None else f"k* = {result.best_k}"
+        score = "" if result.best_index is None else f", score {number(result.best_score)}"
+        partial = f" of {result.plan.n_subsamples}" if result.partial else ""
+        return f"Explorer: {best} of {format_ks(result.ks)}{score}, {result.n_subsamples}{partial} subsamples"
 
     @property
     def session(self) -> Session:
@@ -133,29 +126,38 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @property
     def result(self) -> SelectionResult | None:
-        """The selection on show."""
+        """The selection shown."""
         return self.session.result
 
     @property
     def comparison(self) -> Comparison | None:
-        """The other criteria."""
+        """The comparison with other criteria."""
         return self.session.comparison
 
+    @property
+    def expression(self) -> str | None:
+        """The Python expression of the data."""
+        return self.session.expression
+
+    @expression.setter
+    def expression(self, text: str | None) -> None:
+        self.session.expression = text
+
     def run(self) -> None:
-        """Begin a run, as the button does."""
+        """Start a run, as the button does."""
         self.session.start()
 
     def stop(self) -> None:
-        """Stop the run and keep what is finished, as the button does."""
+        """Stop the run and keep the finished subsamples, as the button does."""
         self.session.stop()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until nothing is being computed any more.
+        """Wait for the run and the comparison to end.
 
         Parameters
         ----------
         timeout : float, optional
-            Seconds to wait at most; as long as it takes if None.
+            Seconds to wait at most for each; no limit if None.
         """
         self.session.wait(timeout)
 

@@ -1,4 +1,4 @@
-"""The explorer's pictures as PNG. They are drawn without pyplot, so that nothing appears twice or in another cell."""
+"""The explorer's pictures as PNG, drawn without pyplot so that no figure appears in a cell's output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compsil_kit.show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit.show.plots import plot_comparison
 
 WIDE, DOUBLE = (8.6, 4.6), (12.4, 4.8)
-# Twice the size on screen, which looks sharp on dense displays and stays readable on others.
+# Sharp on dense displays, where a picture is shown at half its size, and readable on others.
 DPI = 110
 # Figures are independent, but the fonts behind them are shared, and explorers draw in several threads.
 _one_at_a_time = Lock()
@@ -38,17 +38,17 @@ def _png(draw: Callable[[Figure], None], size: tuple[float, float]) -> bytes:
 
 
 def curve(result: SelectionResult) -> bytes:
-    """Draw the composite with its band, micro and macro."""
+    """Draw the composite with its confidence band, and the micro and macro averages."""
     return _png(lambda figure: void(result.plot("curve", ax=figure.subplots())), WIDE)
 
 
 def weights(result: SelectionResult) -> bytes:
-    """Draw discrepancies and weights."""
+    """Draw the discrepancies and weights of all subsamples."""
     return _png(lambda figure: void(result.plot("weights", ax=figure.subplots())), WIDE)
 
 
 def stability(result: SelectionResult, delta: float) -> bytes:
-    """Draw the convergence in the number of subsamples beside the selection probability."""
+    """Draw the scores against the number of subsamples, and the selection probability of each k."""
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
@@ -59,7 +59,7 @@ def stability(result: SelectionResult, delta: float) -> bytes:
 
 
 def clusters(clusterings: Clusterings, clustering: Clustering) -> bytes:
-    """Draw the map of one clustering beside the silhouettes of its points."""
+    """Draw the map of a clustering, and the silhouettes of its points."""
     projection = clusterings.projection
 
     def draw(figure: Figure) -> None:
@@ -74,11 +74,11 @@ def clusters(clusterings: Clusterings, clustering: Clustering) -> bytes:
 
 
 def comparison(found: Comparison) -> bytes:
-    """Draw the heat map of all criteria."""
+    """Draw the heat map of the criteria."""
     return _png(
         lambda figure: void(plot_comparison(found, ax=figure.subplots())), (9.4, 0.5 * len(found.criteria) + 1.4)
     )
 
 
 def void(_: object) -> None:
-    """Drop what a drawing function returns."""
+    """Discard what a drawing function returns."""

@@ -1,60 +1,47 @@
-"""What the explorer knows and does, without any widget: settings, the run in its thread, and what follows from it."""
+"""What an explorer does, without any widget: runs and comparisons in threads, and changes of what is shown."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Any
 
 from scipy import sparse
 
-from compsil_jupyter.data import Ready, make_ready
+from compsil_jupyter.data import make_ready
 from compsil_jupyter.explorer.clusterings import Clusterings
-from compsil_jupyter.explorer.settings import Reading, Settings, Status
+from compsil_jupyter.explorer.state import Reading, Settings, Shown, Status, Task
 from compsil_kit import Comparison, SelectionResult, compare
-from compsil_kit.criteria.compare import CRITERIA, NEED_POINTS
-from compsil_kit.result.trials import Trial
-from compsil_kit.run.engine import run
+from compsil_kit.criteria.compare import NEED_POINTS
 from compsil_kit.run.request import Request, check_request
+from compsil_kit.run.select import stream_selection
+from compsil_kit.settings.keywords import CompareKeywords, ExploreKeywords, TableKeywords, keywords_of
+from compsil_kit.settings.rules import CRITERIA
 from compsil_kit.show.report import write
-
-
-class Task:
-    """A piece of work in a daemon thread that can be told to stop; ``stopped`` is what it looks at."""
-
-    def __init__(self, work: Callable[[Task], None]) -> None:
-        """Get ready; ``thread.start()`` begins."""
-        self.stopped = Event()
-        self.started = time.monotonic()
-        self.thread = Thread(target=work, args=(self,), name="compsil-explorer", daemon=True)
-
-    @property
-    def seconds(self) -> float:
-        """How long it has been at work."""
-        return time.monotonic() - self.started
+from compsil_kit.util.format import one_line
 
 
 class Session:
-    """The state of one explorer. Every change is told to the listeners by a word for what has changed.
+    """The state of one explorer. Listeners are called with the name of what has changed.
 
-    The words are ``"status"``, ``"result"``, ``"clusters"`` and ``"comparison"``; they may come from other threads.
+    The names are ``"status"``, ``"result"``, ``"clusters"`` and ``"comparison"``; calls may come from other threads.
     """
 
-    def __init__(self, data: Any, settings: Settings, reading: Reading | None = None) -> None:
-        """Take the data, which is never changed, and how to begin."""
-        self.data = data
-        self.settings = settings
+    def __init__(
+        self, data: Any, settings: Settings, reading: Reading | None = None, expression: str | None = None
+    ) -> None:
+        """Take the data, which is never changed, the initial settings, and the Python expression of the data."""
+        self.data, self.expression = data, expression
+        self.settings = dict(settings)
         self.reading = Reading() if reading is None else reading
         self.status = Status()
         self.comparing = Status()
-        self.comparison: Comparison | None = None
-        self.clusterings: Clusterings | None = None
-        # The settings that the result on show was computed with.
-        self.shown: Settings | None = None
-        self._raw: SelectionResult | None = None
+        self.shown = Shown(self.settings)
+        # What was shown when the present run began; it comes back if the run fails.
+        self._before = self.shown
         self._read: tuple[SelectionResult, Reading, SelectionResult] | None = None
         self._listeners: list[Callable[[str], None]] = []
         self._selecting: Task | None = None
@@ -62,10 +49,10 @@ class Session:
         self._lock = Lock()
 
     def listen(self, listener: Callable[[str], None]) -> None:
-        """Tell this function what changes from now on."""
+        """Call this function after every change from now on."""
         self._listeners.append(listener)
 
-    def _tell(self, what: str) -> None:
+    def _notify(self, what: str) -> None:
         for listener in list(self._listeners):
             listener(what)
 
@@ -76,69 +63,86 @@ class Session:
 
     @property
     def stale(self) -> bool:
-        """Whether the settings are no longer those of the result on show."""
-        return self.shown is not None and self.shown != self.settings
+        """Whether the settings have changed since the last run began."""
+        return self._selecting is not None and self._selecting.settings != self.settings
+
+    @property
+    def shows_previous(self) -> bool:
+        """Whether the result shown is that of an earlier run, because the last one has none yet or failed."""
+        return self.shown.result is not None and self.shown.task is not self._selecting
 
     @property
     def n_finished(self) -> int:
-        """How many subsamples have been scored."""
-        return 0 if self._raw is None else self._raw.n_subsamples
+        """Number of scored subsamples behind the result shown."""
+        return 0 if self.shown.result is None else self.shown.result.n_subsamples
+
+    @property
+    def clusterings(self) -> Clusterings | None:
+        """The clusterings of the run whose result is shown."""
+        return self.shown.clusterings
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """The comparison with other criteria, once it has been computed."""
+        return self.shown.comparison
 
     @property
     def result(self) -> SelectionResult | None:
-        """The selection as it is read now, from all that is finished or from the first subsamples; None before."""
-        raw, reading = self._raw, self.reading
+        """The selection from the subsamples in use, under the present transformation and rule; None without a run."""
+        raw, reading = self.shown.result, self.reading
         if raw is None:
             return None
         known = self._read
         if known is None or known[0] is not raw or known[1] != reading:
             first = None if reading.first is None else min(reading.first, raw.n_subsamples)
-            read = raw.reweigh(transform=reading.transform, rule=reading.rule, z=reading.z, n_subsamples=first)
-            known = self._read = (raw, reading, read)
+            known = self._read = (raw, reading, raw.reweigh(**reading.choice, n_subsamples=first))
         return known[2]
 
     def change(self, **settings: Any) -> None:
-        """Take other settings; they count from the next run on."""
-        changed = replace(self.settings, **settings)
+        """Change what is computed, from the next run on; the engine checks the values when it begins."""
+        changed = {**self.settings, **settings}
         if changed != self.settings:
             self.settings = changed
-            self._tell("status")
+            self._notify("status")
 
     def read(self, **reading: Any) -> None:
-        """Read the finished trials otherwise, at once."""
-        changed = replace(self.reading, **reading)
+        """Change how to choose: ``transform``, ``rule``, ``z``, ``delta``, or ``first``."""
+        choice = {name: reading.pop(name, value) for name, value in self.reading.choice.items()}
+        changed = replace(self.reading, choice=choice, **reading)
         if changed != self.reading:
             self.reading = changed
-            self._tell("result")
+            self._notify("result")
 
     def start(self) -> None:
-        """Begin a new run in the background; one that is under way is stopped."""
-        settings = self.settings
+        """Start a run in the background; one that is in progress is stopped."""
         self._end(self._selecting)
         self.stop_comparing()
-        self._close_clusterings()
-        task = Task(lambda task: self._select(task, settings))
+        if self.shown.clusterings is not None:
+            self.shown.clusterings.pause()
+        settings, choice = self.settings, self.reading.choice
+        task = Task(settings, lambda task: self._select(task, choice))
         with self._lock:
-            self._selecting, self._raw, self.shown, self.comparison = task, None, None, None
-            self.status = Status("running", total=settings.n_subsamples + settings.n_calibration)
+            self._selecting, self._before = task, self.shown
+            self.status = Status("running", total=settings["n_subsamples"] + settings["n_calibration"])
             self.comparing = Status()
-        self._tell("status")
+        self._notify("status")
         task.thread.start()
 
     def stop(self) -> None:
-        """Stop the run and keep what is finished."""
+        """Stop the run and keep the finished subsamples."""
         if self._end(self._selecting) and self.running:
-            self._move(self._selecting, phase="stopped")
+            self._update(self._selecting, phase="stopped")
 
     def close(self) -> None:
-        """Stop all work and forget the listeners."""
+        """Stop all work and remove the listeners."""
         self._listeners.clear()
         self.stop()
         self.stop_comparing()
-        self._close_clusterings()
+        if self.shown.clusterings is not None:
+            self.shown.clusterings.close()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until nothing is being computed any more."""
+        """Wait for the run and the comparison to end, at most ``timeout`` seconds each."""
         for task in (self._selecting, self._comparing):
             if task is not None:
                 task.thread.join(timeout)
@@ -146,116 +150,136 @@ class Session:
     def _end(self, task: Task | None) -> bool:
         if task is None:
             return False
-        task.stopped.set()
+        task.stop.set()
         return True
 
-    def _close_clusterings(self) -> None:
-        if self.clusterings is not None:
-            self.clusterings.close()
-            self.clusterings = None
-
-    def _move(self, task: Task | None, **changes: Any) -> None:
-        """Change the status of a run, unless another one has taken its place."""
+    def _update(self, task: Task | None, **changes: Any) -> None:
+        """Change the status of a run, unless a newer one has been started."""
         with self._lock:
-            if task is not self._selecting or task is None:
+            if task is None or task is not self._selecting:
                 return
             self.status = replace(self.status, seconds=task.seconds, **changes)
-        self._tell("status")
+        self._notify("status")
 
-    def _select(self, task: Task, settings: Settings) -> None:
+    def _fail(self, task: Task, error: Exception) -> None:
+        """End a run with an error; what was shown before it comes back."""
+        with self._lock:
+            if task is self._selecting and self.shown.task is task and self._before.result is not None:
+                self.shown = self._before
+        self._update(task, phase="failed", error=describe_error(error))
+
+    def _select(self, task: Task, choice: Mapping[str, Any]) -> None:
+        result = None
         try:
-            ready = make_ready(self.data, **settings.preparation)
-            request = check_request(ready.matrix, transform="tanh", rule="max", z=1.0, **settings.engine)
-            trials = self._collect(task, settings, ready, request)
-        except Exception as error:  # noqa: BLE001  (anything the data or a clusterer raises is shown, not lost in a thread)
-            self._move(task, phase="failed", error=in_words(error))
+            request = self._request(task.settings, choice)
+            clusterings = Clusterings(request, lambda: self._notify("clusters"))
+            with closing(stream_selection(request, stop=task.stop)) as growing:
+                for result in growing:
+                    if not self._show(task, result, clusterings):
+                        return
+        except Exception as error:  # noqa: BLE001  (whatever the data or a clusterer raises is shown, not lost in a thread)
+            self._fail(task, error)
             return
-        finished = len(trials) == len(request.job.plan.seeds)
-        raw = self._raw
-        if finished and raw is not None and raw.best_index is None:
-            self._move(task, phase="failed", error=raw.explain())
-        elif finished:
-            self._move(task, phase="done")
+        if result is None or result.partial:
+            return
+        if result.best_index is None:
+            # The run is complete, and its table says which clusterings failed: it is shown in any case.
+            self._update(task, phase="failed", error=result.explain())
+        else:
+            self._update(task, phase="done")
 
-    def _collect(self, task: Task, settings: Settings, ready: Ready, request: Request) -> list[Trial]:
-        trials: list[Trial] = []
-        for trial in run(request.X, request.job, request.n_jobs, stop=task.stopped):
-            trials.append(trial)
-            result = request.partial(trials)
-            if result is not None and ready.preparation is not None:
-                result = result.prepared(ready.preparation)
-            with self._lock:
-                if task is not self._selecting:
-                    return trials
-                if self.clusterings is None:
-                    self.clusterings = Clusterings(request, lambda: self._tell("clusters"))
-                self._raw, self.shown = result, settings
-                self.status = replace(self.status, done=len(trials), seconds=task.seconds)
-            self._tell("result")
-        return trials
+    def _request(self, settings: Settings, choice: Mapping[str, Any]) -> Request:
+        known = keywords_of(ExploreKeywords)
+        given = {name: value for name, value in settings.items() if name in known}
+        return check_request(self._prepare(settings), ExploreKeywords, {**given, **choice})
+
+    def _prepare(self, settings: Settings) -> Any:
+        return make_ready(self.data, **{name: settings[name] for name in keywords_of(TableKeywords)})
+
+    def _show(self, task: Task, result: SelectionResult, clusterings: Clusterings) -> bool:
+        """Show a result, unless a newer run has been started; return whether it is shown."""
+        with self._lock:
+            if task is not self._selecting:
+                return False
+            if self._comparing is not None and self._comparing.settings != task.settings:
+                self._comparing.stop.set()
+                self._comparing, self.comparing = None, Status()
+            comparison = self.shown.comparison if self.shown.settings == task.settings else None
+            self.shown = Shown(task.settings, task, result, clusterings, comparison)
+            done = result.n_subsamples + len(result.calibration.subsamples)
+            self.status = replace(self.status, done=done, seconds=task.seconds)
+        self._notify("result")
+        return True
 
     def compare(self) -> None:
-        """Compute the other criteria in the background, on the settings of the result on show."""
-        settings = self.shown or self.settings
+        """Compute the other criteria in the background, with the settings of the result shown."""
         self.stop_comparing()
-        task = Task(lambda task: self._compare(task, settings))
+        settings = self.settings if self.shown.result is None else self.shown.settings
+        seeds = self.shown.random_state
+        task = Task(settings, lambda task: self._compare(task, seeds))
         with self._lock:
-            self._comparing, self.comparison, self.comparing = task, None, Status("running")
-        self._tell("comparison")
+            self._comparing, self.comparing = task, Status("running")
+            self.shown = replace(self.shown, settings=settings, comparison=None)
+        self._notify("comparison")
         task.thread.start()
 
     def stop_comparing(self) -> None:
-        """Stop computing the other criteria."""
+        """Stop the comparison; an incomplete one is not kept."""
         if self._end(self._comparing) and self.comparing.phase == "running":
-            self._advance(self._comparing, phase="stopped")
+            self._update_comparing(self._comparing, phase="stopped")
 
-    def _advance(self, task: Task | None, **changes: Any) -> None:
+    def _update_comparing(self, task: Task | None, comparison: Comparison | None = None, **changes: Any) -> None:
+        """Change the status of a comparison, unless a newer one has been started."""
         with self._lock:
-            if task is not self._comparing or task is None:
+            if task is None or task is not self._comparing:
                 return
-            self.comparison = changes.pop("comparison", None)
             self.comparing = replace(self.comparing, seconds=task.seconds, **changes)
-        self._tell("comparison")
+            if comparison is not None:
+                self.shown = replace(self.shown, comparison=comparison)
+        self._notify("comparison")
 
-    def _compare(self, task: Task, settings: Settings) -> None:
+    def _compare(self, task: Task, seeds: Any) -> None:
         def count(done: int, total: int) -> None:
-            if task.stopped.is_set():
-                raise _Left
-            self._advance(task, done=done, total=total)
+            if task.stop.is_set():
+                raise _Cancelled
+            self._update_comparing(task, done=done, total=total)
 
-        keywords = {name: value for name, value in settings.engine.items() if name != "n_calibration"}
+        # The seeds of calibration subsamples come last, and a comparison has none.
+        seeds = seeds[: task.settings["n_subsamples"]] if hasattr(seeds, "__len__") else seeds
+        settings = {**task.settings, "random_state": seeds, "criteria": available_criteria(self.data, task.settings)}
+        known = keywords_of(CompareKeywords)
+        given: Any = {name: value for name, value in settings.items() if name in known}
         try:
-            ready = make_ready(self.data, **settings.preparation)
-            found = compare(ready.matrix, criteria=fitting(self.data, settings), progress=count, **keywords)
-        except _Left:
+            found = compare(self._prepare(settings), **given, progress=count)
+        except _Cancelled:
             return
         except Exception as error:  # noqa: BLE001  (shown in the explorer, not lost in a thread)
-            self._advance(task, phase="failed", error=in_words(error))
+            self._update_comparing(task, phase="failed", error=describe_error(error))
             return
-        if not task.stopped.is_set():
-            self._advance(task, phase="done", comparison=found)
+        if not task.stop.is_set():
+            self._update_comparing(task, found, phase="done")
 
     def report(self, path: Path) -> Path:
-        """Write the report of what is on show, with the comparison if there is one."""
+        """Write the report of the result shown, with the comparison if there is one."""
         result = self.result
         if result is None:
             raise ValueError("there is no result yet. Press Run first.")
         return write(result, path, self.comparison)
 
 
-def fitting(data: Any, settings: Settings) -> str | list[str]:
-    """Return the criteria that can be computed: some need dense points."""
-    if not sparse.issparse(data) and settings.metric != "precomputed":
+class _Cancelled(Exception):
+    """The comparison was stopped."""
+
+
+def available_criteria(data: Any, settings: Settings) -> str | list[str]:
+    """Return the criteria that can be computed; some need dense points."""
+    if not sparse.issparse(data) and settings["metric"] != "precomputed":
         return "all"
     return [name for name in CRITERIA if name not in NEED_POINTS]
 
 
-class _Left(Exception):
-    """Nobody waits for the comparison any more."""
-
-
-def in_words(error: BaseException) -> str:
-    """Return an error for people: our own messages as they are, foreign ones with their kind."""
-    text = " ".join(str(error).split())
-    own = isinstance(error, ValueError | TypeError | RuntimeError | ImportError) and text
-    return text if own else f"{type(error).__name__}: {text}".rstrip(": ")
+def describe_error(error: Exception) -> str:
+    """Return an error in one line: messages of the engine as they are, others with their type."""
+    text, kind = one_line(error), type(error).__name__
+    clear = isinstance(error, ValueError | TypeError | RuntimeError | ImportError | OSError) or text == kind
+    return text if clear else f"{kind}: {text}"

@@ -1,4 +1,4 @@
-"""What the explorer looks like: core ipywidgets that show a session. It draws what is there and computes nothing."""
+"""The explorer on the page: core ipywidgets that show a session. It draws results and computes none."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ import ipywidgets as widgets
 from compsil_jupyter.explorer import render, texts
 from compsil_jupyter.explorer.clusterings import Clustering, Clusterings
 from compsil_jupyter.explorer.code import code
-from compsil_jupyter.explorer.controls import data_controls, method_controls, reading_controls, show_finished
+from compsil_jupyter.explorer.controls import follow, method_controls, reading_controls, table_controls
 from compsil_jupyter.explorer.session import Session
 from compsil_kit import SelectionResult
 
 TABS = ("Curve", "Weights", "Stability", "Clusters", "Compare", "Table", "Code")
-# While subsamples come in, the picture is drawn anew at most this often.
+# During a run, the picture is drawn again at most this often.
 REDRAW_SECONDS = 0.4
 
 
 class View:
-    """The widgets of one explorer, in ``body``; they follow the session and tell it what the user does."""
+    """The widgets of one explorer, in ``body``; they show the session and pass on what the user does."""
 
     def __init__(self, session: Session) -> None:
         """Show a session."""
         self.session = session
         self._painted: dict[str, Any] = {}
         self._painted_at = 0.0
-        # The clusterings on whose k* the slider was put.
+        # The clusterings whose k* the slider was set to.
         self._placed: Clusterings | None = None
         self._drawn: dict[Clustering, bytes] = {}
         self._lock = RLock()
@@ -53,13 +53,13 @@ class View:
         self._progress, self._error, self._headline, self._warnings = (widgets.HTML() for _ in range(4))
         for name in ("progress", "error", "headline", "warnings"):
             getattr(self, f"_{name}").add_class(f"compsil-{name}")
-        inputs = [*data_controls(session), *method_controls(session)]
+        inputs = [*table_controls(session), *method_controls(session)]
         buttons = widgets.HBox([self._run, self._stop])
         left = widgets.VBox(
             [*inputs, buttons, self._bar, self._progress], layout={"flex": "0 0 270px", "max_width": "270px"}
         )
         *reading, self._first = reading_controls(session)
-        at_once = widgets.HBox([*reading, self._first], layout={"flex_flow": "row wrap"})
+        at_once = widgets.HBox([*reading, self._first], layout={"flex_flow": "row wrap", "grid_gap": "0 6px"})
         self._tabs = self._make_tabs()
         style = widgets.HTML(texts.STYLE, layout={"display": "none"})
         right = widgets.VBox(
@@ -73,7 +73,7 @@ class View:
         self._notes = {name: widgets.HTML() for name in TABS}
         for name, note in self._notes.items():
             note.add_class(f"compsil-note-{name.lower()}")
-        ks = self.session.settings.ks
+        ks = self.session.settings["ks"]
         self._k = widgets.SelectionSlider(
             options=ks, value=ks[0], description="k", continuous_update=False, layout={"width": "420px"}
         )
@@ -98,18 +98,18 @@ class View:
         return widgets.VBox([widgets.HBox([report, lines]), self._saved])
 
     def _changed(self, what: str) -> None:
-        """Follow the session; while subsamples pour in, leave out pictures that nobody could look at."""
+        """Show a change of the session; during a run, skip pictures that would follow each other too fast."""
         hurried = what == "result" and self.session.running
         if hurried and time.monotonic() - self._painted_at < REDRAW_SECONDS:
             with self._lock:
-                self._tell_progress()
+                self._show_progress()
             return
         self._show()
         if what == "clusters":
             self._draw_ahead()
 
     def _draw_ahead(self) -> None:
-        """Draw the clusterings that are there, before anybody asks: then the slider only has to show them."""
+        """Draw all finished clusterings at once, so that moving the slider only has to show them."""
         clusterings = self.session.clusterings
         for k in self._k.options:
             found = None if clusterings is None else clusterings.get(k)
@@ -124,29 +124,27 @@ class View:
 
     def _show(self) -> None:
         with self._lock:
-            self._tell_progress()
-            result = self.session.result
-            self._headline.value, self._warnings.value = texts.headline(result), texts.warnings(result)
-            unread = "" if result is None or result.best_index is not None else result.explain()
-            self._error.value = texts.error(self.session.status.error or unread)
+            self._show_progress()
+            self._headline.value, self._warnings.value = texts.headline(self.session), texts.warnings(self.session)
+            self._error.value = texts.problem(self.session)
             self._offer_ks()
             self._paint()
 
-    def _tell_progress(self) -> None:
+    def _show_progress(self) -> None:
         session, status = self.session, self.session.status
         self._run.disabled, self._stop.disabled = session.running, not session.running
         self._bar.max, self._bar.value = max(status.total, 1), status.done
         self._bar.bar_style = {"done": "success", "failed": "danger", "stopped": "warning"}.get(status.phase, "")
         self._progress.value = texts.progress(session)
-        show_finished(self._first, session)
+        follow(self._first, session)
 
     def _offer_ks(self) -> None:
-        """Give the slider of the clusters the ks of the result on show, and put it on k* once per run."""
+        """Give the slider of the clusters the ks of the result shown, and set it to k* once per run."""
         result, clusterings = self.session.result, self.session.clusterings
         if result is None:
             return
         if result.ks != self._k.options:
-            self._k.options = result.ks
+            self._k.options, self._placed = result.ks, None
         if not self.session.running and self._placed is not clusterings:
             self._placed = clusterings
             self._drawn.clear()
@@ -154,13 +152,15 @@ class View:
                 self._k.value = result.best_k
 
     def _paint(self) -> None:
-        """Bring the tab in front up to date."""
+        """Update the selected tab."""
         name = TABS[self._tabs.selected_index or 0]
         getattr(self, f"_paint_{name.lower()}")(self.session.result)
-        self._painted_at = time.monotonic()
+        # The first result of a run is drawn at once.
+        waiting = self.session.running and not self.session.status.done
+        self._painted_at = 0.0 if waiting else time.monotonic()
 
     def _paint_image(self, name: str, subject: Any, draw: Callable[[Any], bytes], *more: Any) -> None:
-        """Draw the subject, unless this very picture is there already; without a subject the picture is taken away."""
+        """Draw the subject, unless the picture shows it already; without a subject, hide the picture."""
         image, key = self._images[name], (subject, *more)
         if subject is None:
             self._hide(name)
@@ -188,7 +188,7 @@ class View:
         clusterings, k, note = self.session.clusterings, self._k.value, self._notes["Clusters"]
         if result is None or clusterings is None or self.session.running:
             self._hide("Clusters")
-            note.value = texts.muted("Clusters are drawn when the run has ended.")
+            note.value = texts.muted("Clusters are shown when the run has ended.")
             return
         clusterings.want(k)
         found = clusterings.get(k)
@@ -212,7 +212,8 @@ class View:
 
     def _code(self) -> str:
         ready = self.session.clusterings is not None and not self.session.running
-        return code(self.session, _name_of(self.session.data), self._k.value if ready else None)
+        expression = self.session.expression or _name_of(self.session.data)
+        return code(self.session, expression, self._k.value if ready else None)
 
     def _save_report(self) -> None:
         self._save("compsil-report.html", "text/html", self.session.report)
@@ -249,13 +250,13 @@ def _parts(widget: Any) -> list[Any]:
 
 
 def _free(path: Path) -> Path:
-    """Return the path, or one with a number where there is a file already: nothing is written over."""
+    """Return the path, with a number added if it exists: no file is overwritten."""
     others = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     return path if not path.exists() else next(other for other in others if not other.exists())
 
 
 def _name_of(data: Any) -> str | None:
-    """Return what the notebook calls the data, if it has a name for it."""
+    """Return the name of the data in the notebook, if it has one."""
     from IPython import get_ipython
 
     shell = get_ipython()

@@ -1,0 +1,100 @@
+"""The clusterings that the explorer draws: their labels, their order, samples of large data, failures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sessions import KS, QUICK, finish, settings
+from sklearn.cluster import KMeans
+from waiting import PATIENCE
+
+import compsil_pandas  # noqa: F401  (for df.compsil)
+from compsil_jupyter.explorer.clusterings import MOST_ROWS
+from compsil_jupyter.explorer.session import Session
+
+
+@pytest.fixture
+def frame(blobs):
+    return pd.DataFrame(blobs, columns=["a", "b", "c"])
+
+
+@pytest.fixture
+def session(frame):
+    opened = Session(frame, QUICK)
+    yield opened
+    opened.close()
+    opened.wait(PATIENCE)
+
+
+class TestClusterings:
+    def test_are_those_of_the_accessor(self, session, frame):
+        finish(session)
+        session.clusterings.want(3)
+        session.clusterings.wait(PATIENCE)
+        expected = frame.compsil.cluster(3, scale=None)
+        np.testing.assert_array_equal(session.clusterings.get(3).labels, expected.to_numpy())
+
+    def test_come_for_every_k(self, session):
+        finish(session)
+        told = []
+        session.listen(told.append)
+        session.clusterings.want(4)
+        session.clusterings.wait(PATIENCE)
+        assert all(session.clusterings.get(k) is not None for k in KS)
+        assert told == ["clusters"] * len(KS)
+
+    def test_the_wanted_one_comes_first(self, session):
+        finish(session)
+        order = []
+        session.listen(lambda _: order.append([k for k in KS if session.clusterings.get(k) is not None]))
+        session.clusterings.want(4)
+        session.clusterings.wait(PATIENCE)
+        assert order[0] == [4]
+
+    def test_large_data_are_sampled(self):
+        X = np.random.default_rng(0).normal(size=(MOST_ROWS + 500, 2))
+        session = Session(X, settings(ks=(2,), n_subsamples=1, sample_size=200))
+        finish(session)
+        session.clusterings.want(2)
+        session.clusterings.wait(PATIENCE)
+        assert len(session.clusterings.get(2).labels) == MOST_ROWS
+        assert session.clusterings.points.shape == (MOST_ROWS, 2)
+
+    def test_clusterers_that_hold_all_pairs_get_no_more_than_a_subsample(self, blobs):
+        pairs = settings(ks=(2, 3), n_subsamples=2, sample_size=100, clusterer="agglomerative")
+        session = Session(blobs, pairs)
+        finish(session)
+        session.clusterings.want(2)
+        session.clusterings.wait(PATIENCE)
+        assert len(session.clusterings.get(2).labels) == 100
+
+    def test_a_failure_is_told_in_its_place(self, frame):
+        def refuses_all(X, k, seed):
+            if len(X) == len(frame):
+                raise RuntimeError("too many rows")
+            return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+        session = Session(frame, settings(ks=(2,), n_subsamples=2, sample_size=100, clusterer=refuses_all))
+        finish(session)
+        session.clusterings.want(2)
+        session.clusterings.wait(PATIENCE)
+        assert session.clusterings.get(2) == "Clustering into k = 2 failed: too many rows"
+
+    def test_of_distances_have_no_map(self, blobs):
+        from sklearn.metrics import pairwise_distances
+
+        session = Session(
+            pairwise_distances(blobs),
+            settings(ks=(2, 3), n_subsamples=2, clusterer="agglomerative", metric="precomputed"),
+        )
+        finish(session)
+        session.clusterings.want(2)
+        session.clusterings.wait(PATIENCE)
+        assert session.clusterings.projection is None
+        assert session.clusterings.get(2).scores.micro > 0
+
+    def test_close_ends_them(self, session):
+        finish(session)
+        clusterings = session.clusterings
+        session.close()
+        clusterings.want(3)
+        assert clusterings.get(3) is None

@@ -1,0 +1,355 @@
+"""The session behind the explorer, without any widget: runs, stopping, errors, choosing, comparing."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from sessions import KS, QUICK, Gate, finish, settings
+from sklearn.cluster import KMeans
+from waiting import PATIENCE, join, threads
+
+from compsil_jupyter.explorer.session import Session, describe_error
+from compsil_jupyter.explorer.state import Status
+from compsil_kit import compare, select_k
+
+
+@pytest.fixture
+def frame(blobs):
+    return pd.DataFrame(blobs, columns=["a", "b", "c"])
+
+
+@pytest.fixture
+def session(frame):
+    opened = Session(frame, QUICK)
+    yield opened
+    opened.close()
+    opened.wait(PATIENCE)
+
+
+class TestRun:
+    def test_gives_what_select_k_gives(self, session, blobs):
+        result = finish(session)
+        direct = select_k(blobs, ks=KS, n_subsamples=6)
+        np.testing.assert_array_equal(result.composite, direct.composite)
+        assert result.best_k == direct.best_k
+        assert result.preparation.columns == ("a", "b", "c")
+        assert session.status.phase == "done"
+        assert (session.status.done, session.status.total) == (6, 6)
+
+    def test_nothing_before(self, session):
+        assert session.result is None
+        assert session.status == Status()
+        assert not session.stale
+
+    def test_grows_subsample_by_subsample(self, session):
+        seen = []
+        session.listen(lambda what: seen.append((what, session.n_finished)))
+        finish(session)
+        assert [n for what, n in seen if what == "result"] == [1, 2, 3, 4, 5, 6]
+        assert seen[0] == ("status", 0)
+        assert seen[-1] == ("status", 6)
+
+    def test_stop_keeps_what_is_finished(self, frame):
+        gate = Gate(after=3 * len(KS))
+        session = Session(frame, settings(ks=KS, n_subsamples=6, clusterer=gate))
+        session.start()
+        assert gate.reached.wait(PATIENCE)
+        session.stop()
+        assert session.status.phase == "stopped"
+        gate.go.set()
+        session.wait(PATIENCE)
+        assert session.result.n_subsamples == 3
+        assert session.result.partial
+        assert session.status.phase == "stopped"
+        # The fourth subsample was told to stop at its next step.
+        assert gate.calls < 5 * len(KS)
+
+    def test_stop_before_the_first_subsample(self, frame):
+        gate = Gate(after=0)
+        session = Session(frame, settings(ks=KS, clusterer=gate))
+        session.start()
+        assert gate.reached.wait(PATIENCE)
+        session.stop()
+        gate.go.set()
+        session.wait(PATIENCE)
+        assert session.result is None
+        assert session.status.phase == "stopped"
+
+    def test_stop_without_a_run_does_nothing(self, session):
+        session.stop()
+        assert session.status.phase == "idle"
+        finish(session)
+        session.stop()
+        assert session.status.phase == "done"
+
+    def test_a_late_result_of_an_old_run_is_ignored(self, session):
+        held, go = threading.Event(), threading.Event()
+
+        def hold_once(what):
+            if what == "result" and not held.is_set():
+                held.set()
+                assert go.wait(PATIENCE)
+
+        session.listen(hold_once)
+        session.start()
+        assert held.wait(PATIENCE)
+        # All other results of this run are ready, and its thread is held before it can take them.
+        join(threads("compsil"))
+        old = threads("compsil-explorer")
+        session.change(n_subsamples=3)
+        session.start()
+        session.wait(PATIENCE)
+        new, status = session.result, session.status
+        go.set()
+        join(old)
+        assert session.result is new
+        assert session.status == status
+        assert (new.plan.n_subsamples, status.phase, status.done) == (3, "done", 3)
+
+    def test_close_stops_and_tells_nobody(self, frame):
+        gate = Gate(after=len(KS))
+        session = Session(frame, settings(ks=KS, n_subsamples=50, clusterer=gate))
+        heard = []
+        session.start()
+        assert gate.reached.wait(PATIENCE)
+        session.listen(heard.append)
+        session.close()
+        gate.go.set()
+        session.wait(PATIENCE)
+        assert not heard
+        assert gate.calls < 3 * len(KS)
+
+    def test_two_sessions_do_not_disturb_each_other(self, frame, blobs):
+        one, two = Session(frame, QUICK), Session(frame * 2, settings(ks=(2, 3), n_subsamples=5))
+        one.start()
+        two.start()
+        one.wait(PATIENCE)
+        two.wait(PATIENCE)
+        assert one.result.ks == (2, 3, 4, 5)
+        assert two.result.ks == (2, 3)
+        np.testing.assert_array_equal(one.result.composite, select_k(blobs, ks=KS, n_subsamples=6).composite)
+
+    def test_time_left(self):
+        assert Status("running", done=0, total=10, seconds=3).seconds_left is None
+        assert Status("running", done=4, total=10, seconds=2).seconds_left == pytest.approx(3.0)
+
+    def test_workers_give_the_same(self, frame, blobs):
+        session = Session(frame, settings(ks=KS, n_subsamples=6, n_jobs=2))
+        np.testing.assert_array_equal(finish(session).composite, select_k(blobs, ks=KS, n_subsamples=6).composite)
+
+
+class TestErrors:
+    def test_of_the_data_are_told(self, frame):
+        holed = frame.copy()
+        holed.loc[3, "b"] = np.nan
+        session = Session(holed, QUICK)
+        assert finish(session) is None
+        assert session.status.phase == "failed"
+        assert "missing values in 'b' (1)" in session.status.error
+
+    def test_can_be_mended_and_run_again(self, frame):
+        holed = frame.copy()
+        holed.loc[3, "b"] = np.nan
+        session = Session(holed, QUICK)
+        finish(session)
+        session.change(missing="drop")
+        assert finish(session).preparation.n_dropped == 1
+        assert session.status.error == ""
+
+    def test_of_a_setting_name_it(self, session):
+        session.change(sample_size="half")
+        finish(session)
+        assert session.status.error.startswith("sample_size must be")
+
+    def test_of_a_clusterer_keep_the_finished_part(self, frame):
+        calls = []
+
+        def breaks(X, k, seed):
+            calls.append(k)
+            if len(calls) > 2 * len(KS):
+                raise RuntimeError("out of luck")
+            return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+        session = Session(frame, settings(ks=KS, n_subsamples=6, clusterer=breaks))
+        result = finish(session)
+        assert session.status.phase == "failed"
+        assert "out of luck" in session.status.error
+        assert result.n_subsamples == 2
+
+    def test_no_k_can_be_selected(self, frame):
+        def always_one(X, k, seed):
+            return np.zeros(len(X))
+
+        session = Session(frame, settings(ks=(2, 3), clusterer=always_one, on_failure="skip"))
+        finish(session)
+        assert session.status.phase == "failed"
+        assert session.status.error.startswith("No k of 2, 3 can be selected")
+
+    def test_a_combination_that_the_engine_refuses(self, session):
+        session.change(n_subsamples=1)
+        session.read(rule="lcb")
+        finish(session)
+        assert session.status.phase == "failed"
+        assert session.status.error.startswith("n_subsamples with rule='lcb' must be an integer of at least 2")
+
+    @pytest.mark.parametrize("after", [0, 2], ids=["at once", "after two subsamples"])
+    def test_the_finished_result_before_a_failed_run_stays(self, session, after):
+        calls = []
+
+        def breaks(X, k, seed):
+            calls.append(k)
+            if len(calls) > after * len(KS):
+                raise RuntimeError("out of luck")
+            return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+        before = finish(session)
+        session.compare()
+        session.wait(PATIENCE)
+        comparison, clusterings = session.comparison, session.clusterings
+        session.change(clusterer=breaks)
+        assert finish(session) is before
+        assert (session.status.phase, session.status.done) == ("failed", after)
+        assert "out of luck" in session.status.error
+        assert session.shows_previous
+        assert not session.stale
+        assert session.comparison is comparison
+        # Clusterings were paused by the run, and go on when they are asked for.
+        session.clusterings.want(3)
+        session.clusterings.wait(PATIENCE)
+        assert clusterings.get(3) is not None
+        session.change(clusterer="kmeans")
+        assert finish(session) is not before
+        assert not session.shows_previous
+
+    def test_the_result_before_a_run_stays_until_there_is_a_new_one(self, session):
+        before = finish(session)
+        gate = Gate(after=0)
+        session.change(clusterer=gate)
+        session.start()
+        assert gate.reached.wait(PATIENCE)
+        assert session.result is before
+        assert session.shows_previous
+        session.stop()
+        gate.go.set()
+        session.wait(PATIENCE)
+        assert session.result is before
+        assert session.status.phase == "stopped"
+
+    def test_in_one_line(self):
+        assert describe_error(ValueError("ks must be\n  integers")) == "ks must be integers"
+        assert describe_error(MemoryError()) == "MemoryError"
+        assert describe_error(KeyError("x")) == "KeyError: 'x'"
+
+
+class TestReading:
+    def test_acts_at_once_without_computing(self, session):
+        raw = finish(session)
+        session.read(transform="step", rule="lcb", z=2.0, first=4)
+        assert session.status.done == 6
+        expected = raw.reweigh(transform="step", rule="lcb", z=2.0, n_subsamples=4)
+        np.testing.assert_array_equal(session.result.composite, expected.composite)
+        assert session.result.rule == "lcb"
+        assert session.result.n_subsamples == 4
+        assert session.n_finished == 6
+
+    def test_holds_for_the_next_run(self, session):
+        session.read(rule="lcb")
+        assert finish(session).rule == "lcb"
+
+    def test_more_subsamples_than_there_are_means_all(self, session):
+        session.read(first=100)
+        assert finish(session).n_subsamples == 6
+
+    def test_is_told_only_when_it_changes(self, session):
+        heard = []
+        session.listen(heard.append)
+        session.read(rule="max")
+        session.change(n_subsamples=6)
+        assert not heard
+        session.read(rule="lcb")
+        session.change(n_subsamples=7)
+        assert heard == ["result", "status"]
+
+    def test_changed_settings_make_the_result_stale(self, session):
+        finish(session)
+        assert not session.stale
+        session.change(scale="robust")
+        assert session.stale
+        session.change(n_subsamples=7)
+        session.change(scale=None, n_subsamples=6)
+        assert not session.stale
+
+
+class TestComparison:
+    def test_is_that_of_compare(self, session, blobs):
+        finish(session)
+        session.compare()
+        session.wait(PATIENCE)
+        expected = compare(blobs, ks=KS, n_subsamples=6)
+        assert session.comparison.choices == expected.choices
+        assert session.comparing.phase == "done"
+
+    def test_stop_leaves_none(self, session, monkeypatch):
+        finish(session)
+        session.listen(lambda what: what == "comparison" and session.comparing.done and session.stop_comparing())
+        session.compare()
+        session.wait(PATIENCE)
+        assert session.comparing.phase == "stopped"
+        assert session.comparison is None
+
+    def test_errors_are_told(self, frame):
+        def refuses(X, k, seed):
+            raise RuntimeError("no")
+
+        session = Session(frame, settings(ks=(2, 3), clusterer=refuses))
+        session.compare()
+        session.wait(PATIENCE)
+        assert session.comparing.phase == "failed"
+        assert "no" in session.comparing.error
+
+    def test_belongs_to_the_settings_of_the_result(self, session):
+        finish(session)
+        session.compare()
+        session.wait(PATIENCE)
+        found = session.comparison
+        finish(session)
+        assert session.comparison is found
+        session.change(ks=(2, 3))
+        finish(session)
+        assert session.comparison is None
+        assert session.comparing == Status()
+
+    def test_of_other_settings_is_stopped_by_a_new_result(self, session, blobs):
+        finish(session)
+        gate = Gate(after=0)
+        session.change(clusterer=gate)
+        session.start()
+        assert gate.reached.wait(PATIENCE)
+        # The result shown is still that of k-means, and so is what is compared.
+        session.listen(lambda what: session.comparing.done and gate.go.set())
+        session.compare()
+        join(threads("compsil-explorer"))
+        assert session.result.plan.clusterer == "Gate"
+        assert session.comparison is None
+        assert session.comparing == Status()
+
+    @pytest.mark.parametrize("seeds", [None, range(5)])
+    def test_on_the_subsamples_of_the_result(self, blobs, seeds):
+        session = Session(blobs, settings(ks=(2, 3), n_subsamples=3, n_calibration=2, random_state=seeds))
+        result = finish(session)
+        session.compare()
+        session.wait(PATIENCE)
+        assert session.comparison.plan.seeds == result.plan.seeds[:3]
+
+    def test_the_report_holds_it(self, session, tmp_path):
+        finish(session)
+        plain = session.report(tmp_path / "plain.html").read_text()
+        session.compare()
+        session.wait(PATIENCE)
+        assert "Other criteria" not in plain
+        assert "Other criteria" in session.report(tmp_path / "full.html").read_text()
+
+    def test_no_report_before_a_result(self, session, tmp_path):
+        with pytest.raises(ValueError, match="no result yet"):
+            session.report(tmp_path / "none.html")
