@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import copy
 import decimal
-import math
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import scipy.spatial.distance
 from scipy import sparse
-from sklearn.metrics import pairwise_distances, silhouette_samples
 
-from compsil_kit import select_k, silhouettes
+from compsil_kit import select_k
 from compsil_kit.data.matrix import as_matrix
 
 RNG = np.random.default_rng(7)
@@ -24,7 +21,6 @@ WHOLE = np.clip(RNG.normal(np.repeat([[30, 40, 50], [100, 150, 20], [180, 30, 18
 YES_NO = RNG.random((75, 6)) < np.repeat([0.1, 0.5, 0.9], 25)[:, None]
 # Two rows of nothing but False have no dice distance.
 YES_NO[:, 0] |= ~YES_NO.any(axis=1)
-LABELS = np.repeat([0, 1, 2], 25)
 NAMES = ["a", "b", "c"]
 
 
@@ -237,121 +233,7 @@ def test_read_only_sparse_data():
     assert same(run(X, clusterer="minibatch-kmeans"), run(sparse.csr_array(FEW), clusterer="minibatch-kmeans"))
 
 
-@pytest.mark.parametrize("clusterer", ["gmm", "agglomerative"])
-def test_clusterers_without_sparse_support_say_so(clusterer):
-    with pytest.raises(TypeError, match=rf"clusterer='{clusterer}' does not take sparse data. Pass X.toarray\(\)"):
-        run(sparse.csr_array(FEW), clusterer=clusterer)
-
-
 def test_plain_arrays_are_not_copied_and_others_are():
     assert as_matrix(WHOLE) is WHOLE
     assert np.shares_memory(as_matrix(WHOLE[::2]), WHOLE)
     assert not np.shares_memory(as_matrix(WHOLE.astype(int)), WHOLE)
-
-
-def absolute(x, y):
-    return float(np.abs(x - y).max())
-
-
-ANGLES = np.column_stack([WHOLE[:, 0] / 200 - 0.5, WHOLE[:, 1] / 100])
-METRICS = {
-    "euclidean": WHOLE,
-    "sqeuclidean": WHOLE,
-    "cosine": WHOLE,
-    "manhattan": WHOLE,
-    "chebyshev": WHOLE,
-    "seuclidean": WHOLE,
-    "mahalanobis": WHOLE,
-    "minkowski": WHOLE,
-    "canberra": WHOLE,
-    "correlation": WHOLE,
-    "haversine": ANGLES,
-    "jaccard": YES_NO,
-    "dice": YES_NO,
-    "yule": YES_NO,
-    "precomputed": pairwise_distances(WHOLE),
-    absolute: WHOLE,
-    scipy.spatial.distance.cosine: WHOLE,
-    scipy.spatial.distance.jaccard: YES_NO,
-    scipy.spatial.distance.canberra: WHOLE,
-}
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: getattr(metric, "__name__", metric))
-def test_silhouettes_equal_those_of_scikit_learn(metric):
-    X = METRICS[metric]
-    reference = silhouette_samples(X, LABELS, metric=metric)
-    assert silhouettes(X, LABELS, metric=metric).per_point == pytest.approx(reference, abs=1e-10)
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "haversine"])
-@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix])
-def test_silhouettes_of_sparse_data_equal_those_of_scikit_learn(metric, form):
-    X = form(METRICS[metric] if metric == "haversine" else FEW)
-    reference = silhouette_samples(X, LABELS, metric=metric)
-    assert silhouettes(X, LABELS, metric=metric).per_point == pytest.approx(reference, abs=1e-10)
-
-
-def test_squared_distances_of_sparse_data():
-    reference = silhouette_samples(FEW, LABELS, metric="sqeuclidean")
-    got = silhouettes(sparse.csr_array(FEW), LABELS, metric="sqeuclidean").per_point
-    assert got == pytest.approx(reference, abs=1e-10)
-
-
-@pytest.mark.parametrize(("name", "same_as"), [("l1", "manhattan"), ("cityblock", "manhattan"), ("l2", "euclidean")])
-def test_other_names_of_a_metric(name, same_as):
-    result = run(WHOLE, metric=name)
-    assert result.plan.metric == same_as
-    assert same(result, run(WHOLE, metric=same_as))
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("n_zero", [1, 5, 40])
-def test_cosine_of_rows_of_zeros(form, n_zero):
-    X = WHOLE.copy()
-    X[RNG.permutation(75)[:n_zero]] = 0.0
-    reference = silhouette_samples(X, LABELS, metric="cosine")
-    assert silhouettes(form(X), LABELS, metric="cosine").per_point == pytest.approx(reference, abs=1e-10)
-
-
-@pytest.mark.parametrize("scale", [1e-170, 1e170, 1e200])
-@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
-def test_silhouettes_do_not_depend_on_the_scale(scale, metric):
-    reference = silhouettes(WHOLE, LABELS, metric=metric).per_point
-    assert silhouettes(WHOLE * scale, LABELS, metric=metric).per_point == pytest.approx(reference, abs=1e-10)
-
-
-def test_a_feature_that_is_constant_adds_nothing_to_the_standardised_distance():
-    X = np.column_stack([WHOLE, np.full(75, 3.0)])
-    reference = silhouette_samples(WHOLE, LABELS, metric="seuclidean")
-    assert silhouettes(X, LABELS, metric="seuclidean").per_point == pytest.approx(reference, abs=1e-10)
-
-
-def precomputed(x, y):
-    """Return a distance, under a name that means something else."""
-    return math.dist(x, y)
-
-
-def test_a_function_is_never_taken_for_the_metric_of_its_name():
-    result = run(WHOLE, metric=precomputed)
-    assert result.scores == pytest.approx(run(WHOLE).scores, abs=1e-12)
-    assert result.plan.metric == "precomputed (function)"
-    assert result.plan.n_pairs == run(WHOLE).plan.n_pairs
-
-
-@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "cosine"])
-def test_precomputed_distances_give_the_result_of_the_points(metric):
-    def halves(X, k, seed):
-        return np.arange(len(X)) % k
-
-    D = pairwise_distances(WHOLE, metric=metric)
-    by_points = run(WHOLE, metric=metric, clusterer=halves)
-    assert run(D, metric="precomputed", clusterer=halves).scores == pytest.approx(by_points.scores, abs=1e-12)
-
-
-def test_agglomerative_reads_distances():
-    D = pairwise_distances(WHOLE)
-    result = run(D, metric="precomputed", clusterer="agglomerative")
-    assert result.best_k == 3
-    assert result.plan.metric == "precomputed"
-    assert same(result, run(pd.DataFrame(D), metric="precomputed", clusterer="agglomerative"))

@@ -1,20 +1,13 @@
 """From a frame with all kinds of columns to a matrix: which columns, which rows, on which scale."""
 
-import json
-
 import numpy as np
 import pandas as pd
-import polars
-import pyarrow
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from compsil_kit import SelectionResult, select_k
 from compsil_kit.data.dataset import Preparation
 from compsil_kit.data.table import prepare
-
-FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +41,6 @@ def test_numeric_and_boolean_columns_by_default(frame):
     assert done.columns == ("age", "spend", "visits", "flag")
     assert done.left_out == ("city", "when", "z", "group")
     assert str(done).endswith("scale standard; left out as not numeric: city, when, z, group")
-
-
-def test_hundreds_of_names_stay_readable():
-    many = Preparation(tuple(f"x{i}" for i in range(300)), left_out=("a",), n_dropped=1234)
-    assert str(many) == (
-        "columns x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, ... (300 in all); scale none; "
-        "left out as not numeric: a; 1,234 rows with missing values dropped"
-    )
 
 
 @pytest.mark.parametrize(
@@ -191,30 +176,3 @@ def test_row_numbers_are_noted_under_any_name(frame):
     assert note(frame.assign(store_id=np.arange(len(frame)) // 2)) == ""
     assert note(frame.head(19).assign(serial=np.arange(19))) == ""
     assert note(frame.assign(rate_id=np.arange(len(frame)) + 0.5)) == ""
-
-
-def test_a_result_with_its_preparation_survives_json(frame):
-    table = prepare(frame.assign(one=1), missing="drop")
-    result = select_k(table, **FAST)
-    again = SelectionResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False)))
-    assert again.preparation == result.preparation == table.preparation
-    assert again.explain() == result.explain()
-    assert "Data: columns age, spend, visits, one; scale standard; left out as not numeric: city." in result.explain()
-    assert "Note: column 'one' is constant, without influence on the clusters." in result.explain()
-    assert select_k(table.matrix, **FAST).preparation is None
-
-
-@pytest.mark.parametrize("convert", [lambda f: f, polars.from_pandas, pyarrow.Table.from_pandas])
-def test_tables_of_other_libraries_keep_their_names(frame, convert):
-    numeric = frame[["age", "spend", "visits"]].assign(flag=frame["age"] > 0)
-    result = select_k(convert(numeric), **FAST)
-    assert result.preparation == Preparation(("age", "spend", "visits", "flag"))
-    np.testing.assert_array_equal(result.micro, select_k(numeric.to_numpy(dtype=float), **FAST).micro)
-    assert "Data: columns age, spend, visits, flag; scale none." in result.explain()
-
-
-def test_plain_arrays_have_no_preparation(frame):
-    result = select_k(frame[["age", "spend"]].to_numpy(), **FAST)
-    assert result.preparation is None
-    assert "Data:" not in result.explain()
-    assert result.to_dict()["preparation"] is None

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import (
+    DBSCAN,
     AgglomerativeClustering,
     Birch,
     BisectingKMeans,
@@ -18,6 +19,7 @@ from sklearn.cluster import (
     MiniBatchKMeans,
     SpectralClustering,
 )
+from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
 from sklearn.mixture import GaussianMixture
 
@@ -265,3 +267,45 @@ def test_nearest_neighbours_of_distances_are_read():
 
 def test_a_clusterer_may_be_any_object_that_can_be_called():
     assert run(Fails(3, [], None)).plan.clusterer == "Fails"
+
+
+CLUSTERERS = [
+    (KMeans, TypeError, r"clusterer must be an instance, not a class; pass KMeans\(\)"),
+    (DBSCAN(), ValueError, "clusterer=DBSCAN must have fit_predict and a parameter n_clusters or n_components"),
+    (PCA(), ValueError, "clusterer=PCA must have fit_predict.*Wrap it in a function"),
+]
+
+
+@pytest.mark.parametrize(("clusterer", "error", "message"), CLUSTERERS)
+def test_what_cannot_cluster_into_k_is_refused(clusterer, error, message):
+    with pytest.raises(error, match=message):
+        run(clusterer)
+
+
+@pytest.mark.parametrize("name", ["kmeans", "gmm", "spectral", "clara", "birch"])
+def test_clusterers_that_need_points_refuse_distances(name):
+    with pytest.raises(ValueError, match=f"clusterer='{name}' needs points.*Pass clusterer='agglomerative'"):
+        select_k(pairwise_distances(X), clusterer=name, metric="precomputed")
+
+
+@pytest.mark.parametrize("clusterer", [KMeans(), AgglomerativeClustering(), SpectralClustering(affinity="precomputed")])
+def test_estimators_that_do_not_read_distances_are_refused(clusterer):
+    with pytest.raises(
+        ValueError, match=r"metric='precomputed' gives distances, but clusterer=.* not set to read them"
+    ):
+        select_k(pairwise_distances(X), clusterer=clusterer, metric="precomputed")
+
+
+@pytest.mark.parametrize("clusterer", ["gmm", "agglomerative"])
+def test_clusterers_without_sparse_support_say_so(clusterer):
+    with pytest.raises(TypeError, match=rf"clusterer='{clusterer}' does not take sparse data. Pass X.toarray\(\)"):
+        select_k(sparse.csr_array(X), clusterer=clusterer)
+
+
+def test_agglomerative_reads_distances():
+    D = pairwise_distances(X)
+    keywords = {"ks": (2, 3, 4), "n_subsamples": 3, "metric": "precomputed", "clusterer": "agglomerative"}
+    result = select_k(D, **keywords)
+    assert result.best_k == 3
+    assert result.plan.metric == "precomputed"
+    assert np.array_equal(result.micro, select_k(pd.DataFrame(D), **keywords).micro)

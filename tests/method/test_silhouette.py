@@ -158,24 +158,6 @@ def test_one_labeling_gives_one_many_give_a_list():
     assert many[0].micro == one.micro
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ([0, 0, 0, 0], "at least 2 clusters"),
-        ([0, 1, 2, 3], "fewer clusters than points"),
-        ([0, 1, 0], "one label for each of the 4 points"),
-        ([0, 1, np.nan, 1], "NaN"),
-        ([0, 1, None, 1], "missing"),
-        (3, "one label per point"),
-        ([], "one label for each"),
-        ([[0, 1, 0, 1], [0, 1]], "one label for each"),
-    ],
-)
-def test_wrong_labels(labels, message):
-    with pytest.raises(ValueError, match=message):
-        silhouettes(np.array([[0.0], [1], [10], [11]]), labels)
-
-
 def test_tick_can_stop_the_work(kernel):
     class Enough(Exception):
         pass

@@ -1,0 +1,214 @@
+"""Every metric: the silhouettes of scikit-learn, and what does not fit the data is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.spatial.distance
+from scipy import sparse
+from sklearn.metrics import pairwise_distances, silhouette_samples
+
+from compsil_kit import ClusteringError, SelectionError, select_k, silhouettes
+
+RNG = np.random.default_rng(7)
+# Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.
+WHOLE = np.clip(RNG.normal(np.repeat([[30, 40, 50], [100, 150, 20], [180, 30, 180]], 25, axis=0), 6), 0, 200).round()
+YES_NO = RNG.random((75, 6)) < np.repeat([0.1, 0.5, 0.9], 25)[:, None]
+# Two rows of nothing but False have no dice distance.
+YES_NO[:, 0] |= ~YES_NO.any(axis=1)
+LABELS = np.repeat([0, 1, 2], 25)
+
+
+def run(X, **keywords):
+    return select_k(X, **{"ks": (2, 3, 4), "n_subsamples": 3, "sample_size": 50, **keywords})
+
+
+def same(left, right):
+    return np.array_equal(left.micro, right.micro) and np.array_equal(left.macro, right.macro)
+
+
+FEW = np.where(WHOLE > 45, WHOLE, 0.0)
+
+
+def absolute(x, y):
+    return float(np.abs(x - y).max())
+
+
+ANGLES = np.column_stack([WHOLE[:, 0] / 200 - 0.5, WHOLE[:, 1] / 100])
+METRICS = {
+    "euclidean": WHOLE,
+    "sqeuclidean": WHOLE,
+    "cosine": WHOLE,
+    "manhattan": WHOLE,
+    "chebyshev": WHOLE,
+    "seuclidean": WHOLE,
+    "mahalanobis": WHOLE,
+    "minkowski": WHOLE,
+    "canberra": WHOLE,
+    "correlation": WHOLE,
+    "haversine": ANGLES,
+    "jaccard": YES_NO,
+    "dice": YES_NO,
+    "yule": YES_NO,
+    "precomputed": pairwise_distances(WHOLE),
+    absolute: WHOLE,
+    scipy.spatial.distance.cosine: WHOLE,
+    scipy.spatial.distance.jaccard: YES_NO,
+    scipy.spatial.distance.canberra: WHOLE,
+}
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: getattr(metric, "__name__", metric))
+def test_silhouettes_equal_those_of_scikit_learn(metric):
+    X = METRICS[metric]
+    reference = silhouette_samples(X, LABELS, metric=metric)
+    assert silhouettes(X, LABELS, metric=metric).per_point == pytest.approx(reference, abs=1e-10)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "haversine"])
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix])
+def test_silhouettes_of_sparse_data_equal_those_of_scikit_learn(metric, form):
+    X = form(METRICS[metric] if metric == "haversine" else FEW)
+    reference = silhouette_samples(X, LABELS, metric=metric)
+    assert silhouettes(X, LABELS, metric=metric).per_point == pytest.approx(reference, abs=1e-10)
+
+
+def test_squared_distances_of_sparse_data():
+    reference = silhouette_samples(FEW, LABELS, metric="sqeuclidean")
+    got = silhouettes(sparse.csr_array(FEW), LABELS, metric="sqeuclidean").per_point
+    assert got == pytest.approx(reference, abs=1e-10)
+
+
+@pytest.mark.parametrize(("name", "same_as"), [("l1", "manhattan"), ("cityblock", "manhattan"), ("l2", "euclidean")])
+def test_other_names_of_a_metric(name, same_as):
+    result = run(WHOLE, metric=name)
+    assert result.plan.metric == same_as
+    assert same(result, run(WHOLE, metric=same_as))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_zero", [1, 5, 40])
+def test_cosine_of_rows_of_zeros(form, n_zero):
+    X = WHOLE.copy()
+    X[RNG.permutation(75)[:n_zero]] = 0.0
+    reference = silhouette_samples(X, LABELS, metric="cosine")
+    assert silhouettes(form(X), LABELS, metric="cosine").per_point == pytest.approx(reference, abs=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e170, 1e200])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+def test_silhouettes_do_not_depend_on_the_scale(scale, metric):
+    reference = silhouettes(WHOLE, LABELS, metric=metric).per_point
+    assert silhouettes(WHOLE * scale, LABELS, metric=metric).per_point == pytest.approx(reference, abs=1e-10)
+
+
+def test_a_feature_that_is_constant_adds_nothing_to_the_standardised_distance():
+    X = np.column_stack([WHOLE, np.full(75, 3.0)])
+    reference = silhouette_samples(WHOLE, LABELS, metric="seuclidean")
+    assert silhouettes(X, LABELS, metric="seuclidean").per_point == pytest.approx(reference, abs=1e-10)
+
+
+def precomputed(x, y):
+    """Return a distance, under a name that means something else."""
+    return math.dist(x, y)
+
+
+def test_a_function_is_never_taken_for_the_metric_of_its_name():
+    result = run(WHOLE, metric=precomputed)
+    assert result.scores == pytest.approx(run(WHOLE).scores, abs=1e-12)
+    assert result.plan.metric == "precomputed (function)"
+    assert result.plan.n_pairs == run(WHOLE).plan.n_pairs
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "cosine"])
+def test_precomputed_distances_give_the_result_of_the_points(metric):
+    def halves(X, k, seed):
+        return np.arange(len(X)) % k
+
+    D = pairwise_distances(WHOLE, metric=metric)
+    by_points = run(WHOLE, metric=metric, clusterer=halves)
+    assert run(D, metric="precomputed", clusterer=halves).scores == pytest.approx(by_points.scores, abs=1e-12)
+
+
+GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
+DISTANCES = pairwise_distances(GOOD)
+
+
+def spoiled(row, column, value):
+    D = DISTANCES.copy()
+    D[row, column] = value
+    return D
+
+
+BAD_DISTANCES = {
+    "not square": (DISTANCES[:, :30], r"it is not square, its shape is \(40, 30\)"),
+    "not symmetric": (spoiled(3, 7, 99.0), "it is not symmetric"),
+    "diagonal": (spoiled(3, 3, 0.5), "its diagonal is not 0"),
+    "negative": (-DISTANCES, "it has negative entries"),
+    "one negative": (spoiled(3, 7, -1.0), "it has negative entries"),
+    "sparse": (sparse.csr_array(DISTANCES), "it is sparse, where a missing entry would count as distance 0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_DISTANCES)
+def test_a_matrix_that_holds_no_distances_is_refused(name):
+    D, message = BAD_DISTANCES[name]
+    with pytest.raises(ValueError, match=f"metric='precomputed' needs X to be a symmetric matrix.*: {message}. Pass"):
+        silhouettes(D, np.arange(D.shape[0]) % 2, metric="precomputed")
+
+
+def test_distances_within_rounding_are_taken():
+    # As far off as |x|^2 - 2 x.y + |y|^2 leaves the distances of near points.
+    noise = 1e-9 * DISTANCES.max() * np.random.default_rng(0).normal(size=DISTANCES.shape)
+    labels = np.arange(40) // 20
+    got = silhouettes(DISTANCES + noise, labels, metric="precomputed").per_point
+    assert got == pytest.approx(silhouettes(DISTANCES, labels, metric="precomputed").per_point, abs=1e-7)
+
+
+UNFIT = [
+    ("haversine", GOOD, "metric='haversine' does not work on this X"),
+    ("jaccard", GOOD, "metric='jaccard' compares yes/no features; X has values other than 0 and 1. Pass boolean data"),
+    ("chebyshev", sparse.csr_array(GOOD), r"metric='chebyshev' does not take sparse data. Pass X.toarray\(\)"),
+    ("seuclidean", sparse.csr_array(GOOD), "metric='seuclidean' does not take sparse data"),
+    (lambda x, y: math.nan, GOOD, "metric='<lambda>' must give finite distances of at least 0"),
+    (lambda x, y: -1.0, GOOD, "metric='<lambda>' must give finite distances of at least 0"),
+    (lambda x: 1.0, GOOD, "metric='<lambda>' does not work on this X"),
+    (lambda x, y: "far", GOOD, "metric='<lambda>' does not work on this X"),
+]
+
+
+@pytest.mark.parametrize(("metric", "X", "message"), UNFIT)
+def test_a_metric_that_does_not_fit_the_data_is_refused(metric, X, message):
+    with pytest.raises(ValueError, match=message):
+        select_k(X, metric=metric, ks=2, n_subsamples=2)
+
+
+def test_mahalanobis_needs_independent_features():
+    X = np.random.default_rng(0).integers(0, 9, size=(40, 2)).astype(float)
+    X = np.column_stack([X, np.zeros(40)])
+    with pytest.raises(ValueError, match="metric='mahalanobis' does not work on this X: Singular matrix"):
+        select_k(X, metric="mahalanobis", ks=2, n_subsamples=2)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0])
+def test_a_metric_that_goes_wrong_later_is_refused(wrong):
+    def distance(x, y):
+        return wrong if x[0] == GOOD[30, 0] and y[0] != x[0] else math.dist(x, y)
+
+    with pytest.raises(ValueError, match="metric='distance' must give finite distances of at least 0"):
+        silhouettes(GOOD, np.arange(40) // 20, metric=distance)
+    with pytest.raises(
+        ClusteringError, match=r"measuring distances failed on subsample .* finite distances of at least 0"
+    ):
+        select_k(GOOD, ks=2, n_subsamples=2, metric=distance)
+    with pytest.raises(SelectionError, match=r"Most frequent cause: .* must give finite distances of at least 0"):
+        select_k(GOOD, ks=2, n_subsamples=2, metric=distance, on_failure="skip")
+
+
+def test_a_named_metric_without_an_answer_is_refused():
+    nothing = np.zeros((4, 3), dtype=bool)
+    nothing[0, 0] = nothing[1, 1] = True
+    with pytest.raises(ValueError, match="metric='dice' must give finite distances"):
+        silhouettes(nothing, [0, 1, 0, 1], metric="dice")
