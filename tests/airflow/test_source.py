@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from airflow.providers.common.compat.sdk import task
 from runs import QUICK, run, run_select
-from servers import s3
 
 from compsil_airflow import SelectKOperator
 
@@ -59,13 +58,23 @@ def test_a_path_that_leaves_the_base(csv, tmp_path, capfd):
     assert "data must be inside base_dir" in printed.out + printed.err
 
 
-@pytest.mark.parametrize("name", ["table.pkl", "table.pickle", "-"])
-def test_never_a_pickle_nor_standard_input(frame, tmp_path, name, capfd):
+@pytest.mark.parametrize("name", ["table.pkl", "table.pickle"])
+def test_never_a_pickle(frame, tmp_path, name, capfd):
     frame.to_pickle(tmp_path / name)
-    done = run_select(data=str(tmp_path / name) if name != "-" else name)
+    done = run_select(data=str(tmp_path / name))
     assert done.state == "failed"
     printed = capfd.readouterr()
-    assert "unknown file format" in printed.out + printed.err or "no such file" in printed.out + printed.err
+    assert "unknown file format" in printed.out + printed.err
+
+
+def test_never_standard_input(csv, capfd, monkeypatch):
+    with csv.open() as given:
+        monkeypatch.setattr("sys.stdin", given)
+        done = run_select(data="-")
+        assert given.tell() == 0
+    assert done.state == "failed"
+    printed = capfd.readouterr()
+    assert "no such file" in printed.out + printed.err
 
 
 def test_an_upstream_xcom_that_carries_a_path(csv, expected):
@@ -177,6 +186,14 @@ class TestSqlite:
         printed = capfd.readouterr()
         assert "sql must be a query that returns rows" in printed.out + printed.err
 
+    @pytest.mark.parametrize("sql", ["SELECT x FROM nowhere", "SELECT nothing FROM points", "SELEC x FROM points"])
+    def test_wrong_queries_are_not_tried_again(self, conn_id, sql, capfd):
+        """SQLite calls these errors of operation, like a file that is locked."""
+        done = run_select(sql=sql, conn_id=conn_id, retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 1)
+        printed = capfd.readouterr()
+        assert "sql: the database rejected the query: " in printed.out + printed.err
+
     def test_no_connection_named(self, capfd):
         assert run_select(sql="SELECT 1").state == "failed"
         printed = capfd.readouterr()
@@ -212,31 +229,8 @@ class TestPostgres:
         assert (done.state, done.task().try_number) == ("failed", 2)
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with s3(tmp_path_factory.mktemp("s3")) as address:
-        yield address
-
-
 @pytest.mark.airflow3
 class TestObjectStore:
-    @pytest.fixture
-    def bucket(self, address, frame, monkeypatch):
-        import boto3
-
-        keys = {"aws_access_key_id": "tester", "aws_secret_access_key": "tester", "region_name": "us-east-1"}
-        client = boto3.client("s3", endpoint_url=address, **keys)
-        client.create_bucket(Bucket="data")
-        client.put_object(Bucket="data", Key="in/table.csv", Body=frame.to_csv(index=False).encode())
-        connection = {
-            "conn_type": "aws",
-            "login": "tester",
-            "password": "tester",
-            "extra": {"endpoint_url": address, "region_name": "us-east-1"},
-        }
-        monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_S3", json.dumps(connection))
-        return client
-
     @pytest.mark.parametrize(
         "place",
         [

@@ -64,10 +64,11 @@ def test_the_template_holds_no_results():
 
 def test_every_table_says_where_it_comes_from():
     text = evidence.TEMPLATE.read_text()
-    for part in re.split(r"^## ", text, flags=re.MULTILINE)[2:-1]:
-        assert "<small>From `" in part, part.splitlines()[0]
-    for name in set(re.findall(r"From `(\S+)`", text)):
-        assert (RESULTS / name).exists()
+    parts, named = re.split(r"^## ", text, flags=re.MULTILINE)[2:-1], set(re.findall(r"From `(\S+)`", text))
+    assert len(parts) > 5
+    assert [part.splitlines()[0] for part in parts if "<small>From `" not in part] == []
+    assert len(named) > 5
+    assert [name for name in named if not (RESULTS / name).exists()] == []
 
 
 def test_a_page_with_holes_is_refused(tmp_path):
@@ -136,6 +137,7 @@ def test_no_set_is_left_out_of_the_tables(results):
 def test_agreement_follows_from_the_units(results):
     table = results.table("calibration")
     literal = table[table["protocol"] == "literal"]
+    assert set(literal["set"]) == set(results.with_choices())
     for key, runs in literal.groupby("set"):
         chosen = pd.Series(results.choices("composite", key))
         expected = [(chosen.eq(k).sum() - 1) / (len(chosen) - 1) for k in runs["k"]]

@@ -192,11 +192,14 @@ def test_failed_trials_win_nothing():
     assert np.isnan(none)
     assert low == pytest.approx(np.nanmean(micro[0]))
     assert high == pytest.approx(micro[2].mean())
-    for row in analysis.subsamples(pairs):
-        assert (row["k_pool"], row["right"], row["agree"]) == (4, 1, 1)
+    rows = list(analysis.subsamples(pairs))
+    assert len(rows) > 0
+    assert {(row["k_pool"], row["right"], row["agree"]) for row in rows} == {(4, 1, 1)}
 
     at_true_k = [({**record, "k_true": 2}, result) for record, result in pairs]
-    assert np.isfinite([row["high"] for row in analysis.convergence(at_true_k)]).all()
+    highs = [row["high"] for row in analysis.convergence(at_true_k)]
+    assert len(highs) > 0
+    assert np.isfinite(highs).all()
     assert list(analysis.convergence([({**record, "k_true": 3}, result) for record, result in pairs])) == []
 
 
