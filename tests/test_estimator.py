@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pickle
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from scipy import sparse
 from sklearn.base import clone, is_clusterer
 from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
 from sklearn.mixture import GaussianMixture
@@ -19,8 +23,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from compsil_kit import CompositeSilhouette, SelectionResult, select_k
+from compsil_kit import CompositeSilhouette, SelectionResult, select_k, silhouettes
 
+mpl.use("agg")
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 30, axis=0))
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 4, "sample_size": 60}
 
@@ -286,3 +291,59 @@ def test_the_data_are_not_changed():
     make(clusterer=KMeans(n_init=1)).fit(X)
     assert np.array_equal(X, before)
     assert X.flags.writeable
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return make_blobs([100, 60, 40], 4, cluster_std=1.5, random_state=0)
+
+
+@pytest.fixture
+def ax():
+    return Figure(figsize=(7.2, 4.2), layout="constrained").subplots()
+
+
+@pytest.fixture(scope="module")
+def fitted(labelled):
+    return CompositeSilhouette(ks=[3], n_subsamples=2).fit(labelled[0])
+
+
+both = pytest.mark.parametrize("draw", ["plot_silhouette", "plot_map"])
+
+
+@both
+def test_the_estimator_draws_its_labels(fitted, labelled, ax, draw):
+    assert getattr(fitted, draw)(labelled[0], ax=ax) is ax
+    assert ax.get_title(loc="left").startswith("k = 3")
+    assert len(ax.collections) == 3
+
+
+@both
+def test_a_new_figure_is_not_shown(fitted, labelled, draw, monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
+    before = plt.get_fignums()
+    ax = getattr(fitted, draw)(labelled[0])
+    assert plt.get_fignums() == [*before, ax.figure.number]
+    plt.close(ax.figure)
+
+
+@both
+def test_other_data_are_refused(fitted, labelled, draw):
+    with pytest.raises(ValueError, match="X must be the data that was fitted, 200 rows; got 150"):
+        getattr(fitted, draw)(labelled[0][:150])
+
+
+@both
+def test_without_labels_there_is_nothing_to_draw(labelled, draw):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(CompositeSilhouette(ks=[3]), draw)(labelled[0])
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(CompositeSilhouette(ks=[3], n_subsamples=2, refit=False).fit(labelled[0]), draw)(labelled[0])
+
+
+def test_the_estimators_metric_is_used(labelled, ax):
+    X, _ = labelled
+    model = CompositeSilhouette(ks=[3], n_subsamples=2, metric="precomputed", clusterer="agglomerative")
+    distances = pairwise_distances(X, metric="manhattan")
+    model.fit(distances).plot_silhouette(distances, ax=ax)
+    assert ax.lines[0].get_xdata()[0] == pytest.approx(silhouettes(X, model.labels_, metric="manhattan").micro)

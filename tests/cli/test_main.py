@@ -17,8 +17,7 @@ from sklearn.datasets import make_blobs
 from waiting import PATIENCE, until
 
 from compsil_kit import SelectionResult, compare, select_k
-from compsil_kit.cli.main import COMMANDS, main
-from compsil_kit.settings.reading import read_counts
+from compsil_kit.cli.main import main
 
 
 @pytest.fixture(scope="module")
@@ -152,47 +151,12 @@ def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, words, message)
     assert "secret" not in err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        [],
-        ["select"],
-        ["choose"],
-        ["select", "x.csv", "--ks", "two"],
-        ["select", "x.csv", "--ks", "1:4"],
-        ["select", "x.csv", "--rule", "best"],
-        ["select", "x.csv", "-B", "0"],
-        ["select", "x.csv", "--sample-size", "1.5"],
-        ["select", "x.csv", "--sample-size", "many"],
-        ["select", "x.csv", "--z", "-1"],
-        ["compare"],
-        ["compare", "x.csv", "--rule", "max"],
-        ["compare", "x.csv", "--checkpoint", "x.json"],
-        ["report", "x.csv"],
-        ["report", "x.csv", "out.html", "--plot", "x.png"],
-    ],
-)
-def test_usage_errors_leave_with_2(words, capsys):
-    with pytest.raises(SystemExit) as exit_:
-        main(words)
-    assert exit_.value.code == 2
-    assert "--help" in capsys.readouterr().err
-
-
 def test_failed_clustering_leaves_with_1(tmp_path, capsys):
     path = tmp_path / "few.csv"
     pd.DataFrame({"x": [0.0] * 40 + [1.0, 2.0, 3.0, 4.0]}).to_csv(path, index=False)
     code, _, err = run(capsys, "select", path, "--ks", "5", "-B", "20", "--sample-size", "20")
     assert code == 1
     assert "on_failure='skip'" in err
-
-
-def test_help_and_version(capsys):
-    for words in (["--help"], *([name, "--help"] for name in COMMANDS), ["--version"]):
-        with pytest.raises(SystemExit) as exit_:
-            main(words)
-        assert exit_.value.code == 0
-        assert "compsil-kit" in capsys.readouterr().out
 
 
 def test_demo(capsys, tmp_path):
@@ -262,13 +226,6 @@ def test_the_same_command_continues_after_an_interrupt(tmp_path):
     done = subprocess.run([*words, str(finished)], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["trials"]["micro"] == json.loads(out)["trials"]["micro"]
     assert kept.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("2,7,5", [2, 7, 5])]
-)
-def test_candidate_counts(text, expected):
-    assert list(read_counts(text)) == expected
 
 
 def test_a_checkpoint_of_another_selection_is_refused(csv, tmp_path, capsys):
@@ -341,21 +298,6 @@ def test_compare_warns_of_odd_columns(frame, tmp_path, capsys):
     assert json.loads(text)["ks"] == [2, 3]
     _, out, _ = run(capsys, "select", *words)
     assert "Note: column 'customer_id' looks like an identifier" in out
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--criteria", "luck"], "--criteria: criteria must be among composite, micro, macro"),
-        (["--n-references", "1"], "--n-references: n_references must be an integer of at least 2; got 1"),
-        (["--n-repeats", "0"], "--n-repeats: n_repeats must be an integer of at least 1; got 0"),
-    ],
-)
-def test_mistakes_in_comparing(csv, capsys, words, message):
-    with pytest.raises(SystemExit) as end:
-        main(["compare", str(csv), *words])
-    assert end.value.code == 2
-    assert message in capsys.readouterr().err
 
 
 def test_an_impossible_plot_is_told_before_the_comparison(csv, capsys):

@@ -1,4 +1,4 @@
-"""The other criteria beside the composite: exact values, textbook choices, plain words."""
+"""The other criteria beside the composite: exact values, on any data, whoever computes."""
 
 import json
 import math
@@ -11,10 +11,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairwise_distances, silhouette_samples
 from threadpoolctl import threadpool_info
 
-from compsil_kit import ClusteringError, Comparison, Interrupted, SelectionResult, compare, select_k
-from compsil_kit.criteria.criteria import Criterion, gap_rule, knee
+from compsil_kit import ClusteringError, Interrupted, compare, select_k
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.method.plan import Plan
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
 from compsil_kit.settings.rules import CRITERIA
 
@@ -140,117 +138,6 @@ def test_gap_against_plain_loops(blobs, found):
     assert found.n_references == 3
 
 
-@pytest.mark.parametrize(
-    ("gaps", "errors", "expected"),
-    [
-        ([0.1, 0.5, 0.4, 0.9], [0.01] * 4, 1),
-        ([0.1, 0.5, 0.55, 0.9], [0.01, 0.01, 0.1, 0.01], 1),
-        ([0.5, 0.5, 0.9], [0.0] * 3, 0),
-        ([0.1, 0.2, 0.3, 0.4], [0.01] * 4, 3),
-        ([0.4], [0.1], 0),
-        ([np.nan, 0.3, 0.2], [np.nan, 0.1, 0.1], 1),
-        ([0.1, np.nan, 0.3, 0.4], [0.0, np.nan, 0.0, 0.0], 3),
-        ([np.nan, np.nan], [np.nan, np.nan], None),
-    ],
-)
-def test_the_rule_of_tibshirani_and_its_fallback(gaps, errors, expected):
-    assert gap_rule(np.array(gaps), np.array(errors)) == expected
-
-
-# The elbow.
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([10, 5, 2, 1.8, 1.7, 1.6, 1.5], 2),
-        ([100, 20, 18, 16, 14, 12, 10], 1),
-        ([100, 80, 60, 40, 20, 18, 16], 4),
-        (1 / np.arange(1, 11), 1),
-        ([100, 30, 31, 12, 14, 11, 10], 1),
-        ([100, 40, 12, 13, 12, 13, 12], 2),
-        # Two bends alike: the first, whatever rounding says.
-        ([100, 10, 5, 0.5, 0.25], 1),
-        ([90, 9, 4.5, 0.45, 0.225], 1),
-        # The first drop is larger, the second one larger for what was left.
-        ([1000, 500, 450, 45, 40], 3),
-        ([1, 2, 3, 10], 2),
-        # Straight in the logarithm, or bent down throughout.
-        (3 * 0.7 ** np.arange(12), None),
-        ([5, 5, 5, 5], None),
-        ([10, 9, 8, 7, 6], None),
-        (np.linspace(100, 7, 11), None),
-        ([5, 3, 1], None),
-        ([5, 3], None),
-        ([5], None),
-        ([10, np.nan, 2, 1], None),
-        ([10, 4, 2, np.nan], None),
-        ([10, np.inf, 2, 1], None),
-    ],
-)
-def test_knees_of_textbook_curves(values, expected):
-    values = np.array(values, dtype=float)
-    assert knee(values, values, range(2, 2 + len(values))) == expected
-
-
-def test_a_knee_is_found_where_it_was_drawn():
-    rng = np.random.default_rng(0)
-    for at in range(1, 13):
-        slopes = np.r_[0.0, np.full(at, -0.5), np.full(13 - at, -0.05)]
-        values = np.exp(np.cumsum(slopes))
-        for scale in (1e-300, 1e-6, 1, 7, 1e6, 1e300):
-            assert knee(scale * values, values, range(2, 16)) == at
-        assert knee(values * np.exp(rng.normal(0, 0.02, 14)), values, range(2, 16)) == at
-
-
-def test_scale_does_not_matter():
-    rng = np.random.default_rng(2)
-    for _ in range(100):
-        values = np.sort(rng.exponential(size=9))[::-1]
-        at = knee(values, values, range(2, 11))
-        assert {knee(scale * values, values, range(2, 11)) for scale in (1e-200, 0.1, 3, 1e200)} == {at}
-
-
-def test_knee_against_plain_loops():
-    """Any ks: the largest change of slope, with the logarithms' differences over the distance of the ks."""
-    rng = np.random.default_rng(3)
-    for _ in range(100):
-        ks = sorted(rng.choice(np.arange(2, 40), size=8, replace=False).tolist())
-        values = np.sort(rng.uniform(1, 100, size=8))[::-1]
-        slopes = [math.log(values[i + 1] / values[i]) / (ks[i + 1] - ks[i]) for i in range(7)]
-        bends = [slopes[i + 1] - slopes[i] for i in range(6)]
-        expected = bends.index(max(bends)) + 1 if max(bends) > 0 else None
-        assert knee(values, values, ks) == expected
-
-
-def test_candidates_that_are_far_apart_count_as_far_apart():
-    values = np.array([100.0, 70.0, 45.0, 30.0, 1.0])
-    assert knee(values, values, [2, 3, 4, 5, 6]) == 2
-    assert knee(values, values, [2, 3, 4, 5, 50]) == 3
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([100, 50, 20, 0, 0, 0], 3),
-        ([100, 10, 0, 0], 2),
-        ([100, 0, 0], 1),
-        # What rounding leaves of nothing is nothing.
-        ([100, 10, 4e-29, 2e-30, 0, 1e-29], 2),
-        # The last k is no bend; the bend before it counts.
-        ([100, 50, 20, 15, 0], 2),
-        ([100, 10, 0], None),
-        ([0, 0, 0, 0], None),
-    ],
-)
-@pytest.mark.parametrize("scale", [1e-200, 1, 1e200])
-@pytest.mark.filterwarnings("error")
-def test_inertia_may_reach_zero(values, expected, scale):
-    values = scale * np.array(values, dtype=float)
-    with np.errstate(divide="raise", over="raise", invalid="raise"):
-        assert knee(values, values, range(2, 2 + len(values))) == expected
-
-
 @pytest.mark.filterwarnings("error")
 def test_as_many_clusters_as_distinct_points():
     """The points alone end with an inertia of 0; points that differ by next to nothing go on with as good as 0."""
@@ -261,91 +148,6 @@ def test_as_many_clusters_as_distinct_points():
     assert found.choices["elbow"] is None
     nearly = X + np.random.default_rng(0).normal(0, 1e-9, X.shape)
     assert compare(nearly, ks=range(2, 8), **settings).choices["elbow"] == 4
-
-
-def test_no_curve_breaks_the_knee():
-    rng = np.random.default_rng(1)
-    for size in range(1, 30):
-        for values in (rng.normal(size=size), np.sort(rng.exponential(size=size))[::-1], np.zeros(size)):
-            at = knee(values, values, range(2, 2 + size))
-            assert at is None or 0 < at < size - 1
-
-
-# What a comparison says.
-
-
-def made_up(choices, **changes):
-    """A comparison whose criteria choose as told."""
-    names = list(choices)
-    rows = [np.array([float(k == choices[name]) if choices[name] else np.nan for k in KS]) for name in names]
-    plan = Plan(
-        n_rows=100, n_features=2, ks=tuple(KS), n_subsamples=3, n_calibration=0, sample_size=80, seeds=(1, 2, 3),
-        clusterer="kmeans", metric="euclidean", dtype="float64",
-    )  # fmt: skip
-    criteria = tuple(Criterion(name, row, np.zeros(4)) for name, row in zip(names, rows, strict=True))
-    return Comparison(plan, None, criteria, 3, 2, **changes)
-
-
-@pytest.mark.parametrize(
-    ("choices", "text"),
-    [
-        ({"composite": 3, "micro": 3, "macro": 3}, "All 3 criteria choose k = 3."),
-        ({"micro": 4}, "micro: k = 4."),
-        (
-            {"composite": 3, "micro": 2, "macro": 3, "full-micro": 2, "full-macro": 2},
-            "3 of 5 choose k = 2: micro, full-micro, full-macro.\n2 of 5 choose k = 3: composite, macro.\n"
-            "The composite's k = 3 is also chosen by 1 of the other 4 criteria.",
-        ),
-        (
-            {"composite": 5, "micro": 2, "macro": 2},
-            "2 of 3 choose k = 2: micro, macro.\n1 of 3 choose k = 5: composite.\n"
-            "No other criterion chooses k = 5. Inspect the clusterings before relying on it.",
-        ),
-        ({"micro": 2, "macro": 3}, "1 of 2 choose k = 2: micro.\n1 of 2 choose k = 3: macro."),
-        ({"micro": 2, "macro": None}, "1 of 2 choose k = 2: micro.\nNo choice: macro."),
-        ({"composite": None}, "No choice: composite."),
-    ],
-)
-def test_who_agrees_with_whom(choices, text):
-    found = made_up(choices)
-    assert found.choices == choices
-    assert found.explain() == text
-
-
-def test_tables(found):
-    assert isinstance(found.values, pd.DataFrame)
-    assert found.values.index.name == "k"
-    assert found.values.index.tolist() == found.errors.index.tolist() == KS
-    assert tuple(found.values.columns) == tuple(found.errors.columns) == CRITERIA == tuple(found.choices)
-
-
-def test_text_in_a_terminal(found):
-    lines = repr(found).splitlines()
-    assert lines[0] == "Comparison over k in 2..5; * marks each choice"
-    assert lines[2].split() == ["k", *CRITERIA]
-    assert [line.split()[0] for line in lines[3:]] == [str(k) for k in KS]
-    for at, name in enumerate(CRITERIA, start=1):
-        starred = [int(line.split()[0]) for line in lines[3:] if line.split()[at].startswith("*")]
-        assert starred == [found.choices[name]]
-    assert len({len(line) for line in lines[2:]}) == 1
-
-
-def test_undefined_values_are_dashes_in_a_terminal():
-    assert repr(made_up({"micro": None})).splitlines()[3].split() == ["2", "–"]
-
-
-def test_strict_json(found):
-    data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert data["format"] == "compsil-kit/comparison"
-    assert data["ks"] == KS
-    assert data["choices"] == found.choices
-    assert data["values"]["gap"] == found.values["gap"].tolist()
-    assert data["errors"]["elbow"] == found.errors["elbow"].tolist()
-    assert (data["n_repeats"], data["n_references"], data["n_failed"]) == (4, 3, 0)
-    assert SelectionResult.from_dict(data["selection"]).best_k == found.choices["composite"]
-    undefined = json.loads(json.dumps(made_up({"micro": None}).to_dict(), allow_nan=False))
-    assert undefined["values"]["micro"] == [None] * 4
-    assert undefined["selection"] is None
 
 
 # Which criteria, on which data.

@@ -1,74 +1,18 @@
 """The card of a result in a notebook: parsed, escaped, and shown by a browser."""
 
-import shutil
-import subprocess
-from dataclasses import replace
-from html.parser import HTMLParser
-
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.cluster import KMeans
+from pages import PROBE, Page, browse
+from samples import made_up
 
-from compsil_kit import SelectionResult, compare, select_k
-from compsil_kit.data.dataset import Preparation
+from compsil_kit import compare, select_k
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.method.plan import Plan
-from compsil_kit.result.trials import Saved, Trials
-from compsil_kit.show import text
+from compsil_kit.result.trials import Saved
 from compsil_kit.show.curve import curve_of
-from compsil_kit.show.report import render
 from compsil_kit.util.format import percent, sentence
 
 ATTACK = "<script>alert(1)</script>"
-VOID = {"meta", "img", "br", "hr", "link", "input", "circle", "polyline", "polygon"}
-
-
-class Page(HTMLParser):
-    """Tags, attributes and text of a page; tags that do not match are an error."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.links, self.text, self.rows, self.open = [], [], "", [], []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.links += [value for name, value in attrs if name in ("src", "href", "xlink:href", "srcset", "action")]
-        assert not [name for name, _ in attrs if name.startswith("on")]
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_startendtag(self, tag, attrs):
-        assert tag in VOID
-        self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" not in self.open:
-            self.text += data
-        if self.open and self.open[-1] in ("td", "th"):
-            self.rows[-1][-1] += data
-
-
-def made_up(micro, macro, *, planned=None, **changes):
-    """A result from given silhouettes, ks by subsamples."""
-    micro, macro = np.array(micro, dtype=float), np.array(macro, dtype=float)
-    n_ks, n = micro.shape
-    plan = Plan(
-        n_rows=1000, n_features=2, ks=tuple(range(2, 2 + n_ks)), n_subsamples=planned or n, n_calibration=0,
-        sample_size=800, seeds=tuple(range(planned or n)), clusterer="kmeans", metric="euclidean", dtype="float64",
-    )  # fmt: skip
-    none = Trials((), np.empty((n_ks, 0)), np.empty((n_ks, 0)))
-    return SelectionResult(plan, Trials(tuple(range(n)), micro, macro), none, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -76,29 +20,6 @@ def result():
     X, _ = imbalanced_blobs()
     frame = pd.DataFrame(X, columns=["x", "y"])
     return select_k(frame, ks=range(2, 8), n_subsamples=8, n_jobs=2)
-
-
-@pytest.fixture(scope="module")
-def hostile():
-    """A result in which every name that a user can give is markup."""
-
-    def clusterer(X, k, seed):
-        if k == 4:
-            raise ValueError(ATTACK)
-        return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
-
-    def transform(x):
-        return (1 + x) / 2
-
-    clusterer.__name__ = transform.__name__ = ATTACK
-    frame = pd.DataFrame(imbalanced_blobs()[0], columns=[ATTACK, '"><img src=x onerror=alert(1)>'])
-    found = select_k(
-        frame, ks=[2, 3, 4, 5], n_subsamples=4, clusterer=clusterer, transform=transform, on_failure="skip"
-    )
-    notes = (f"column {ATTACK!r}: odd.",)
-    return replace(
-        found, preparation=Preparation((*found.preparation.columns, ATTACK), (ATTACK,), "standard", 3, notes)
-    )
 
 
 def test_the_card_says_what_matters(result):
@@ -231,45 +152,6 @@ def test_small_probabilities_are_escaped():
     assert "<1" not in rare
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (0.0, "0 %"), (1e-9, "<1 %"), (0.005, "<1 %"), (0.0051, "1 %"), (0.0149, "1 %"), (0.66, "66 %"),
-        (0.9449, "94 %"), (0.946, "95 %"), (0.9949, "99 %"), (0.995, ">99 %"), (0.9999, ">99 %"), (1.0, "100 %"),
-        (np.nan, "–"),
-    ],
-)  # fmt: skip
-def test_percentages(value, shown):
-    assert percent(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        ({}, "3 subsamples of 404 of 575 rows · gmm · manhattan · transform tanh · rule max"),
-        (
-            {"rule": "lcb", "z": 2.5},
-            "3 subsamples of 404 of 575 rows · gmm · manhattan · transform tanh · rule lcb (z=2.5)",
-        ),
-        ({"transform": "step"}, "3 subsamples of 404 of 575 rows · gmm · manhattan · transform step · rule max"),
-        (
-            {"n_calibration": 2},
-            "3 subsamples + 2 for calibration of 404 of 575 rows · gmm · manhattan · transform tanh · rule max",
-        ),
-    ],
-)
-def test_card_report_and_terminal_show_the_same_settings(changes, line):
-    chosen = {"n_subsamples": 3, "sample_size": 404, "clusterer": "gmm", "metric": "manhattan", **changes}
-    found = select_k(imbalanced_blobs()[0][::4], ks=[2, 3], **chosen)
-    given = text.settings(found)
-    assert given == {"n_calibration": 0, "transform": "tanh", "rule": "max", "z": 1.0, **chosen}
-    assert repr(found).splitlines()[-1] == line
-    assert line in Page(found._repr_html_()).text
-    report = render(found)
-    for name, value in {**given, "z": f"{given['z']:g}"}.items():
-        assert f"<dt>{name}</dt><dd>{value}</dd>" in report
-
-
 def test_table_of_card_and_terminal_show_the_same(result):
     printed = [row.lstrip("* ").split() for row in repr(result).splitlines()[2:-2]]
     shown = Page(result._repr_html_()).rows
@@ -288,35 +170,6 @@ def test_the_card_of_a_comparison():
     assert found._repr_html_().count("font-weight:700") == len(found.choices)
 
 
-def browse(page, folder):
-    """Show a page in a browser; return the page after its scripts have run, and what it complained of."""
-    file = folder / "page.html"
-    file.write_text(page, encoding="utf-8")
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("no Chromium here, and make could not install it")
-    command = [
-        program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-        "--disable-background-networking", "--enable-logging=stderr", "--v=0", "--window-size=640,900",
-        f"--user-data-dir={folder / 'profile'}", "--dump-dom", file.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-
-# What a browser makes of the page: pictures that could not be decoded, elements that stick out, and anything run.
-PROBE = """<script>
-window.alert = () => { document.body.dataset.attacked = "yes"; };
-window.addEventListener("load", () => {
-  const images = [...document.images];
-  document.body.dataset.broken = images.filter(image => !image.naturalWidth).length;
-  document.body.dataset.images = images.length;
-  document.body.dataset.wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
-  document.body.dataset.answer = document.querySelector("svg circle, .big") ? "seen" : "missing";
-});
-</script>"""
-
-
 def test_the_browser_would_tell(tmp_path):
     """The check of the check: a page with every fault is found out."""
     faults = "<img src='data:image/png;base64,AAAA'><p style='width:2000px'>wide</p>"
@@ -333,16 +186,6 @@ def test_a_browser_shows_the_card(hostile, tmp_path, theme):
     page = f"<!doctype html><meta charset=utf-8><body style='{theme}'>{PROBE}{hostile._repr_html_()}</body>"
     dom, complaints = browse(page, tmp_path)
     assert complaints == []
-    assert 'data-wide="false"' in dom
-    assert 'data-answer="seen"' in dom
-    assert "data-attacked" not in dom
-
-
-def test_a_browser_shows_the_report(hostile, tmp_path):
-    dom, complaints = browse(render(hostile).replace("</head>", f"</head>{PROBE}"), tmp_path)
-    assert complaints == []
-    assert 'data-images="4"' in dom
-    assert 'data-broken="0"' in dom
     assert 'data-wide="false"' in dom
     assert 'data-answer="seen"' in dom
     assert "data-attacked" not in dom

@@ -4,7 +4,6 @@ import io
 from itertools import pairwise
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -12,10 +11,8 @@ from matplotlib.figure import Figure
 from scipy import sparse
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
-from sklearn.metrics import pairwise_distances
 
-from compsil_kit import CompositeSilhouette, silhouettes
+from compsil_kit import silhouettes
 from compsil_kit.show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_map, plot_silhouettes
 from compsil_kit.util.format import percent
 
@@ -126,49 +123,3 @@ def test_names_with_dollars_are_no_formulas(blobs, ax):
     assert not any(text.get_parse_math() for text in ax.texts)
     other = drawn(plot_silhouettes(silhouettes(X, names), names, ax=Figure().subplots()))
     assert not any(text.get_parse_math() for text in other.get_yticklabels())
-
-
-@pytest.fixture(scope="module")
-def fitted(blobs):
-    return CompositeSilhouette(ks=[3], n_subsamples=2).fit(blobs[0])
-
-
-both = pytest.mark.parametrize("draw", ["plot_silhouette", "plot_map"])
-
-
-@both
-def test_the_estimator_draws_its_labels(fitted, blobs, ax, draw):
-    assert getattr(fitted, draw)(blobs[0], ax=ax) is ax
-    assert ax.get_title(loc="left").startswith("k = 3")
-    assert len(ax.collections) == 3
-
-
-@both
-def test_a_new_figure_is_not_shown(fitted, blobs, draw, monkeypatch):
-    monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
-    before = plt.get_fignums()
-    ax = getattr(fitted, draw)(blobs[0])
-    assert plt.get_fignums() == [*before, ax.figure.number]
-    plt.close(ax.figure)
-
-
-@both
-def test_other_data_are_refused(fitted, blobs, draw):
-    with pytest.raises(ValueError, match="X must be the data that was fitted, 200 rows; got 150"):
-        getattr(fitted, draw)(blobs[0][:150])
-
-
-@both
-def test_without_labels_there_is_nothing_to_draw(blobs, draw):
-    with pytest.raises(NotFittedError, match="not fitted"):
-        getattr(CompositeSilhouette(ks=[3]), draw)(blobs[0])
-    with pytest.raises(NotFittedError, match="not fitted"):
-        getattr(CompositeSilhouette(ks=[3], n_subsamples=2, refit=False).fit(blobs[0]), draw)(blobs[0])
-
-
-def test_the_estimators_metric_is_used(blobs, ax):
-    X, _ = blobs
-    model = CompositeSilhouette(ks=[3], n_subsamples=2, metric="precomputed", clusterer="agglomerative")
-    distances = pairwise_distances(X, metric="manhattan")
-    model.fit(distances).plot_silhouette(distances, ax=ax)
-    assert ax.lines[0].get_xdata()[0] == pytest.approx(silhouettes(X, model.labels_, metric="manhattan").micro)

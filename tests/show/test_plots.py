@@ -9,13 +9,10 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
+from samples import compared, made_up
 
-from compsil_kit import SelectionResult, compare, hoeffding_radius, select_k
-from compsil_kit.criteria.comparison import Comparison
-from compsil_kit.criteria.criteria import Criterion
+from compsil_kit import compare, hoeffding_radius, select_k
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.method.plan import Plan
-from compsil_kit.result.trials import Trials
 from compsil_kit.show.plots import BLUE, GREY, KINDS, LINES
 
 mpl.use("agg")
@@ -72,22 +69,6 @@ def test_one_subsample_has_no_band(blobs):
     ax = select_k(blobs, ks=[2, 3], n_subsamples=1).plot(ax=Figure().subplots())
     vertices = ax.collections[0].get_paths()[0].vertices
     assert np.isfinite(vertices).all()
-
-
-def plan_of(ks, n, planned=None):
-    return Plan(
-        n_rows=1000, n_features=2, ks=tuple(ks), n_subsamples=planned or n, n_calibration=0, sample_size=800,
-        seeds=tuple(range(planned or n)), clusterer="kmeans", metric="euclidean", dtype="float64",
-    )  # fmt: skip
-
-
-def made_up(micro, macro, *, ks=None, planned=None, **changes):
-    """A result from given silhouettes, ks by subsamples."""
-    micro, macro = np.array(micro, dtype=float), np.array(macro, dtype=float)
-    n_ks, n = micro.shape
-    none = Trials((), np.empty((n_ks, 0)), np.empty((n_ks, 0)))
-    plan = plan_of(ks or range(2, 2 + n_ks), n, planned)
-    return SelectionResult(plan, Trials(tuple(range(n)), micro, macro), none, **changes)
 
 
 def drawn(ax):
@@ -247,17 +228,6 @@ def test_a_wrong_kind_leaves_no_figure_behind(result):
     with pytest.raises(TypeError, match="kind must be one of"):
         result.plot(3)
     assert plt.get_fignums() == before
-
-
-# The heat map of a comparison.
-
-
-def compared(ks, **values):
-    criteria = [
-        Criterion(name.replace("_", "-"), np.array(row, dtype=float), np.zeros(len(row)))
-        for name, row in values.items()
-    ]
-    return Comparison(plan_of(ks, 3), None, tuple(criteria), 3, 2)
 
 
 def rings(ax):

@@ -4,12 +4,12 @@ import base64
 import os
 import stat
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from pages import PROBE, Page, browse
 from sklearn.cluster import KMeans
 
 from compsil_kit import ClusteringError, SelectionError, compare, select_k, stream
@@ -19,30 +19,6 @@ from compsil_kit.show import report, text
 from compsil_kit.util.format import sentence
 
 ATTACK = "<script>alert(1)</script>"
-
-
-class Page(HTMLParser):
-    """What is on a page: its tags, what it links to, its text without the style sheet, and the style sheet."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.links, self.text, self.style, self.inside = [], [], "", "", ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.inside = tag
-        self.links += [value for name, value in attrs if name in ("src", "href", "srcset", "action", "data")]
-
-    def handle_data(self, data):
-        if self.inside == "style":
-            self.style += data
-        else:
-            self.text += data
-
-    def handle_endtag(self, tag):
-        self.inside = ""
 
 
 @pytest.fixture(scope="module")
@@ -216,3 +192,40 @@ def test_says_when_it_was_written_only_where_asked(result, tmp_path):
     assert "UTC" in Page(result.report(tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "UTC" not in Page(report.render(result)).text
     assert report.render(result) == report.render(result)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, "3 subsamples of 404 of 575 rows · gmm · manhattan · transform tanh · rule max"),
+        (
+            {"rule": "lcb", "z": 2.5},
+            "3 subsamples of 404 of 575 rows · gmm · manhattan · transform tanh · rule lcb (z=2.5)",
+        ),
+        ({"transform": "step"}, "3 subsamples of 404 of 575 rows · gmm · manhattan · transform step · rule max"),
+        (
+            {"n_calibration": 2},
+            "3 subsamples + 2 for calibration of 404 of 575 rows · gmm · manhattan · transform tanh · rule max",
+        ),
+    ],
+)
+def test_card_report_and_terminal_show_the_same_settings(changes, line):
+    chosen = {"n_subsamples": 3, "sample_size": 404, "clusterer": "gmm", "metric": "manhattan", **changes}
+    found = select_k(imbalanced_blobs()[0][::4], ks=[2, 3], **chosen)
+    given = text.settings(found)
+    assert given == {"n_calibration": 0, "transform": "tanh", "rule": "max", "z": 1.0, **chosen}
+    assert repr(found).splitlines()[-1] == line
+    assert line in Page(found._repr_html_()).text
+    page = report.render(found)
+    for name, value in {**given, "z": f"{given['z']:g}"}.items():
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in page
+
+
+def test_a_browser_shows_the_report(hostile, tmp_path):
+    dom, complaints = browse(report.render(hostile).replace("</head>", f"</head>{PROBE}"), tmp_path)
+    assert complaints == []
+    assert 'data-images="4"' in dom
+    assert 'data-broken="0"' in dom
+    assert 'data-wide="false"' in dom
+    assert 'data-answer="seen"' in dom
+    assert "data-attacked" not in dom

@@ -1,0 +1,71 @@
+"""The options of the command line: wrong ones are told before any data are read."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_blobs
+
+from compsil_kit.cli.main import COMMANDS, main
+
+
+@pytest.fixture(scope="module")
+def frame():
+    X, y = make_blobs(300, 3, centers=3, cluster_std=0.6, random_state=3)
+    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(city=np.array(["Rome", "Oslo", "Lima"])[y], flag=y == 1)
+
+
+@pytest.fixture
+def csv(frame, tmp_path):
+    path = tmp_path / "data.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["select"],
+        ["choose"],
+        ["select", "x.csv", "--ks", "two"],
+        ["select", "x.csv", "--ks", "1:4"],
+        ["select", "x.csv", "--rule", "best"],
+        ["select", "x.csv", "-B", "0"],
+        ["select", "x.csv", "--sample-size", "1.5"],
+        ["select", "x.csv", "--sample-size", "many"],
+        ["select", "x.csv", "--z", "-1"],
+        ["compare"],
+        ["compare", "x.csv", "--rule", "max"],
+        ["compare", "x.csv", "--checkpoint", "x.json"],
+        ["report", "x.csv"],
+        ["report", "x.csv", "out.html", "--plot", "x.png"],
+    ],
+)
+def test_usage_errors_leave_with_2(words, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(words)
+    assert exit_.value.code == 2
+    assert "--help" in capsys.readouterr().err
+
+
+def test_help_and_version(capsys):
+    for words in (["--help"], *([name, "--help"] for name in COMMANDS), ["--version"]):
+        with pytest.raises(SystemExit) as exit_:
+            main(words)
+        assert exit_.value.code == 0
+        assert "compsil-kit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--criteria", "luck"], "--criteria: criteria must be among composite, micro, macro"),
+        (["--n-references", "1"], "--n-references: n_references must be an integer of at least 2; got 1"),
+        (["--n-repeats", "0"], "--n-repeats: n_repeats must be an integer of at least 1; got 0"),
+    ],
+)
+def test_mistakes_in_comparing(csv, capsys, words, message):
+    with pytest.raises(SystemExit) as end:
+        main(["compare", str(csv), *words])
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err

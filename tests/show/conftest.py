@@ -1,0 +1,36 @@
+"""Results to be shown."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+
+from compsil_kit import select_k
+from compsil_kit.data.dataset import Preparation
+from compsil_kit.datasets import imbalanced_blobs
+
+ATTACK = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="session")
+def hostile():
+    """A result in which every name that a user can give is markup."""
+
+    def clusterer(X, k, seed):
+        if k == 4:
+            raise ValueError(ATTACK)
+        return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+    def transform(x):
+        return (1 + x) / 2
+
+    clusterer.__name__ = transform.__name__ = ATTACK
+    frame = pd.DataFrame(imbalanced_blobs()[0], columns=[ATTACK, '"><img src=x onerror=alert(1)>'])
+    found = select_k(
+        frame, ks=[2, 3, 4, 5], n_subsamples=4, clusterer=clusterer, transform=transform, on_failure="skip"
+    )
+    notes = (f"column {ATTACK!r}: odd.",)
+    return replace(
+        found, preparation=Preparation((*found.preparation.columns, ATTACK), (ATTACK,), "standard", 3, notes)
+    )
