@@ -416,12 +416,13 @@ class TestErrors:
 
     def test_markup_in_names_stays_text(self, frame):
         named = frame.rename(columns={"a": "<b>bold</b>"})
-        explorer = explore(named, **SMALL)
+        explorer = explore(named, columns=["<b>bold</b>", "b"], **SMALL)
         run(explorer)
-        show(explorer, "Table")
-        assert "<b>bold" not in find(explorer, "note-table").value
-        show(explorer, "Code")
-        assert "<b>bold" not in find(explorer, "note-code").value
+        for tab in ("Table", "Code"):
+            show(explorer, tab)
+            shown = find(explorer, f"note-{tab.lower()}").value
+            assert "&lt;b&gt;bold&lt;/b&gt;" in shown
+            assert "<b>bold" not in shown
         explorer.close()
 
 

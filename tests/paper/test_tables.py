@@ -203,11 +203,12 @@ def test_failed_trials_win_nothing():
     assert list(analysis.convergence([({**record, "k_true": 3}, result) for record, result in pairs])) == []
 
 
-def test_one_standard_error_takes_a_smaller_k_within_reach(selection):
-    best = selection.ks.index(selection.best_k)
-    k = analysis.one_standard_error(selection)
-    assert k <= selection.best_k
-    assert selection.scores[selection.ks.index(k)] >= selection.best_score - selection.sem[best]
+@pytest.mark.parametrize(("sem", "k"), [(0.005, 5), (0.02, 4), (0.2, 3), (0.5, 2)])
+def test_one_standard_error_takes_the_smallest_k_within_reach(sem, k):
+    found = SimpleNamespace(
+        ks=(2, 3, 4, 5, 6), scores=[0.2, 0.5, 0.59, 0.6, 0.4], sem=[9, 9, 9, sem, 9], best_k=5, best_score=0.6
+    )
+    assert analysis.one_standard_error(found) == k
 
 
 def test_another_run_is_less_sure_than_this_one_redrawn(selection):
