@@ -24,6 +24,49 @@ def labelings_of(X, ks):
     return [KMeans(k, n_init=1, random_state=k).fit_predict(X) for k in ks]
 
 
+@pytest.fixture
+def used(monkeypatch):
+    """The names of the kernels that were called."""
+    names = set()
+
+    def watch(module, name):
+        function = getattr(module, name)
+
+        def watched(*given):
+            names.add(f"{module.__name__.rpartition('.')[2]}.{name}")
+            return function(*given)
+
+        monkeypatch.setattr(module, name, watched)
+
+    for module, name in (
+        (kernel_numpy, "add_distances"), (kernel_numba, "accumulate_direct"), (kernel_numba, "add_squared"),
+    ):  # fmt: skip
+        watch(module, name)
+    return names
+
+
+KERNELS = {
+    "numpy": "kernel_numpy.add_distances",
+    "compiled direct": "kernel_numba.accumulate_direct",
+    "compiled product": "kernel_numba.add_squared",
+}
+
+
+def test_the_tests_below_run_on_the_kernel_they_name(kernel, used):
+    X, _ = make_blobs(97, 3, centers=4, random_state=0)
+    silhouettes(X, labelings_of(X, [2, 3]))
+    assert used == {KERNELS[kernel]}
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "expected"), [(1499, 3, "numpy"), (1500, 64, "compiled direct"), (1500, 65, "compiled product")]
+)
+def test_large_data_are_left_to_compiled_code(n, d, expected, used):
+    X = np.random.default_rng(0).normal(size=(n, d))
+    silhouettes(X, [np.arange(n) % 2])
+    assert used == {KERNELS[expected]}
+
+
 @pytest.mark.parametrize("n_features", [1, 2, 3, 4, 7, 33])
 def test_equals_naive_loops(kernel, n_features):
     X, _ = make_blobs(97, n_features, centers=4, random_state=n_features)
