@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from compsil_kit.util.format import percent
+from compsil_kit.util.format import (
+    format_ks,
+    format_seconds,
+    listed,
+    number,
+    one_line,
+    percent,
+    sentence,
+    shorten,
+    whole_percent,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,3 +26,68 @@ from compsil_kit.util.format import percent
 )  # fmt: skip
 def test_percentages(value, shown):
     assert percent(value) == shown
+
+
+def test_words_are_chosen_by_the_percentage_that_is_printed():
+    for value in np.linspace(0.006, 0.994, 989):
+        assert percent(value) == f"{whole_percent(value)} %"
+
+
+def test_numbers():
+    assert number(0.12345) == "0.1235"
+    assert number(-2, 1) == "-2.0"
+    assert [number(value) for value in (np.nan, np.inf, -np.inf)] == ["–"] * 3
+
+
+def test_sentences():
+    assert sentence("the score is low.") == "The score is low."
+    assert sentence("k = 2 is the largest.") == "k = 2 is the largest."
+    assert sentence("kept") == "Kept"
+    assert sentence("") == ""
+
+
+@pytest.mark.parametrize(
+    ("ks", "shown"),
+    [
+        ((2,), "2"),
+        ((2, 3), "2, 3"),
+        ((2, 3, 4), "2..4"),
+        ((2, 3, 5), "2, 3, 5"),
+        (tuple(range(2, 25, 2)), "2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24"),
+        (tuple(range(2, 41, 2)), "2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, ... 40"),
+    ],
+)
+def test_candidates(ks, shown):
+    assert format_ks(ks) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.2, "a second"),
+        (1, "1 s"),
+        (119.4, "119 s"),
+        (120, "2 min"),
+        (3599, "60 min"),
+        (7199, "120 min"),
+        (7200, "2.0 h"),
+        (9000, "2.5 h"),
+    ],
+)
+def test_durations(seconds, shown):
+    assert format_seconds(seconds) == shown
+
+
+def test_lists_of_names():
+    assert shorten(("a", "b")) == "a, b"
+    assert shorten(("a", "b", "c"), most=3) == "a, b, c"
+    assert shorten(("a", "b", "c", "d"), most=3) == "a, b, c, ... (4 in all)"
+    assert listed(["a"], "is", "are") == "'a' is"
+    assert listed(["a", "b"], "is", "are") == "'a', 'b' are"
+
+
+def test_errors_in_one_line():
+    assert one_line(ValueError("one\n  two\tthree")) == "one two three"
+    assert one_line(ValueError()) == "ValueError"
+    assert one_line(FileNotFoundError(2, "no such file", "x.csv")) == "x.csv: no such file"
+    assert one_line(OSError("gone")) == "gone"
