@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from compsil_kit import select_k
+from compsil_kit.settings import rules
 
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
 
@@ -148,3 +149,72 @@ def test_numpy_numbers_and_other_collections_are_fine(name, value):
 def test_one_subsample_has_no_standard_error_to_maximise():
     with pytest.raises(ValueError, match="n_subsamples with rule='lcb' must be an integer of at least 2; got 1"):
         select_k(GOOD, rule="lcb", n_subsamples=1)
+
+
+# --- by themselves ----------------------------------------------------------------------------------------------------
+
+
+def test_bounds_and_words():
+    assert rules.integer("n", minimum=1)(3) == 3
+    with pytest.raises(ValueError, match="n must be an integer of at most 5; got 6"):
+        rules.integer("n", minimum=1, maximum=5)(6)
+    assert rules.choice("rule", ("max", "lcb"))("lcb") == "lcb"
+    with pytest.raises(ValueError, match="rule must be one of 'max', 'lcb'; got 'best'"):
+        rules.choice("rule", ("max", "lcb"))("best")
+    assert rules.optional(rules.integer("n", minimum=1))(None) is None
+    with pytest.raises(ValueError, match="at least 1; got 0"):
+        rules.optional(rules.integer("n", minimum=1))(0)
+
+
+def test_a_clusterer_by_name_is_not_built():
+    assert rules.check_clusterer("kmedoids") == "kmedoids"
+    estimator = object()
+    with pytest.raises(TypeError, match="clusterer must be a name"):
+        rules.check_clusterer(estimator)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, -1, -2, 8, np.int32(4), 999_999])
+def test_numbers_of_workers(n_jobs):
+    assert rules.check_n_jobs(n_jobs) == n_jobs
+
+
+@pytest.mark.parametrize("n_jobs", [0, 10**6, -(10**6)])
+def test_impossible_numbers_of_workers(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be None, a number of workers"):
+        rules.check_n_jobs(n_jobs)
+
+
+@pytest.mark.parametrize("progress", [None, True, False, print])
+def test_ways_to_tell_progress(progress):
+    assert rules.check_progress(progress) is progress
+
+
+def test_too_many_seeds_are_refused_before_they_are_looked_at():
+    with pytest.raises(ValueError, match="one seed per subsample, 1,000,000 at most; got 1,000,001"):
+        rules.check_random_state(range(1_000_001))
+    assert rules.check_random_state(range(1, 4)) == range(1, 4)
+    assert rules.check_random_state(None) is None
+
+
+def test_places_for_a_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert rules.check_checkpoint(None) is None
+    assert rules.check_checkpoint("run.json") == tmp_path / "run.json"
+    assert rules.check_checkpoint(tmp_path / "run.json").is_absolute()
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    assert rules.check_checkpoint("link.json") == tmp_path / "real.json"
+    with pytest.raises(FileNotFoundError, match="no such folder for the checkpoint"):
+        rules.check_checkpoint("missing/run.json")
+    with pytest.raises(IsADirectoryError, match="checkpoint must be a file"):
+        rules.check_checkpoint(tmp_path)
+    with pytest.raises(TypeError, match="checkpoint must be the path of a file, or None; got 3"):
+        rules.check_checkpoint(3)
+
+
+def test_criteria_come_in_the_order_in_which_they_are_shown():
+    assert rules.check_criteria("all") == rules.check_criteria(["all"]) == rules.CRITERIA
+    assert rules.check_criteria(["gap", "micro", "gap"]) == ("micro", "gap")
+    assert rules.check_criteria("elbow") == ("elbow",)
+    for wrong, error in ((["luck"], ValueError), (["all", "gap"], ValueError), ([], TypeError), (None, TypeError)):
+        with pytest.raises(error, match=r"^criteria must be"):
+            rules.check_criteria(wrong)
