@@ -13,7 +13,10 @@ _OWN: dict[str, Callable[[str], Any]] = {
     "min_probability": read_optional(read_number),
     "fallback_k": read_optional(read_integer),
     "n_batches": read_integer,
-    **{name: read_optional(str) for name in ("labels_path", "report_path", "report_url", "checkpoint", "base_dir")},
+    **{
+        name: read_optional(str)
+        for name in ("labels_path", "report_path", "report_url", "checkpoint", "base_dir", "on_unsure")
+    },
 }
 
 

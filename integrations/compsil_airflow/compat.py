@@ -11,6 +11,7 @@ try:
     from airflow.providers.common.compat.sdk import (
         AirflowException,
         AirflowFailException,
+        AirflowSkipException,
         Asset,
         BaseHook,
         BaseOperator,
@@ -20,6 +21,7 @@ try:
         ObjectStoragePath,
         TaskGroup,
         XCom,
+        XComArg,
         context_merge,
         determine_kwargs,
         task_decorator_factory,
@@ -33,9 +35,13 @@ except ImportError as error:
 # Airflow 3 asks for links at the end of the task, Airflow 2 in the web server, where templates are not rendered.
 LINKS_ARE_MADE_BY_THE_TASK = hasattr(BaseOperatorLink, "xcom_key")
 
+# What tasks, groups and XComs have in common: they can be ordered. Each major keeps it elsewhere.
+DependencyMixin: Any = next(kind for kind in XComArg.__mro__ if kind.__name__ == "DependencyMixin")
+
 __all__ = [
     "AirflowException",
     "AirflowFailException",
+    "AirflowSkipException",
     "Asset",
     "BaseHook",
     "BaseOperator",
@@ -43,6 +49,7 @@ __all__ = [
     "Context",
     "LINKS_ARE_MADE_BY_THE_TASK",
     "DecoratedOperator",
+    "DependencyMixin",
     "ObjectStoragePath",
     "TaskGroup",
     "XCom",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compsil_airflow.paths import check_place, store
+from compsil_airflow.paths import check_place, check_writable, store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ REPORT_KINDS = (".html", ".htm")
 
 
 def labels_place(labels_path: Any, labels_keep: Any, base_dir: Any) -> Path | Any:
-    """Return where to write the labels, if anywhere."""
+    """Return where to write the labels, if anywhere; it must be possible."""
     if labels_keep is not None and labels_path is None:
         raise ValueError("labels_keep requires labels_path, the file to write the labels to.")
     return _place("labels_path", labels_path, LABEL_KINDS, base_dir)
@@ -36,6 +36,7 @@ def _place(name: str, value: Any, kinds: tuple[str, ...], base_dir: Any) -> Path
     place = check_place(name, value, base_dir)
     if not str(place).lower().endswith(kinds):
         raise ValueError(f"{name} must end in {' or '.join(kinds)}; got {str(value)!r}.")
+    check_writable(name, place)
     return place
 
 

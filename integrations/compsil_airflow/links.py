@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from compsil_airflow.compat import LINKS_ARE_MADE_BY_THE_TASK, BaseOperatorLink, XCom
 
 REPORT_URL = "report_url"
+
+
+def is_link(url: Any) -> bool:
+    """Tell whether a URL leads to a page, and not to a script or a file."""
+    parts = urlsplit(str(url).strip())
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
+
+
+def check_report_url(url: Any) -> None:
+    """Refuse anything but a page: the link is shown to whoever opens the task."""
+    if url is not None and not is_link(url):
+        raise ValueError(f"report_url must begin with http:// or https://; got {str(url)!r}.")
 
 
 class ReportLink(BaseOperatorLink):
@@ -29,6 +42,6 @@ class ReportLink(BaseOperatorLink):
         str
             The URL, or an empty string.
         """
-        if LINKS_ARE_MADE_BY_THE_TASK:
-            return str(operator.report_url or "")
-        return str(XCom.get_value(key=REPORT_URL, ti_key=ti_key) or "")
+        made_here = LINKS_ARE_MADE_BY_THE_TASK
+        url = operator.report_url if made_here else XCom.get_value(key=REPORT_URL, ti_key=ti_key)
+        return str(url) if is_link(url) else ""

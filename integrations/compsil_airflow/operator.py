@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compsil_airflow import files
-from compsil_airflow.checkpoints import AUTO, given_checkpoint, own_checkpoint
+from compsil_airflow.checkpoints import AUTO, forget, given_checkpoint, mirrored, own_checkpoint
 from compsil_airflow.coerce import coerce
-from compsil_airflow.compat import Asset, Context
-from compsil_airflow.decision import check_threshold, decide
-from compsil_airflow.errors import data_errors, interruptions
-from compsil_airflow.lineage import lineage_of
-from compsil_airflow.links import REPORT_URL, ReportLink
+from compsil_airflow.compat import AirflowSkipException, Context
+from compsil_airflow.decision import check_threshold
+from compsil_airflow.errors import data_errors, interruptions, without_values
+from compsil_airflow.lineage import LineageOperator
+from compsil_airflow.links import ReportLink, check_report_url
 from compsil_airflow.progress import log_progress
+from compsil_airflow.results import publish
 from compsil_airflow.source import Source, bind
-from compsil_airflow.templates import AuthorTemplatesOperator, hide, reveal
-from compsil_airflow.xcom import summarise
+from compsil_airflow.templates import AuthorTemplatesOperator, hide, passed_by_dag, passed_by_expand, reveal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Data = tuple[pd.DataFrame, PreparedTable]
 
 
-class SelectKOperator(AuthorTemplatesOperator):
+class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     """Select the number of clusters of a table and push it to XCom.
 
     The return value is k* as a plain integer; the XCom key ``selection`` holds a summary as JSON: the curve with
@@ -59,9 +59,10 @@ class SelectKOperator(AuthorTemplatesOperator):
     ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, n_calibration, on_failure, n_jobs, \
     random_state
         As in :func:`compsil_kit.select_k`. ``ks`` may also be text such as ``"2:10"`` or ``"2,3,5"``.
-    checkpoint : "auto", path or None, default="auto"
+    checkpoint : "auto", path, URI or None, default="auto"
         File in which finished subsamples are kept until the task succeeds, so that a retry resumes from them.
-        ``"auto"`` keeps one file per task instance in Airflow's home folder, and None keeps none.
+        ``"auto"`` keeps one file per task instance in Airflow's home folder, and None keeps none. An object in a store
+        is fetched at the start, and sent every few seconds and at the end of an attempt.
     labels_path : path or URI, optional
         File for the cluster of each row, ``.parquet`` or ``.csv``.
     labels_keep : list of names, optional
@@ -69,11 +70,14 @@ class SelectKOperator(AuthorTemplatesOperator):
     report_path : path or URI, optional
         File for the report, ``.html``.
     report_url : str, optional
-        The URL at which the report is served. It becomes a link on the task's page in the Airflow UI.
+        The URL at which the report is served, http or https. It becomes a link on the task's page in the Airflow UI.
     min_probability : float, optional
         The lowest selection probability of k* that is accepted, from 0 to 1.
     fallback_k : int, optional
-        What to return if the selection probability is lower. If None, the task fails instead.
+        What to return if the selection probability is lower.
+    on_unsure : {"fail", "skip", "fallback"}, optional
+        What to do if it is lower: by default ``"fallback"`` if ``fallback_k`` is given, else ``"fail"``. The summary
+        and the report are stored in every case.
     **kwargs
         Arguments of BaseOperator: ``task_id``, ``retries``, ``outlets`` and so on. Events of assets among the outlets
         carry ``best_k`` in their extra.
@@ -90,7 +94,7 @@ class SelectKOperator(AuthorTemplatesOperator):
         "data", "conn_id", "sql", "parameters", "op_args", "op_kwargs", "base_dir", "columns", "scale", "missing", "ks",
         "clusterer", "n_subsamples", "sample_size", "metric", "transform", "rule", "z", "n_calibration", "on_failure",
         "n_jobs", "random_state", "checkpoint", "labels_path", "labels_keep", "report_path", "report_url",
-        "min_probability", "fallback_k",
+        "min_probability", "fallback_k", "on_unsure",
     )  # fmt: skip
     template_ext: Sequence[str] = (".sql",)
     template_fields_renderers: Mapping[str, str] = {"sql": "sql", "op_args": "py", "op_kwargs": "py"}
@@ -131,6 +135,7 @@ class SelectKOperator(AuthorTemplatesOperator):
         report_url: str | None = None,
         min_probability: Any = None,
         fallback_k: Any = None,
+        on_unsure: str | None = None,
         **kwargs: Any,
     ) -> None:
         """Assign; nothing is checked or imported while the DAG is parsed."""
@@ -144,13 +149,15 @@ class SelectKOperator(AuthorTemplatesOperator):
         self.n_jobs, self.random_state, self.checkpoint = n_jobs, random_state, checkpoint
         self.labels_path, self.labels_keep = labels_path, labels_keep
         self.report_path, self.report_url = report_path, report_url
-        self.min_probability, self.fallback_k = min_probability, fallback_k
+        self.min_probability, self.fallback_k, self.on_unsure = min_probability, fallback_k, on_unsure
+        self._given = passed_by_dag(self, ("data", "sql"))
         self._running = False
-        self._checkpoint: Path | None = None
+        self._checkpoint: Path | Any = None
         self._labels_place: Path | Any = None
         self._report_place: Path | Any = None
         self._used: list[str] = []
         self._written: dict[str, dict[str, Any]] = {}
+        self._facts: dict[str, Any] = {}
 
     def execute(self, context: Context) -> Any:
         """Load the data, select k, write the files that were asked for, and return k*.
@@ -167,7 +174,7 @@ class SelectKOperator(AuthorTemplatesOperator):
         """
         self._running = True
         try:
-            with interruptions(self._describe_kept):
+            with without_values(), interruptions(self._describe_kept):
                 return self._run(context)
         finally:
             self._running = False
@@ -192,11 +199,18 @@ class SelectKOperator(AuthorTemplatesOperator):
         data = self._load(context)
         with data_errors():
             result = self._select(data[1], context)
-        k = self._push_results(result, data, context)
-        if self._checkpoint is not None:
-            # Only now: if writing the labels fails, the next attempt need not select again.
-            self._checkpoint.unlink(missing_ok=True)
+        try:
+            k = publish(self, result, data, context)
+        except AirflowSkipException:
+            self._forget_checkpoint()
+            raise
+        # Only now: if writing the labels fails, the next attempt need not select again.
+        self._forget_checkpoint()
         return k
+
+    def _forget_checkpoint(self) -> None:
+        if self._checkpoint is not None:
+            forget(self._checkpoint, self.log)
 
     def _coerce_parameters(self) -> None:
         """Turn text into values, and refuse what cannot work before any data are loaded."""
@@ -208,8 +222,10 @@ class SelectKOperator(AuthorTemplatesOperator):
                 setattr(self, name, coerce(name, getattr(self, name)))
             self._checkpoint = given_checkpoint(self.checkpoint, self.base_dir)
             check_keywords(TableKeywords, self._keywords(TableKeywords))
-            check_keywords(SelectKeywords, {**self._keywords(SelectKeywords), "checkpoint": self._checkpoint})
-            check_threshold(self.min_probability, self.fallback_k)
+            local = self._checkpoint if isinstance(self._checkpoint, Path) else None
+            check_keywords(SelectKeywords, {**self._keywords(SelectKeywords), "checkpoint": local})
+            check_threshold(self.min_probability, self.fallback_k, self.on_unsure)
+            check_report_url(self.report_url)
             self._labels_place = files.labels_place(self.labels_path, self.labels_keep, self.base_dir)
             self._report_place = files.report_place(self.report_path, self.base_dir)
 
@@ -223,7 +239,11 @@ class SelectKOperator(AuthorTemplatesOperator):
     def _load(self, context: Context) -> Data:
         """Load the table and prepare it for clustering."""
         function = bind(self.python_callable, self.op_args, self.op_kwargs, context)
-        frame = Source(self.data, self.sql, self.parameters, self.conn_id, function, self.base_dir).load()
+        given = self._given or passed_by_expand(self, ("data", "sql"))
+        lists = [names for names in (self.columns, self.labels_keep) if isinstance(names, list | tuple)]
+        known = {str(name) for names in lists for name in names}
+        place = (self.data, self.sql, self.parameters, self.conn_id, function, self.base_dir)
+        frame = Source(*place, given, known, self.log.warning).load()
         with data_errors():
             from compsil_kit import prepare
             from compsil_kit.settings.keywords import TableKeywords
@@ -246,54 +266,8 @@ class SelectKOperator(AuthorTemplatesOperator):
         self.log.info("Plan: %s", request.plan)
         if self.checkpoint == AUTO and self.random_state is not None:
             self._checkpoint = own_checkpoint(request, context["ti"], self.log)
-        return run_selection(replace(request, checkpoint=self._checkpoint), log_progress(self.log))
-
-    def _push_results(self, result: SelectionResult, data: Data | None, context: Context) -> int:
-        """Log the result, decide on k, write the files, push the summary, and return k."""
-        from compsil_kit.settings.keywords import SelectKeywords, TableKeywords
-
-        self.log.info("%s", result.explain())
-        k, notes = decide(result, self.min_probability, self.fallback_k)
-        for note in notes:
-            self.log.warning("%s", note)
-        self._write_files(result, data, k)
-        summary = summarise(result, k, notes, self._keywords(TableKeywords, SelectKeywords))
-        context["ti"].xcom_push(key="selection", value={**summary, "files": list(self._written)})
-        if self.report_url:
-            context["ti"].xcom_push(key=REPORT_URL, value=str(self.report_url))
-        for outlet in self.outlets:
-            if isinstance(outlet, Asset):
-                names = ("best_k", "selected_k", "fell_back", "score", "probability")
-                context["outlet_events"][outlet].extra.update({name: summary[name] for name in names})
-        return k
-
-    def _write_files(self, result: SelectionResult, data: Data | None, k: int) -> None:
-        from compsil_kit.settings.keywords import SelectKeywords
-
-        self._written = {}
-        if (place := self._labels_place) is not None and data is not None:
-            # With the seeds of the selection, also where random_state=None drew them.
-            keywords = {**self._keywords(SelectKeywords), "random_state": result.plan.seeds}
-            with data_errors():
-                labels = files.label_rows(*data, k, self.labels_keep, keywords)
-            self._written[str(place)] = {"rowCount": len(labels), "size": files.write_labels(place, labels)}
-            self.log.info("Labels of %s rows: %s", f"{len(labels):,}", place)
-        if (place := self._report_place) is not None:
-            self._written[str(place)] = {"size": files.write_report(place, result)}
-            self.log.info("Report: %s", place)
-
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002  (OpenLineage passes it)
-        """Return what the task read and wrote, for OpenLineage where its provider is installed.
-
-        Parameters
-        ----------
-        task_instance : TaskInstance
-            The task instance.
-
-        Returns
-        -------
-        OperatorLineage
-            Inputs and outputs.
-        """
-        source = {name: getattr(self, name) for name in ("data", "sql", "conn_id", "base_dir")}
-        return lineage_of(source, self._used, self._written)
+        tell = log_progress(self.log)
+        if self._checkpoint is None or isinstance(self._checkpoint, Path):
+            return run_selection(replace(request, checkpoint=self._checkpoint), tell)
+        with mirrored(self._checkpoint, self.log) as mirror:
+            return run_selection(replace(request, checkpoint=mirror.path), mirror.telling(tell))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 from compsil_airflow.compat import ObjectStoragePath
 
+# What must fit on the disk for a file to count as writable.
+PROBE_BYTES = 2**16
 LOCAL_SCHEMES = ("file", "local")
 
 
@@ -53,6 +56,45 @@ def _local(name: str, text: str, base_dir: Any) -> Path:
 def remote_path(place: Any, conn_id: str | None = None) -> Any:
     """Return a path in an object store; the connection is ``conn_id`` or the one named in the URI."""
     return place if isinstance(place, ObjectStoragePath) else ObjectStoragePath(str(place), conn_id=conn_id)
+
+
+def check_scheme(name: str, place: Any, conn_id: str | None = None) -> None:
+    """Refuse the URI of a file system that Airflow does not know, before anything is read or written."""
+    try:
+        found = remote_path(place, conn_id).fs
+    except ValueError as error:
+        scheme = urlsplit(str(place)).scheme
+        raise ValueError(
+            f"{name}: Airflow knows no file system for {scheme}://. Install the provider that has it. ({error})"
+        ) from None
+    assert found is not None
+
+
+def check_writable(name: str, place: Path | Any) -> None:
+    """Find out before the work whether a file can be written; folders are created."""
+    if not isinstance(place, Path):
+        check_scheme(name, place)
+        return
+    if place.is_dir():
+        raise ValueError(f"{name} must be a file; {str(place)!r} is a folder.")
+    with named_errors(name, place):
+        if any(parent.exists() and not parent.is_dir() for parent in place.parents):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place.parent) as probe:
+            probe.write(bytes(PROBE_BYTES))
+            probe.flush()
+        if place.exists() and not os.access(place, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+@contextmanager
+def named_errors(name: str, place: Any) -> Iterator[None]:
+    """Let errors of files say which parameter and which path they are about."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, f"{name} cannot be written: {error.strerror or error}", str(place)) from None
 
 
 @contextmanager

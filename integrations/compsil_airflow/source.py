@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compsil_airflow.compat import (
-    AirflowFailException,
-    BaseHook,
-    Context,
-    ObjectStoragePath,
-    context_merge,
-    determine_kwargs,
-)
+from compsil_airflow.compat import Context, ObjectStoragePath, context_merge, determine_kwargs
 from compsil_airflow.errors import data_errors
-from compsil_airflow.paths import check_place, fetched
+from compsil_airflow.names import hide_values
+from compsil_airflow.paths import check_place, check_scheme, fetched
+from compsil_airflow.sql import hook_of, run_query
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Errors of Python's database interface (PEP 249) that a retry would meet again.
-REFUSED = {"ProgrammingError", "NotSupportedError"}
-UNREADABLE = {"DataError"}
+_HAS_HEADER = re.compile(r"\.[ct]sv(\.\w+)?$", re.IGNORECASE)
+_WANTED = {"data": "a path or a URI", "sql": "a query"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +33,11 @@ class Source:
     conn_id: str | None = None
     function: Callable[[], Any] | None = None
     base_dir: Any = None
+    # Which of data and sql the DAG passes, and the task whose XCom it is, if any.
+    given: Mapping[str, str | None] = field(default_factory=dict)
+    # Names of columns that the DAG mentions.
+    known: Collection[str] = ()
+    warn: Callable[[str], None] = print
 
     def load(self) -> pd.DataFrame:
         """Return the frame; mistakes fail without a retry, errors of files and networks may be retried."""
@@ -52,8 +52,12 @@ class Source:
             return as_frame(found)
 
     def _check(self) -> None:
-        given = {"data": self.data, "sql": self.sql, "python_callable": self.function}
-        named = [name for name, value in given.items() if value is not None]
+        values = {"data": self.data, "sql": self.sql, "python_callable": self.function}
+        for name, task_id in self.given.items():
+            if values[name] in (None, "None"):
+                cause = "the template or the upstream task" if task_id is None else f"the upstream task {task_id!r}"
+                raise ValueError(f"{name} is None: {cause} returned nothing. Return {_WANTED[name]} there.")
+        named = [name for name, value in values.items() if value is not None]
         if len(named) != 1:
             raise ValueError(f"pass exactly one of data, sql and python_callable; got {' and '.join(named) or 'none'}.")
         if self.sql is not None and not self.conn_id:
@@ -64,10 +68,24 @@ class Source:
     def _read(self, name: str, found: Any) -> pd.DataFrame:
         with data_errors():
             place = check_place(name, found, self.base_dir)
+            if not isinstance(place, Path):
+                check_scheme(name, place, self.conn_id)
         if isinstance(place, Path):
-            return _read_local(place, str(place))
-        with fetched(place, self.conn_id) as copy:
-            return _read_local(copy, str(place))
+            frame = _read_local(place, str(place))
+        else:
+            with fetched(place, self.conn_id) as copy:
+                frame = _read_local(copy, str(place))
+        return self._named(frame, place)
+
+    def _named(self, frame: pd.DataFrame, place: Any) -> pd.DataFrame:
+        """Name columns by position if the file has no header: its first row must not get into logs."""
+        frame, hidden = hide_values(frame, self.known) if _HAS_HEADER.search(str(place)) else (frame, 0)
+        if hidden:
+            self.warn(
+                f"The names of {hidden:,} columns look like values, as if the file had no header; then its first row "
+                "is missing from the data. These columns are named by position: column 1, column 2 and so on."
+            )
+        return frame
 
     def _query(self) -> pd.DataFrame:
         import pandas as pd
@@ -93,39 +111,12 @@ def _read_local(path: Path, shown: str) -> pd.DataFrame:
     with data_errors():
         try:
             return read_table(str(path))
+        except IsADirectoryError:
+            raise ValueError(
+                f"data: {shown} is a folder. Pass a file, or read the folder in python_callable."
+            ) from None
         except ValueError as error:
             raise ValueError(str(error).replace(str(path), shown)) from None
-
-
-def hook_of(conn_id: str) -> Any:
-    """Return the hook of a connection that can run queries."""
-    hook = BaseHook.get_connection(conn_id).get_hook()
-    if not hasattr(hook, "run") or not hasattr(hook, "get_records"):
-        raise AirflowFailException(
-            f"conn_id must be a connection to a database; the hook of {conn_id!r} is a {type(hook).__name__}."
-        )
-    return hook
-
-
-def run_query(hook: Any, sql: str, parameters: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return column names and rows of a query; a query that the database rejects fails without a retry."""
-
-    def fetch(cursor: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
-        if cursor.description is None:
-            raise AirflowFailException("sql must be a query that returns rows.")
-        return [column[0] for column in cursor.description], [tuple(row) for row in cursor.fetchall()]
-
-    try:
-        found: tuple[list[str], list[tuple[Any, ...]]] = hook.run(sql, parameters=parameters, handler=fetch)
-    except Exception as error:
-        kinds = {kind.__name__ for kind in type(error).__mro__}
-        if kinds & UNREADABLE:
-            # The message quotes the value.
-            raise AirflowFailException(f"sql: the database cannot convert a value ({type(error).__name__}).") from None
-        if kinds & REFUSED:
-            raise AirflowFailException(f"sql: the database rejected the query: {error}") from None
-        raise
-    return found
 
 
 def as_frame(found: Any) -> pd.DataFrame:

@@ -64,6 +64,24 @@ class AuthorTemplatesOperator(BaseOperator):
         return super().render_template(content, context, jinja_env, seen_oids)
 
 
+def passed_by_dag(operator: Any, names: Sequence[str]) -> dict[str, str | None]:
+    """Return which of these parameters the DAG passes, with the task whose XCom is passed, if it is one."""
+    return {name: _task_id_of(value) for name in names if (value := getattr(operator, name)) is not None}
+
+
+def passed_by_expand(operator: Any, names: Sequence[str]) -> dict[str, str | None]:
+    """Return which of these parameters the DAG maps over, with the task whose XCom they are taken from."""
+    dag = operator.get_dag()
+    mapped = None if dag is None else dag.task_dict.get(operator.task_id)
+    given = getattr(getattr(mapped, "expand_input", None), "value", None)
+    return {name: _task_id_of(given[name]) for name in names if isinstance(given, Mapping) and name in given}
+
+
+def _task_id_of(value: Any) -> str | None:
+    task_id = getattr(getattr(value, "operator", None), "task_id", None)
+    return None if task_id is None else str(task_id)
+
+
 def _values_of_expand_kwargs(operator: Any, context: Context) -> list[Any]:
     """Return the values that ``expand_kwargs`` took from an XCom, as the operator holds them."""
     dag = operator.get_dag()

@@ -17,8 +17,13 @@ MOST_FAILURES = 10
 MOST_BYTES_PER_SETTING = 400
 
 
-def summarise(result: SelectionResult, k: int, notes: list[str], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the choice, the curve, and the settings and data they come from; ``best_k`` is what the task returns."""
+def summarise(
+    result: SelectionResult, k: int | None, notes: Sequence[str], settings: Mapping[str, Any], outcome: str = "accepted"
+) -> dict[str, Any]:
+    """Return the choice, the curve, and the settings and data they come from.
+
+    ``best_k`` is what the task returns, None if it ends without a k.
+    """
     from compsil_kit.util.format import format_ks
 
     plan, done = result.plan, result.preparation
@@ -26,7 +31,8 @@ def summarise(result: SelectionResult, k: int, notes: list[str], settings: Mappi
     summary = {
         "best_k": k,
         "selected_k": int(result.best_k),
-        "fell_back": k != result.best_k,
+        "fell_back": k is not None and k != result.best_k,
+        "outcome": outcome,
         "score": float(result.best_score),
         "probability": number(result.probability[result.best_index]),
         "choices": {name: None if choice is None else int(choice) for name, choice in result.choices.items()},

@@ -93,3 +93,26 @@ def postgres_conn_id(postgres_port, monkeypatch):
     place = {"host": "127.0.0.1", "port": postgres_port, "login": "tester", "schema": "postgres"}
     monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_PG", json.dumps({"conn_type": "postgres", **place}))
     return "compsil_test_pg"
+
+
+@pytest.fixture(scope="session")
+def s3_address(tmp_path_factory):
+    from servers import s3
+
+    with s3(tmp_path_factory.mktemp("s3")) as address:
+        yield address
+
+
+@pytest.fixture
+def bucket(s3_address, frame, monkeypatch):
+    """A client of a real object store with the table in the bucket ``data``, and a connection to it."""
+    import boto3
+
+    keys = {"aws_access_key_id": "tester", "aws_secret_access_key": "tester", "region_name": "us-east-1"}
+    client = boto3.client("s3", endpoint_url=s3_address, **keys)
+    client.create_bucket(Bucket="data")
+    client.put_object(Bucket="data", Key="in/table.csv", Body=frame.to_csv(index=False).encode())
+    extra = {"endpoint_url": s3_address, "region_name": "us-east-1"}
+    connection = {"conn_type": "aws", "login": "tester", "password": "tester", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_S3", json.dumps(connection))
+    return client

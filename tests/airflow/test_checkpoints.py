@@ -1,10 +1,18 @@
 """What one attempt leaves for the next."""
 
+import errno
+import json
+import os
+import shutil
+import time
 from datetime import timedelta
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from runs import run_select
 
+from compsil_airflow.checkpoints import forget
 from compsil_kit import select_k
 
 
@@ -83,3 +91,98 @@ def test_a_checkpoint_of_ones_own_is_used_and_removed(csv, tmp_path):
     assert run_select(data=str(csv), checkpoint=str(place), clusterer=look, n_subsamples=30).state == "success"
     assert place.parent.is_dir()
     assert not place.exists()
+
+
+class TestNoPlaceForIt:
+    @pytest.fixture
+    def blocked(self, home):
+        """A file where the folder of the checkpoints should be; root may write to a folder that is read-only."""
+        folder = home / "compsil-checkpoints"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.write_text("")
+        yield folder
+        folder.unlink()
+
+    def test_nobody_asked_for_one(self, csv, blocked, capfd):
+        done = run_select(data=str(csv))
+        assert (done.state, done.task().try_number) == ("success", 1)
+        printed = capfd.readouterr()
+        log = printed.out + printed.err
+        assert "No checkpoint is kept, so a retry starts from the beginning: " in log
+        assert str(blocked) in log
+
+    def test_a_full_disk(self, csv, monkeypatch, capfd):
+        def full(*args, **kwargs):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr("compsil_airflow.paths.tempfile.TemporaryFile", full)
+        assert run_select(data=str(csv)).state == "success"
+        printed = capfd.readouterr()
+        assert "checkpoint cannot be written: No space left on device: " in printed.out + printed.err
+
+    def test_one_of_ones_own_is_named_and_tried_again(self, csv, tmp_path, capfd):
+        (tmp_path / "file").write_text("")
+        place = tmp_path / "file" / "own.json"
+        done = run_select(data=str(csv), checkpoint=str(place), retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 2)
+        printed = capfd.readouterr()
+        assert f"checkpoint cannot be written: Not a directory: '{place}'" in printed.out + printed.err
+
+    def test_one_that_cannot_be_deleted(self, tmp_path):
+        log = []
+        (tmp_path / "own.json").mkdir()
+        forget(tmp_path / "own.json", SimpleNamespace(warning=lambda text, error: log.append(text % error)))
+        assert log[0].startswith("The checkpoint could not be deleted: ")
+
+
+@pytest.mark.airflow3
+class TestObjectStore:
+    PLACE = "s3://compsil_test_s3@data/kept/own.json"
+
+    def kept(self, bucket):
+        found = bucket.list_objects_v2(Bucket="data", Prefix="kept/").get("Contents", [])
+        return [json.loads(bucket.get_object(Bucket="data", Key=entry["Key"])["Body"].read()) for entry in found]
+
+    def test_another_machine_continues(self, csv, bucket, capfd):
+        """Nothing but the object is left of the first attempt."""
+        seen = []
+
+        def fragile(X, k, seed):
+            seen.append(seed)
+            if len(seen) == 7:
+                raise MemoryError
+            return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
+
+        def look(context):
+            seen.append([len(data["trials"]) for data in self.kept(bucket)])
+
+        done = run_select(
+            data=str(csv), clusterer=fragile, checkpoint=self.PLACE, retries=1, retry_delay=timedelta(0),
+            on_retry_callback=look,
+        )  # fmt: skip
+        assert (done.state, done.task().try_number) == ("success", 2)
+        assert [2] in seen
+        printed = capfd.readouterr()
+        assert "Resuming: 2 of 4 subsamples were finished by an earlier attempt" in printed.out + printed.err
+        assert self.kept(bucket) == []
+
+    def test_it_is_sent_while_the_task_runs(self, csv, bucket, monkeypatch):
+        """A worker that is killed has no end of an attempt."""
+        monkeypatch.setattr("compsil_airflow.checkpoints.UPLOAD_SECONDS", 0.0)
+        seen = []
+
+        def slow(X, k, seed):
+            time.sleep(0.3)
+            seen.extend(len(data["trials"]) for data in self.kept(bucket))
+            return np.arange(len(X)) % k
+
+        assert run_select(data=str(csv), clusterer=slow, n_subsamples=6, checkpoint=self.PLACE).state == "success"
+        assert max(seen) >= 2
+
+    def test_a_store_that_is_away_is_tried_again(self, csv, monkeypatch):
+        extra = {"endpoint_url": "http://127.0.0.1:1", "config_kwargs": {"retries": {"max_attempts": 0}}}
+        connection = {"conn_type": "aws", "login": "tester", "password": "tester", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_AWAY_S3", json.dumps(connection))
+        place = "s3://compsil_test_away_s3@data/own.json"
+        done = run_select(data=str(csv), checkpoint=place, retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 2)

@@ -23,7 +23,27 @@ class TestNotSure:
         printed = capfd.readouterr()
         log = printed.out + printed.err
         assert "the selection probability of k = " in log
-        assert "below min_probability=0.999. Increase n_subsamples, or pass fallback_k." in log
+        assert "below min_probability=0.999. Increase n_subsamples, or pass fallback_k or on_unsure='skip'." in log
+
+    @pytest.mark.parametrize(("on_unsure", "state"), [("fail", "failed"), ("skip", "skipped"), (None, "failed")])
+    def test_keeps_the_evidence(self, flat, tmp_path, home, on_unsure, state):
+        done = run_select(
+            data=flat, ks="3:9", min_probability=0.999, on_unsure=on_unsure, labels_path=str(tmp_path / "l.csv"),
+            report_path=str(tmp_path / "r.html"), outlets=[Asset("unsure")], retries=1, retry_delay=timedelta(0),
+        )  # fmt: skip
+        assert (str(done.task().state), done.task().try_number) == (state, 1)
+        summary = done.xcom("selection")
+        assert (summary["best_k"], summary["outcome"], summary["fell_back"]) == (None, state, False)
+        assert summary["selected_k"] in range(3, 10)
+        assert summary["probability"] < 0.999
+        assert len(summary["curve"]) == 7
+        assert summary["files"] == [str(tmp_path / "r.html")]
+        assert "data:image/png" in (tmp_path / "r.html").read_text()
+        # Without a k there are no labels, and nothing is returned.
+        assert not (tmp_path / "l.csv").exists()
+        assert done.xcom() is None
+        kept = list((home / "compsil-checkpoints" / done.dag_run.dag_id).iterdir())
+        assert len(kept) == (state == "failed")
 
     def test_falls_back_and_says_so(self, flat, tmp_path):
         labels = tmp_path / "l.csv"

@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from runs import run_select
+from airflow.providers.common.compat.sdk import task
+from runs import QUICK, run, run_select
 
+from compsil_airflow import SelectKOperator
 from compsil_airflow.compat import AirflowException, AirflowFailException
 from compsil_airflow.errors import data_errors, interruptions
 from compsil_kit.errors import Interrupted
@@ -31,7 +33,16 @@ from compsil_kit.errors import Interrupted
         ({"sql": "select 1"}, "pass exactly one of data, sql and python_callable; got data and sql"),
         ({"data": None}, "pass exactly one of data, sql and python_callable; got none"),
         ({"data": 5}, "data must be a path or a URI; got a value of type int"),
-        ({"checkpoint": "s3://bucket/file"}, "checkpoint must be 'auto', a local path, or None"),
+        ({"checkpoint": "foo://bucket/file"}, "checkpoint: Airflow knows no file system for foo://"),
+        ({"labels_path": "foo://bucket/l.csv"}, "labels_path: Airflow knows no file system for foo://"),
+        ({"data": "foo://bucket/table.csv"}, "data: Airflow knows no file system for foo://"),
+        ({"data": "/usr"}, "data: /usr is a folder. Pass a file, or read the folder in python_callable."),
+        ({"columns": ["x", "why"]}, "columns: 'why' is not a column of the data"),
+        ({"report_url": "javascript:alert(1)"}, "report_url must begin with http:// or https://"),
+        ({"on_unsure": "skip"}, "on_unsure requires min_probability"),
+        ({"on_unsure": "hope", "min_probability": 0.5}, "on_unsure must be one of 'fail', 'skip', 'fallback'"),
+        ({"on_unsure": "fallback", "min_probability": 0.5}, "on_unsure='fallback' and fallback_k belong together"),
+        ({"on_unsure": "skip", "min_probability": 0.5, "fallback_k": 3}, "on_unsure='fallback' and fallback_k belong"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
@@ -112,7 +123,7 @@ def test_the_cause_of_a_mistake_is_left_out():
         except KeyError as error:
             raise ValueError("wrong") from error
 
-    with pytest.raises(AirflowFailException, match=r"^wrong$") as caught, data_errors():
+    with pytest.raises(AirflowFailException, match=r"^wrong \(.*, in read\)$") as caught, data_errors():
         read()
     assert caught.value.__suppress_context__
     assert caught.value.__cause__ is None
@@ -130,3 +141,121 @@ def test_a_stop_says_how_far_the_run_got():
 def test_a_stop_outside_the_selection():
     with pytest.raises(AirflowException, match=r"^Stopped by a signal\. Next\.$"), interruptions(lambda: "Next."):
         raise KeyboardInterrupt
+
+
+class TestFunctionsOfTheUser:
+    @pytest.mark.parametrize("kind", [ConnectionError, TimeoutError, type("OperationalError", (Exception,), {})])
+    def test_a_connection_error_in_a_clusterer_is_tried_again(self, csv, kind, capfd):
+        calls = []
+
+        def remote(X, k, seed):
+            calls.append(k)
+            if len(calls) == 1:
+                raise kind("the service is away")
+            return np.arange(len(X)) % k
+
+        done = run_select(data=str(csv), clusterer=remote, retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("success", 2)
+        assert_names_the_line(capfd, remote, "the service is away")
+
+    def test_other_errors_are_final_and_say_where(self, csv, capfd):
+        def wrong(X, k, seed):
+            return X.nothing
+
+        done = run_select(data=str(csv), clusterer=wrong, retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 1)
+        assert_names_the_line(capfd, wrong, "'nothing'")
+
+    def test_a_metric_and_a_transform_say_where(self, csv, capfd):
+        def far(a, b):
+            raise ValueError("too far")
+
+        def odd(discrepancy):
+            raise ValueError("too odd")
+
+        assert run_select(data=str(csv), metric=far).state == "failed"
+        assert_names_the_line(capfd, far, "too far")
+        assert run_select(data=str(csv), transform=odd).state == "failed"
+        assert_names_the_line(capfd, odd, "too odd")
+
+    def test_a_function_that_loads_says_where(self, capfd):
+        def load():
+            raise ConnectionError("the service is away")
+
+        done = run_select(python_callable=load, retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 2)
+        printed = capfd.readouterr()
+        assert __file__.rpartition("/")[2] in printed.out + printed.err
+        assert "the service is away" in printed.out + printed.err
+
+
+def assert_names_the_line(capfd, function, message):
+    printed = capfd.readouterr()
+    log = printed.out + printed.err
+    assert message in log
+    first = function.__code__.co_firstlineno
+    lines = [f"({__file__}, line {first + at}, in {function.__name__})" for at in range(1, 5)]
+    assert any(line in log for line in lines), log
+
+
+class TestBeforeTheWork:
+    @pytest.mark.parametrize("name", ["labels_path", "report_path"])
+    def test_a_place_that_cannot_be_written(self, name, frame, tmp_path, capfd):
+        calls = []
+
+        def load():
+            calls.append(1)
+            return frame
+
+        (tmp_path / "file").write_text("")
+        place = tmp_path / "file" / ("l.csv" if name == "labels_path" else "r.html")
+        done = run_select(python_callable=load, **{name: str(place)}, retries=1, retry_delay=timedelta(0))
+        # A disk that is full or away may be back.
+        assert (done.state, done.task().try_number, calls) == ("failed", 2, [])
+        printed = capfd.readouterr()
+        assert f"{name} cannot be written: Not a directory: '{place}'" in printed.out + printed.err
+
+    def test_a_folder_in_its_place(self, csv, tmp_path, capfd):
+        (tmp_path / "l.csv").mkdir()
+        done = run_select(data=str(csv), labels_path=str(tmp_path / "l.csv"), retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 1)
+        printed = capfd.readouterr()
+        assert "labels_path must be a file; " in printed.out + printed.err
+
+
+class TestNothingFromUpstream:
+    def build(self, **how):
+        @task
+        def extract():
+            return None
+
+        @task
+        def partition():
+            return [None]
+
+        if how["kind"] == "xcom":
+            SelectKOperator(task_id="select_k", data=extract(), **QUICK)
+        elif how["kind"] == "template":
+            pulled = "{{ ti.xcom_pull('extract') }}"
+            extract() >> SelectKOperator(task_id="select_k", data=pulled, **QUICK)
+        else:
+            SelectKOperator.partial(task_id="select_k", **QUICK).expand(data=partition())
+
+    @pytest.mark.parametrize(
+        ("kind", "message"),
+        [
+            ("xcom", "data is None: the upstream task 'extract' returned nothing. Return a path or a URI there."),
+            ("template", "data is None: the template or the upstream task returned nothing."),
+            ("mapped", "data is None: the upstream task 'partition' returned nothing."),
+        ],
+    )
+    def test_is_named(self, kind, message, capfd):
+        assert run(lambda: self.build(kind=kind)).state == "failed"
+        printed = capfd.readouterr()
+        assert message in printed.out + printed.err
+
+
+def test_without_xcom_nothing_is_pushed(csv):
+    done = run_select(data=str(csv), do_xcom_push=False, report_url="https://reports.example/x.html")
+    assert done.state == "success"
+    assert [done.xcom(key) for key in ("return_value", "selection", "report_url")] == [None] * 3

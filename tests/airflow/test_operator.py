@@ -106,7 +106,7 @@ def test_prepared_checked_and_digested_once(csv, tmp_path, monkeypatch):
         monkeypatch.setattr(module, name, counted)
 
     count("compsil_kit.data.table", "to_matrix")
-    count("compsil_kit.data.table", "content_digest")
+    count("compsil_kit.data.dataset", "content_digest")
     count("compsil_kit.run.request", "check_enough_distinct")
     assert run_select(data=str(csv), labels_path=str(tmp_path / "l.csv")).state == "success"
     # The labels are a second clustering request, for one k.

@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 
 import compsil_kit
 from compsil_jupyter import explore
-from compsil_kit.cli.main import COMMANDS
+from compsil_kit.cli.main import COMMANDS, READING
 from compsil_kit.cli.options import flags_of, make_parser
 from compsil_kit.settings.keywords import (
     ChoiceKeywords,
@@ -92,8 +92,8 @@ FUNCTIONS = {
     "explore, table": (TableKeywords, explore, lambda **k: explore(FRAME, **k)),
 }  # fmt: skip
 OWN = {
-    "X", "self", "frame", "data", "batches", "n_batches", "batch_size", "refit", "by", "k", "columns", "scale",
-    "missing",
+    "X", "self", "frame", "data", "batches", "preparation", "n_batches", "batch_size", "refit", "by", "k", "columns",
+    "scale", "missing",
 }  # fmt: skip
 # The explorer and the magic decide by the kind of data.
 AUTOMATIC = {"explore, table": {"scale": "auto"}}
@@ -172,7 +172,7 @@ def test_the_command_line_has_every_keyword(command, group, capsys):
     options = {action.dest: action for action in subcommand(command)._actions}
     wanted = {**keywords_of(TableKeywords), **keywords_of(group)}
     del wanted["progress"]
-    own = {"help", "data", "out", "compare", "json", "plot", "quiet"}
+    own = {"help", "data", "exclude", *READING, "out", "compare", "json", "plot", "quiet"}
     assert set(options) <= set(wanted) | own
     for name, keyword in wanted.items():
         assert same(options[name].default, keyword.default), name

@@ -1,0 +1,63 @@
+"""What a finished selection leaves: files, XComs and events of assets; also if its k is not accepted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from compsil_airflow import files
+from compsil_airflow.compat import Asset, Context
+from compsil_airflow.decision import Decision, decide
+from compsil_airflow.errors import data_errors
+from compsil_airflow.links import REPORT_URL
+from compsil_airflow.xcom import summarise
+
+if TYPE_CHECKING:
+    from compsil_airflow.operator import Data, SelectKOperator
+    from compsil_kit import SelectionResult
+
+FACTS = ("best_k", "selected_k", "fell_back", "score", "probability")
+
+
+def publish(operator: SelectKOperator, result: SelectionResult, data: Data | None, context: Context) -> int:
+    """Log the result, decide on k, write the files, push the summary, and return k or end the task without one."""
+    from compsil_kit.settings.keywords import SelectKeywords, TableKeywords
+
+    operator.log.info("%s", result.explain())
+    decision = decide(result, operator.min_probability, operator.fallback_k, operator.on_unsure)
+    for note in decision.notes:
+        operator.log.warning("%s", note)
+    written = write_files(operator, result, data, decision)
+    settings = operator._keywords(TableKeywords, SelectKeywords)
+    summary = summarise(result, decision.k, decision.notes, settings, decision.outcome)
+    operator._written, operator._facts = written, {name: summary[name] for name in (*FACTS, "outcome")}
+    if operator.do_xcom_push:
+        context["ti"].xcom_push(key="selection", value={**summary, "files": list(written)})
+        if operator.report_url:
+            context["ti"].xcom_push(key=REPORT_URL, value=str(operator.report_url))
+    if decision.stop is not None:
+        raise decision.stop
+    assert decision.k is not None
+    for outlet in operator.outlets:
+        if isinstance(outlet, Asset):
+            context["outlet_events"][outlet].extra.update({name: summary[name] for name in FACTS})
+    return decision.k
+
+
+def write_files(
+    operator: SelectKOperator, result: SelectionResult, data: Data | None, decision: Decision
+) -> dict[str, dict[str, Any]]:
+    """Write the labels, if there is a k, and the report; return the sizes of the files."""
+    from compsil_kit.settings.keywords import SelectKeywords
+
+    written: dict[str, dict[str, Any]] = {}
+    if (place := operator._labels_place) is not None and data is not None and decision.k is not None:
+        # With the seeds of the selection, also where random_state=None drew them.
+        keywords = {**operator._keywords(SelectKeywords), "random_state": result.plan.seeds}
+        with data_errors():
+            labels = files.label_rows(*data, decision.k, operator.labels_keep, keywords)
+        written[str(place)] = {"rowCount": len(labels), "size": files.write_labels(place, labels)}
+        operator.log.info("Labels of %s rows: %s", f"{len(labels):,}", place)
+    if (place := operator._report_place) is not None:
+        written[str(place)] = {"size": files.write_report(place, result)}
+        operator.log.info("Report: %s", place)
+    return written
