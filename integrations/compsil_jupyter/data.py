@@ -1,26 +1,20 @@
-"""Whatever a notebook calls its data, as one matrix to cluster and a note of what was done to get there."""
+"""The data of a notebook (frames, arrays, sparse matrices and other tables) as the engine takes it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from compsil_kit.data.matrix import as_matrix, to_matrix
-from compsil_kit.data.table import Preparation, prepare
+from compsil_kit import prepare
+from compsil_kit.data.dataset import Dataset, as_dataset
+from compsil_kit.data.matrix import to_matrix
+from compsil_kit.data.table import check_scale
 
-# Frames are scaled unless told otherwise, as df.compsil does; arrays are taken as they are, as select_k does.
+# Tables are standardised unless told otherwise, as df.compsil does; arrays are taken as they are, as select_k does.
 AUTO = "auto"
-
-
-@dataclass(frozen=True)
-class Ready:
-    """A matrix to cluster, and what was done to the data before; None for a sparse matrix, which is left alone."""
-
-    matrix: Any
-    preparation: Preparation | None
 
 
 def is_table(data: Any) -> bool:
@@ -28,10 +22,16 @@ def is_table(data: Any) -> bool:
     return isinstance(data, pd.DataFrame | pd.Series) or hasattr(data, "to_pandas")
 
 
+def is_data(value: Any) -> bool:
+    """Tell whether a value can be clustered by its kind: a table, a sparse matrix or a numeric array."""
+    is_array = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "biuf"
+    return is_table(value) or sparse.issparse(value) or is_array
+
+
 def resolve_scale(scale: str | None, data: Any, metric: Any) -> str | None:
-    """Return how the data is scaled: as told, or as suits it. Distances are what they are, also in a frame."""
+    """Return how the data is scaled: as given, or by the kind of data. Distances are not scaled, even in a frame."""
     if scale != AUTO:
-        return scale
+        return check_scale(scale)
     return "standard" if is_table(data) and metric != "precomputed" else None
 
 
@@ -42,24 +42,27 @@ def as_frame(data: Any) -> pd.DataFrame:
     if isinstance(data, pd.Series):
         return data.to_frame()
     if is_table(data):
-        # A lazy table computes nothing before it is collected, and says so itself.
         return pd.DataFrame(data.to_pandas())
     return pd.DataFrame(to_matrix(data)[1])
 
 
-def make_ready(data: Any, *, columns: Any, scale: str | None, missing: str) -> Ready:
+def column_names(data: Any) -> list[Any]:
+    """Return the names of the columns without converting the rows; a sparse matrix has none."""
+    return [] if sparse.issparse(data) else list(as_frame(data[:0] if hasattr(data, "shape") else data).columns)
+
+
+def make_ready(data: Any, *, columns: Any, scale: str | None, missing: str) -> Dataset:
     """Choose columns, treat missing values and scale, whatever kind of data it is."""
     if not sparse.issparse(data):
-        table = prepare(as_frame(data), columns=columns, scale=scale, missing=missing)
-        return Ready(table.matrix, table.preparation)
+        return prepare(as_frame(data), columns=columns, scale=scale, missing=missing)
     check_sparse(columns, scale)
-    return Ready(as_matrix(data), None)
+    return as_dataset(data)
 
 
 def check_sparse(columns: Any, scale: str | None) -> None:
-    """Refuse what cannot be done to a sparse matrix without filling it."""
+    """Refuse what cannot be done to a sparse matrix without making it dense."""
     if columns is not None or scale is not None:
         raise ValueError(
-            "columns and scale must be None on sparse data. Choose columns and scale before, for instance with "
-            "sklearn.preprocessing.MaxAbsScaler."
+            "columns and scale must be None for a sparse matrix. Select columns and scale them beforehand, for example "
+            "with sklearn.preprocessing.MaxAbsScaler."
         )

@@ -12,8 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
 
 import compsil_jupyter
-from compsil_kit import Comparison, SelectionResult, compare, select_k
-from compsil_kit.data.table import prepare
+from compsil_kit import Comparison, SelectionResult, compare, prepare, select_k
 from compsil_pandas import ColumnWarning
 
 SHORT = {"ks": range(2, 5), "n_subsamples": 3}
@@ -21,7 +20,8 @@ SHORT = {"ks": range(2, 5), "n_subsamples": 3}
 
 def run(shell, line):
     """Run a cell as a user would and return what it shows; a traceback fails the test."""
-    done = shell.run_cell(line)
+    # With history, as only then IPython looks for a semicolon.
+    done = shell.run_cell(line, store_history=True)
     done.raise_error()
     return done.result
 
@@ -151,6 +151,7 @@ def test_variables_in_options(shell, frame):
         "--metric d -B 1": {"metric": blocks, "n_subsamples": 1},
         "-B2": {"n_subsamples": 2},
         "--ks=2:3": {"ks": [2, 3]},
+        "--ks range(2,5)": {"ks": [2, 3, 4]},
     }.items():
         same(run(shell, f"%compsil X {line}"), select_k(X, **{**SHORT, **keywords}))
     same(run(shell, "%compsil X --scale how"), run(shell, "%compsil X --scale minmax"))
@@ -200,13 +201,40 @@ def test_a_local_variable_hides_a_global_one(shell):
     assert run(shell, "choose()").plan.n_features == 1
 
 
-def test_a_semicolon_silences_but_does_not_lose(shell, capsys):
-    assert run(shell, "%compsil df;") is None
-    assert run(shell, "%compsil df -o kept ;") is None
-    assert isinstance(shell.user_ns["kept"], SelectionResult)
-    run(shell, "r = %compsil df;")
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%compsil df -o r;",
+        "%compsil df -o r ;",
+        "%compsil df -o r;  # quiet",
+        "compsil df -o r;",
+        "r = %compsil df;",
+        "r = %compsil df[df.city != ';'];",
+        "if True:\n    r = %compsil df;",
+        "%%compsil -o r\ndf;",
+        "%%compsil -o r\ndf;  # quiet\n\n",
+        "%%compsil -o r;\ndf",
+        "r = get_ipython().run_line_magic('compsil', 'df;')",
+        "%time %compsil df -o r;",
+    ],
+)
+def test_a_semicolon_silences_but_does_not_lose(shell, capsys, cell):
+    assert run(shell, cell) is None
     assert isinstance(shell.user_ns["r"], SelectionResult)
-    assert capsys.readouterr().out == ""
+    assert "SelectionResult" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "cell", ["%compsil df[df.city != ';']", "%compsil df[df.city != '; #']", "r = %compsil df;\nr"]
+)
+def test_other_semicolons_do_not_silence(shell, cell):
+    assert isinstance(run(shell, cell), SelectionResult)
+
+
+def test_other_magics_keep_their_semicolons(shell, capsys):
+    run(shell, "get_ipython().run_line_magic('pinfo', 'df;')\ntext = \"run_line_magic('compsil', 'df;')\"")
+    assert shell.user_ns["text"] == "run_line_magic('compsil', 'df;')"
+    assert "Object `df;` not found" in capsys.readouterr().out
 
 
 def test_output_stores_and_shows(shell, capsys):
@@ -285,6 +313,10 @@ def test_cell(shell):
     assert shell.user_ns["half"] == 120
 
 
+def test_options_see_the_variables_of_the_body(shell):
+    assert run(shell, "%%compsil --ks 2:most --columns chosen\nmost, chosen = 3, ['b']\ndf").ks == (2, 3)
+
+
 def test_cells_with_sub_commands_and_magics(shell, tmp_path):
     assert isinstance(run(shell, "%%compsil compare --criteria micro\ndf"), Comparison)
     assert isinstance(run(shell, "%%compsil\ninner = %compsil df --ks 2:3\ndf"), SelectionResult)
@@ -313,7 +345,7 @@ def test_an_error_in_the_body_is_the_users(shell, capsys):
 def test_odd_columns_are_a_warning_at_the_line(shell, frame):
     shell.push({"odd": frame[["a", "b"]].assign(row_id=range(len(frame)))})
     for line in ("%compsil odd", "r = %compsil odd", "%compsil odd;", "%compsil compare odd --criteria micro"):
-        with pytest.warns(ColumnWarning, match="column 'row_id': like a row number") as caught:
+        with pytest.warns(ColumnWarning, match="column 'row_id' looks like an identifier") as caught:
             run(shell, line)
         assert len(caught) == 1
         assert "ipython-input" in caught[0].filename

@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 
 import compsil_jupyter
-from compsil_jupyter.magic.options import options
-from compsil_kit import SelectionResult, select_k
-from compsil_kit.data.table import prepare
+from compsil_jupyter.magic.parser import COMMANDS, OPTIONS
+from compsil_kit import SelectionResult, prepare, select_k
+from compsil_kit.cli.options import flags_of
+from compsil_kit.settings.keywords import (
+    CompareKeywords,
+    ExploreKeywords,
+    SelectKeywords,
+    TableKeywords,
+    defaults_of,
+    keywords_of,
+)
 
 
 def run(shell, line):
@@ -24,29 +32,43 @@ def run(shell, line):
 
 
 def test_help(shell, capsys):
-    for line in ("%compsil -h", "%compsil df --help"):
-        run(shell, line)
-        assert capsys.readouterr().out == "%compsil? shows the help.\n"
     run(shell, "%compsil?")
     text = capsys.readouterr().out
-    for command in ("select", "compare", "explore", "report"):
-        for option in options(command):
-            assert option.flags[-1] in text
-            assert option.spec["help"].split("(default")[0].split()[-1] in text
+    for name, keyword in OPTIONS.items():
+        assert all(flag in text for flag in flags_of(name, keyword))
+        assert keyword.help.split("(default")[0].split()[-1] in text
     assert "%compsil report DATA OUT.html [options]" in text
-    assert max(map(len, inspect.getdoc(shell.find_line_magic("compsil")).splitlines())) <= 110
+    assert "\noptions of select, report:\n  --checkpoint FILE" in text
+    documentation = inspect.getdoc(shell.find_line_magic("compsil"))
+    assert max(map(len, documentation.splitlines())) <= 110
+    for line in ("%compsil -h", "%compsil df --help"):
+        run(shell, line)
+        assert capsys.readouterr().out.strip() == documentation
+
+
+def test_the_options_are_the_keywords():
+    for command, group in {
+        "select": SelectKeywords, "compare": CompareKeywords, "explore": ExploreKeywords, "report": SelectKeywords,
+    }.items():  # fmt: skip
+        keywords = {*keywords_of(TableKeywords), *keywords_of(group)} - {"progress"}
+        assert keywords == COMMANDS[command].keys() - {"output", "quiet", "compare"}
+        assert ("quiet" in COMMANDS[command]) == ("progress" in keywords_of(group))
+    for name, keyword in {**keywords_of(SelectKeywords), **keywords_of(CompareKeywords)}.items():
+        if name != "progress":
+            mine = OPTIONS[name]
+            assert (mine.default, mine.check, mine.read) == (keyword.default, keyword.check, keyword.read)
 
 
 def test_config(shell, frame):
     for name, value in {
         "ks": "[2, 3]", "n_subsamples": 2, "clusterer": "'gmm'", "sample_size": 0.5, "metric": "'manhattan'",
         "transform": "'linear'", "rule": "'lcb'", "z": 2, "scale": "'none'", "random_state": 0, "n_jobs": 2,
-        "missing": "'drop'", "on_failure": "'skip'",
+        "missing": "'drop'", "on_failure": "'skip'", "n_calibration": 1,
     }.items():  # fmt: skip
         run(shell, f"%config CompsilMagics.{name} = {value}")
     expected = select_k(
         prepare(frame, scale=None).matrix, ks=[2, 3], n_subsamples=2, clusterer="gmm", sample_size=0.5, z=2.0,
-        metric="manhattan", transform="linear", rule="lcb", random_state=0,
+        metric="manhattan", transform="linear", rule="lcb", random_state=0, n_calibration=1,
     )  # fmt: skip
     found = run(shell, "%compsil df")
     np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-12)
@@ -55,7 +77,7 @@ def test_config(shell, frame):
 
 
 WRONG = {
-    "ks": ("'two'", "must look like 2:10, 2:20:2 or 2,3,5; got 'two'"),
+    "ks": ("'two'", "ks must be integers of at least 2, such as range(2, 11); got 'two'."),
     "n_subsamples": ("0", "n_subsamples must be an integer of at least 1; got 0."),
     "clusterer": ("'kmean'", "clusterer must be one of 'kmeans', 'minibatch-kmeans'"),
     "sample_size": ("'half'", "sample_size must be 'auto', an integer number of rows, or a fraction"),
@@ -66,6 +88,7 @@ WRONG = {
     "scale": ("'bad'", "scale must be one of 'auto', 'standard', 'robust', 'minmax', 'none'; got 'bad'."),
     "missing": ("None", "missing must be one of 'raise', 'drop'; got None."),
     "on_failure": ("'stop'", "on_failure must be one of 'raise', 'skip'; got 'stop'."),
+    "n_calibration": ("-1", "n_calibration must be an integer of at least 0; got -1."),
     "n_jobs": ("0", "n_jobs must be None, a number of workers, or -1 for all cores; got 0."),
     "random_state": ("'lucky'", "random_state must be an integer, None, or a sequence"),
 }
@@ -92,10 +115,21 @@ def test_every_default_has_a_wrong_value_above(shell):
 
 
 def test_defaults_are_the_librarys(shell):
-    defaults = type(shell.magics_manager.registry["CompsilMagics"])(shell=None).settings()
-    for name, parameter in inspect.signature(select_k).parameters.items():
-        if name in defaults:
-            assert defaults[name] == parameter.default
+    magics = type(shell.magics_manager.registry["CompsilMagics"])(shell=None)
+    expected = {**defaults_of(TableKeywords), **defaults_of(SelectKeywords), "scale": "auto"}
+    for name in ("columns", "progress", "checkpoint"):
+        del expected[name]
+    assert {name: getattr(magics, name) for name in type(magics).class_trait_names(config=True)} == expected
+
+
+def test_text_is_read_as_on_a_line(shell):
+    magics = shell.magics_manager.registry["CompsilMagics"]
+    for name, text, value in [
+        ("ks", "2:6:2", (2, 4, 6)), ("n_subsamples", "7", 7), ("sample_size", "0.5", 0.5),
+        ("random_state", "none", None), ("z", "2", 2.0), ("scale", "none", None), ("n_jobs", "-1", -1),
+    ]:  # fmt: skip
+        run(shell, f"%config CompsilMagics.{name} = {text!r}")
+        assert getattr(magics, name) == value
 
 
 # Loading.
@@ -103,15 +137,17 @@ def test_defaults_are_the_librarys(shell):
 
 def test_loading_twice_and_unloading(shell, frame, capsys):
     assert hasattr(frame, "compsil")
-    n_matchers = len(shell.Completer.custom_matchers)
+    n_matchers, n_transformers = len(shell.Completer.custom_matchers), len(shell.input_transformers_post)
     compsil_jupyter.load_ipython_extension(shell)
     run(shell, "%reload_ext compsil_jupyter")
     assert [type(c).__name__ for c in shell.configurables].count("CompsilMagics") == 1
     assert len(shell.Completer.custom_matchers) == n_matchers
+    assert len(shell.input_transformers_post) == n_transformers
     run(shell, "%compsil df;")
     run(shell, "%unload_ext compsil_jupyter")
     assert "CompsilMagics" not in [type(c).__name__ for c in shell.configurables]
     assert len(shell.Completer.custom_matchers) == n_matchers - 1
+    assert len(shell.input_transformers_post) == n_transformers - 1
     assert "CompsilMagics" not in shell.magics_manager.registry
     capsys.readouterr()
     for line in ("%compsil df", "%%compsil\ndf"):
@@ -138,11 +174,10 @@ GUIDE = GUIDE.partition("\n## ")[0]
 def test_the_guide_lists_every_option():
     table = GUIDE.partition("### Options")[2].partition("###")[0]
     listed = re.findall(r"^\| (`-[^|]*?) \|", table, re.MULTILINE)
-    real = [option for command in ("select", "compare", "report") for option in options(command)]
-    assert {tuple(re.findall("`(.*?)`", row)) for row in listed} == {option.flags for option in real}
-    for option in options("select"):
-        if "choices" in option.spec and option.name not in ("clusterer", "metric"):
-            assert ", ".join(f"`{word}`" for word in option.spec["choices"]) in table
+    assert {tuple(re.findall("`(.*?)`", row)) for row in listed} == {flags_of(*option) for option in OPTIONS.items()}
+    for name, keyword in COMMANDS["select"].items():
+        if keyword.choices and name not in ("clusterer", "metric"):
+            assert ", ".join(f"`{word}`" for word in keyword.choices) in table
 
 
 @pytest.mark.parametrize("block", re.findall(r"^```text\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL))

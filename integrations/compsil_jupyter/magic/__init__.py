@@ -1,1 +1,1 @@
-"""magic"""
+"""The IPython magic ``%compsil``."""

@@ -1,133 +1,72 @@
-"""What the sub-commands of ``%compsil`` do: they make the data ready, call the engine, and return what comes back."""
+"""The sub-commands of ``%compsil`` call the engine; what was finished before an interrupt or an error is kept."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from compsil_jupyter.data import Ready, make_ready, resolve_scale
-from compsil_kit import Comparison, Interrupted, SelectionResult, select_k
-from compsil_kit import compare as compare_criteria
-from compsil_kit.show.report import write
+from IPython.core.error import UsageError
 
-_ONLY_SELECTING = ("transform", "rule", "z", "n_calibration", "checkpoint")
+from compsil_kit import ClusteringError, Comparison, Interrupted, SelectionError, SelectionResult, select_k
+from compsil_kit import compare as compare_criteria
+from compsil_kit.settings.keywords import CompareKeywords, keywords_of
+from compsil_kit.show.report import write
+from compsil_kit.util.format import one_line
+
+_ENGINE_ERRORS = (ValueError, TypeError, ClusteringError, SelectionError, MemoryError, OSError, ImportError)
 
 
 class Stopped(KeyboardInterrupt):
-    """An interrupt that left nothing to show; notebooks print it as one line."""
+    """An interrupt that left no result; IPython shows it as one line."""
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]
 
 
-@dataclass(frozen=True)
-class Task:
-    """The data, what is to be done to it before, and the engine's keywords."""
-
-    data: Any
-    columns: Any
-    scale: str | None
-    missing: str
-    settings: dict[str, Any]
-    quiet: bool = False
-    target: Path | None = None
-    with_comparison: bool = False
-
-    @property
-    def preparation(self) -> dict[str, Any]:
-        """The keywords that concern the table."""
-        scale = resolve_scale(self.scale, self.data, self.settings.get("metric"))
-        return {"columns": self.columns, "scale": scale, "missing": self.missing}
-
-    def make_ready(self) -> Ready:
-        """Return the matrix to cluster."""
-        return make_ready(self.data, **self.preparation)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a sub-command returns, and what looked odd about the columns where its card does not say so."""
-
-    value: Any
-    notes: tuple[str, ...] = ()
-
-
-def select(task: Task) -> Outcome:
-    """Select k; an interrupt keeps what is finished."""
-    ready = task.make_ready()
-    return Outcome(_select(task, ready), _notes(ready))
-
-
-def compare(task: Task) -> Outcome:
-    """Compare the criteria; an interrupt keeps nothing, as a criterion without all its runs says little."""
-    ready = task.make_ready()
+@contextmanager
+def shown_as_one_line(finished: SelectionResult | None = None) -> Iterator[None]:
+    """Show interrupts and errors of the engine without a traceback; ``.result`` of an error is what was finished."""
     try:
-        return Outcome(_compare(task, ready), _notes(ready))
+        yield
     except KeyboardInterrupt as stop:
-        raise Stopped("the comparison was stopped before its end, and a part of it says little.") from stop
+        raise Stopped("the run was interrupted before there was a result.") from stop
+    except _ENGINE_ERRORS as error:
+        result = getattr(error, "result", None) or finished
+        refusal = UsageError(one_line(error) + (" sys.last_value.result holds what was finished." if result else ""))
+        refusal.result = result  # type: ignore[attr-defined]
+        raise refusal from error
 
 
-def explore(task: Task) -> Outcome:
-    """Open the explorer."""
-    from compsil_jupyter import explore as open_explorer
-
-    return Outcome(open_explorer(task.data, **task.preparation, **task.settings))
-
-
-def report(task: Task) -> Outcome:
-    """Select k, compare if asked to, and write both into a file that appears whole or not at all."""
-    assert task.target is not None
-    ready = task.make_ready()
-    result = _select(task, ready)
-    if not result.partial:
-        try:
-            write(result, task.target, _compare(task, ready) if task.with_comparison else None)
-            print(f"Report: {task.target}")
-            return Outcome(result, _notes(ready))
-        except KeyboardInterrupt:
-            # The selection itself is finished, so it is worth returning.
-            pass
-    _say("stopped, so no report was written.")
-    return Outcome(result, _notes(ready))
-
-
-COMMANDS: dict[str, Callable[[Task], Outcome]] = {
-    "select": select,
-    "compare": compare,
-    "explore": explore,
-    "report": report,
-}
-
-
-def _notes(ready: Ready) -> tuple[str, ...]:
-    return () if ready.preparation is None else ready.preparation.notes
-
-
-def _say(text: str) -> None:
-    print(f"compsil: {text}", file=sys.stderr)
-
-
-def _progress(task: Task) -> dict[str, Any]:
-    return {"progress": False if task.quiet else None}
-
-
-def _select(task: Task, ready: Ready) -> SelectionResult:
+def select(table: Any, keywords: dict[str, Any]) -> SelectionResult:
+    """Select k; an interrupt returns the result of the finished subsamples, if there are any."""
     try:
-        result = select_k(ready.matrix, **task.settings, **_progress(task))
+        return select_k(table, **keywords)
     except Interrupted as stop:
-        if stop.result is None:
-            raise Stopped("stopped before the first subsample was finished.") from stop
-        result = stop.result
-        _say(f"{str(stop).partition(';')[0]}; the result is that of the finished part.")
-    return result if ready.preparation is None else result.prepared(ready.preparation)
+        if not isinstance(stop.result, SelectionResult):
+            raise
+        print(f"compsil: {stop.summary}; this is the result of the finished ones.", file=sys.stderr)
+        return stop.result
 
 
-def _compare(task: Task, ready: Ready) -> Comparison:
-    settings = {name: value for name, value in task.settings.items() if name not in _ONLY_SELECTING}
-    found = compare_criteria(ready.matrix, **settings, **_progress(task))
-    if found.selection is None or ready.preparation is None:
-        return found
-    return replace(found, selection=found.selection.prepared(ready.preparation))
+def compare(table: Any, keywords: dict[str, Any]) -> Comparison:
+    """Compare the criteria, each of which needs all of its runs: an interrupt leaves no result."""
+    return compare_criteria(
+        table, **{name: keywords[name] for name in keywords_of(CompareKeywords) if name in keywords}
+    )
+
+
+def report(table: Any, keywords: dict[str, Any], target: Path, *, with_comparison: bool) -> SelectionResult:
+    """Select k and write the result to a file; an interrupt returns the selection and writes nothing."""
+    result = select(table, keywords)
+    try:
+        if result.partial:
+            raise KeyboardInterrupt
+        with shown_as_one_line(finished=result):
+            write(result, target, compare(table, keywords) if with_comparison else None)
+        print(f"Report: {target}")
+    except KeyboardInterrupt:
+        print("compsil: the run was interrupted, so no report was written.", file=sys.stderr)
+    return result

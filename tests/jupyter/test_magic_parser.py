@@ -1,8 +1,8 @@
-"""How a line is split: as a user would read it."""
+"""How a line is taken apart: as a user would read it."""
 
 import pytest
 
-from compsil_jupyter.magic.words import is_quoted, scan, split_commas, unquote
+from compsil_jupyter.magic.parser import did_you_mean, split, split_list, unquote
 
 
 @pytest.mark.parametrize(
@@ -16,34 +16,38 @@ from compsil_jupyter.magic.words import is_quoted, scan, split_commas, unquote
         ("'df [0]' -q", ["'df [0]'", "-q"]),
         (r'df["a \" ] b"] -q', [r'df["a \" ] b"]', "-q"]),
         ('--columns a,"net income",b', ["--columns", 'a,"net income",b']),
+        ("--columns a, b -q", ["--columns", "a, b", "-q"]),
+        ("--columns a, -q", ["--columns", "a,", "-q"]),
         ("df # all of it", ["df", ""]),
         ("df['#'] #", ["df['#']", ""]),
+        ("df) x", ["df)", "x"]),
+        ("df[a b", ["df[a b"]),
+        ("x 'net inc", ["x", "'net inc"]),
         ("df ", ["df", ""]),
         ("", [""]),
     ],
 )
 def test_words(line, words):
-    assert scan(line) == (words, "")
-
-
-@pytest.mark.parametrize(
-    ("line", "last", "missing"),
-    [("df[a", "df[a", "]"), ("f((a)", "f((a)", ")"), ("x 'net inc", "'net inc", "'"), ('df["a b', 'df["a b', '"')],
-)
-def test_what_is_missing(line, last, missing):
-    words, found = scan(line)
-    assert (words[-1], found) == (last, missing)
+    assert split(line) == words
 
 
 def test_quotes():
-    assert is_quoted("'a b'")
-    assert not is_quoted("'a' + 'b'")
     assert unquote('"net income"') == "net income"
     assert unquote(r"'it\'s'") == "it's"
     assert unquote(r'"C:\new.html"') == r"C:\new.html"
+    assert unquote("'a' + 'b'") == "'a' + 'b'"
     assert unquote("plain") == "plain"
 
 
-def test_commas():
-    assert split_commas("""a,"x, y",'z'""") == ["a", '"x, y"', "'z'"]
-    assert split_commas("a,") == ["a", ""]
+def test_lists():
+    assert split_list("""a, "x, y",'z'""") == ["a", '"x, y"', "'z'"]
+    assert split_list("a,") == ["a", ""]
+    assert split_list('a,"x, ') == ["a", '"x,']
+    assert split_list("") == [""]
+
+
+def test_the_nearest_spelling():
+    assert did_you_mean(["micro", "gpa"], ["micro", "gap"]) == " Did you mean 'gap'?"
+    assert did_you_mean(["-b"], ["-B", "--ks"]) == " Did you mean '-B'?"
+    assert did_you_mean(["ou", "_idx"], ["Out", "_idy"]) == ""
+    assert did_you_mean(["df"], ["df"]) == ""
