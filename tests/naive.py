@@ -77,9 +77,9 @@ def subsample(seed, n, m):
     return rows[:m]
 
 
-def select(X, ks, seeds, m, cluster, transform="tanh"):
-    """The whole method: returns scores per k and the choice, ties to the smaller k."""
-    scores = {}
+def select(X, ks, seeds, m, cluster, transform="tanh", z=0.0):
+    """The whole method: returns scores per k and the choice, ties to the smaller k; with z, by the lower bound."""
+    scores, bounds = {}, {}
     for k in ks:
         micros, macros = [], []
         for seed in seeds:
@@ -88,9 +88,10 @@ def select(X, ks, seeds, m, cluster, transform="tanh"):
             micro, macro = micro_macro(silhouette_of_points(distance_table(part), labels), labels)
             micros.append(micro)
             macros.append(macro)
-        scores[k] = score(composites(micros, macros, transform))[0]
-    best = max(scores.values())
-    return scores, min(k for k in scores if scores[k] == best)
+        scores[k], sem = score(composites(micros, macros, transform))
+        bounds[k] = scores[k] - z * sem
+    best = max(bounds.values())
+    return scores, min(k for k in bounds if bounds[k] == best)
 
 
 def silhouettes_long_double(X, labels):
