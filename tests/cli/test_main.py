@@ -43,7 +43,10 @@ def test_select_prints_table_and_explanation(csv, capsys):
     code, out, err = run(capsys, "select", csv, "--ks", "2:5", "-B", "5")
     assert code == 0
     assert err == ""
-    assert out.startswith("Data: columns a, b, c, flag; scale standard; left out as not numeric: city\n")
+    assert out.startswith(
+        f"Read {csv}: separator ',', decimal point, encoding utf-8, header in line 1\n"
+        "Data: columns a, b, c, flag; scale standard; left out as not numeric: city\n"
+    )
     assert "k* = 3 of 2..5" in out
     assert "has the best composite silhouette" in out
 
@@ -95,6 +98,56 @@ def test_standard_input(frame):
     assert done.returncode == 0
     assert "k* = 3" in done.stdout
     assert done.stderr == ""
+
+
+GERMAN = {"sep": ";", "decimal": ",", "index": False}
+
+
+def test_a_european_file_gives_the_same_answer(csv, frame, tmp_path, capsys):
+    german = tmp_path / "german.csv"
+    frame.to_csv(german, **GERMAN)
+    words = ("--ks", "2:4", "-B", "3", "--json")
+    code, expected, err = run(capsys, "select", csv, *words)
+    assert (code, err) == (0, "")
+    code, out, err = run(capsys, "select", german, *words)
+    assert (code, out) == (0, expected)
+    assert err == f"Read {german}: separator ';', decimal comma, encoding utf-8, header in line 1\n"
+    assert run(capsys, "select", german, *words, "--quiet") == (0, expected, "")
+    frame.to_csv(german, header=False, encoding="utf-16", **GERMAN)
+    code, out, _ = run(capsys, "select", german, "--ks", "2:4", "-B", "3")
+    assert code == 0
+    assert out.startswith(
+        f"Read {german}: separator ';', decimal comma, encoding utf-16, no header\nData: columns column 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            [],
+            "column 'b' is numeric except in 1 of 300 cells (line 7). If these mean a missing value, pass --na-values",
+        ),
+        (["--na-values", "unknown"], "missing values in 'b' (1). Drop these rows with missing='drop' (--missing drop)"),
+        (["--na-values", "unknown", "--missing", "drop"], "1 row with missing values dropped"),
+        (["--exclude", "b"], "Data: columns a, c, flag; scale standard; left out as not numeric: city\n"),
+        (["--exclude", "b,city"], "Data: columns a, c, flag; scale standard\n"),
+        (["--columns", "a,c"], "Data: columns a, c; scale standard\n"),
+        (["--exclude", "z"], "--exclude: 'z' is not a column of the data, which has a, b, c, city, flag"),
+        (["--exclude", "b", "--sep", ";"], "--sep ';' does not occur in the first line, which has ','"),
+        (["--no-header"], "column 'column 1' is numeric except in 1 of 301 cells (line 1)"),
+        (["--exclude", "b", "--decimal", ";"], "--decimal"),
+    ],
+)
+def test_a_column_that_is_nearly_numeric_is_never_dropped_silently(frame, tmp_path, capsys, words, message):
+    path = tmp_path / "data.csv"
+    frame.assign(b=frame["b"].astype(object).mask(frame.index == 5, "unknown")).to_csv(path, index=False)
+    try:
+        code, out, err = run(capsys, "select", path, "--ks", "2:3", "-B", "2", *words)
+    except SystemExit as end:
+        code, out, err = end.code, "", capsys.readouterr().err
+    assert message in (out if "Data" in message or "dropped" in message else err)
+    assert (code == 0) == ("Data" in message or "dropped" in message)
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
@@ -169,7 +222,7 @@ def test_demo(capsys, tmp_path):
 def test_a_closed_pipe_is_no_drama(csv):
     command = f"{sys.executable} -m compsil_kit select {csv} --ks 2:4 -B 3 | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("Data")
+    assert done.stdout.startswith("Read")
     assert done.stderr == ""
 
 
@@ -201,7 +254,7 @@ def test_interrupt_shows_the_finished_part(tmp_path):
             process.kill()
     os.close(ours)
     assert process.returncode == 130
-    assert out.startswith("Data")
+    assert out.startswith("Read")
     assert "PARTIAL" in out
 
 
@@ -253,7 +306,7 @@ def test_a_checkpoint_without_a_folder_is_refused(csv, tmp_path, capsys):
 def test_compare_prints_table_and_explanation(csv, capsys):
     code, out, err = run(capsys, "compare", csv, "--columns", "a,b,c", "--ks", "2:5", "-B", "3", "--n-references", "2")
     assert (code, err) == (0, "")
-    assert out.startswith("Data: columns a, b, c; scale standard\n")
+    assert "\nData: columns a, b, c; scale standard\n" in out
     assert "Comparison over k in 2..5; * marks each choice" in out
     assert "choose k = 3" in out
     assert "Note:" not in out

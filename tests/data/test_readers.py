@@ -132,7 +132,7 @@ DAMAGED = {
     "empty.csv.gz": b"",
     "ragged.csv": f"a,b\n1,2\n{SECRET},2,3,4\n".encode(),
     "quote.csv": f'a,b\n"{SECRET},1\n'.encode(),
-    "other-encoding.csv": LINES.encode("utf-16"),
+    "other-encoding.csv": LINES.encode("utf-16-le"),
     "cut.csv.gz": gzip.compress(LINES.encode())[:-20],
     "corrupt.csv.gz": corrupted(gzip.compress(LINES.encode())),
     "plain.csv.gz": LINES.encode(),
@@ -154,7 +154,7 @@ DAMAGED = {
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_damaged_file_is_named_but_not_quoted(tmp_path, name):
     path = put(tmp_path, name, DAMAGED[name])
-    with pytest.raises(ValueError, match=r"not a readable table \(\w+\)\.$") as caught:
+    with pytest.raises(ValueError, match=r"not a readable table( \(\w+\)\.$|: )") as caught:
         read_table(path)
     assert str(caught.value).startswith(path)
     assert SECRET not in str(caught.value)

@@ -14,7 +14,7 @@ from compsil_kit.api import select_k
 from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, report_path
 from compsil_kit.criteria.compare import compare
 from compsil_kit.data.dataset import PreparedTable
-from compsil_kit.data.readers import read_table
+from compsil_kit.data.readers import make_given, read_file
 from compsil_kit.data.table import prepare
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from compsil_kit.result.result import SelectionResult
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
+# How a text file is written, as the options say it.
+READING = ("sep", "decimal", "encoding", "header", "thousands", "na_values")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,7 +62,12 @@ def _complain(text: str) -> None:
 
 
 def _load(arguments: argparse.Namespace) -> PreparedTable:
-    table = prepare(read_table(arguments.data), **_given(arguments, TableKeywords))
+    given = make_given(**{name: getattr(arguments, name) for name in READING})
+    frame, layout = read_file(arguments.data, given, columns=arguments.columns, exclude=arguments.exclude)
+    if layout is not None and not (arguments.json and (arguments.quiet or layout.is_plain)):
+        shown = "standard input" if arguments.data == "-" else arguments.data
+        print(f"Read {shown}: {layout}", file=sys.stderr if arguments.json else sys.stdout, flush=True)
+    table = prepare(frame, **_given(arguments, TableKeywords))
     if not arguments.json:
         print(f"Data: {table.preparation}\n", flush=True)
     return table

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compsil_kit import __version__
+from compsil_kit.data.numerals import DECIMALS, GROUPS
 from compsil_kit.data.readers import KINDS
 from compsil_kit.settings.keywords import (
     ChoiceKeywords,
@@ -18,6 +19,7 @@ from compsil_kit.settings.keywords import (
     TableKeywords,
     keywords_of,
 )
+from compsil_kit.settings.reading import read_names
 from compsil_kit.util.format import one_line
 
 PROGRAM = "compsil-kit"
@@ -54,6 +56,7 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
             data = command.add_argument_group("data").add_argument
             _add_files(data, with_target=name == "report")
             add_keywords(data, keywords_of(TableKeywords))
+            _add_reading(data)
             for title, group in grouped(TAKES[name]).items():
                 add_keywords(command.add_argument_group(title).add_argument, group)
         _add_output(command.add_argument_group("output").add_argument, with_plot=name != "report")
@@ -109,6 +112,20 @@ def _add_files(add: Add, *, with_target: bool) -> None:
     if with_target:
         add("out", metavar="OUT.html", help="where to write the report")
         add("--compare", action="store_true", help="include the other criteria")
+
+
+def _add_reading(add: Add) -> None:
+    """Add what says how a text file is written; what is not said is found out, and refused where it is not clear."""
+    add("--exclude", type=read_names, default=(), metavar="A,B,...", help="Columns to leave out.")
+    add("--sep", metavar="CHARACTER", help="Separator of a CSV file, such as ';' or tab. Found out if not given.")
+    add("--decimal", choices=tuple(DECIMALS), help="Decimal mark of a CSV file. Found out if not given.")
+    add("--thousands", choices=GROUPS, metavar="CHARACTER", help="Mark between thousands, such as ',' in 1,234.")
+    add("--encoding", metavar="NAME", help="Encoding of a CSV file, such as windows-1252. Found out if not given.")
+    add(
+        "--header", action=argparse.BooleanOptionalAction,
+        help="Whether the first line of a CSV file names the columns. Found out if not given.",
+    )  # fmt: skip
+    add("--na-values", type=read_names, default=(), metavar="A,B,...", help="Further texts that mean a missing value.")
 
 
 def _add_output(add: Add, *, with_plot: bool) -> None:

@@ -1,0 +1,304 @@
+"""Text tables as people have them: the right frame, or a message with the line and the option that helps."""
+
+import io
+import re
+from datetime import date, timedelta
+
+import hypothesis.extra.numpy as arrays
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from compsil_kit.data.readers import make_given, read_file, read_table
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(RNG.normal(3, 2, size=(60, 3)).round(2), columns=["a", "b", "c"])
+COUNTS = pd.DataFrame(RNG.integers(0, 900, size=(60, 3)), columns=["a", "b", "c"])
+GERMAN = FRAME.to_csv(index=False, sep=";", decimal=",")
+PLAIN = FRAME.to_csv(index=False)
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content, name="data.csv"):
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(tmp_path / name)
+
+    return write
+
+
+@pytest.fixture
+def read(put):
+    def reads(content, name="data.csv", **options):
+        frame, layout = read_file(put(content, name), make_given(**options))
+        return frame, str(layout)
+
+    return reads
+
+
+@pytest.fixture
+def refusal(put):
+    def refuses(content, name="data.csv", **options):
+        path = put(content, name)
+        with pytest.raises(ValueError, match=re.escape(path)) as caught:
+            read_table(path, **options)
+        assert caught.value.__cause__ is None
+        return str(caught.value).removeprefix(f"{path}: ")
+
+    return refuses
+
+
+def same(found, expected=FRAME):
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (PLAIN, "separator ',', decimal point"),
+        (GERMAN, "separator ';', decimal comma"),
+        (FRAME.to_csv(index=False, sep="\t"), "separator tab, decimal point"),
+        (FRAME.to_csv(index=False, sep="|", decimal=","), "separator '|', decimal comma"),
+        (FRAME.to_csv(index=False, decimal=","), "separator ',', decimal comma"),
+        (FRAME.to_csv(index=False, quoting=1), "separator ',', decimal point"),
+        (GERMAN.replace("\n", "\r\n"), "separator ';', decimal comma"),
+        (GERMAN.replace("\n", "\r"), "separator ';', decimal comma"),
+        ("\n\n" + PLAIN, "separator ',', decimal point, encoding utf-8, header in line 3"),
+        ('# lab, 5" wide; new\n#\n' + PLAIN, "separator ',', decimal point, encoding utf-8, header in line 3"),
+        ("# lab, 2020\n" + GERMAN, "separator ';', decimal comma, encoding utf-8, header in line 2"),
+        ("# a,b,c\n" + PLAIN, "separator ',', decimal point, encoding utf-8, header in line 2"),
+        (PLAIN.replace("\n", ",\n"), "separator ',', decimal point"),
+        (GERMAN.replace("\n", ";\n"), "separator ';', decimal comma"),
+        (PLAIN.replace("\n", ",\n").replace(",\n", "\n", 1), "separator ',', decimal point"),
+        (GERMAN.encode("utf-16"), "separator ';', decimal comma, encoding utf-16, header in line 1"),
+        (GERMAN.encode("utf-8-sig"), "separator ';', decimal comma"),
+        (PLAIN.encode("utf-32"), "separator ',', decimal point, encoding utf-32, header in line 1"),
+    ],
+)  # fmt: skip
+def test_every_way_of_writing_gives_the_same_table(read, text, said):
+    found, layout = read(text)
+    same(found)
+    assert layout == (said if "encoding" in said else f"{said}, encoding utf-8, header in line 1")
+
+
+def test_without_a_header(read, put):
+    found, said = read(FRAME.to_csv(index=False, header=False))
+    same(found, FRAME.set_axis(["column 1", "column 2", "column 3"], axis=1))
+    assert said.endswith("no header")
+    found, said = read(FRAME.to_csv(index=False, header=False, sep=";", decimal=","))
+    same(found, FRAME.set_axis(["column 1", "column 2", "column 3"], axis=1))
+    iris = FRAME.assign(kind="setosa").to_csv(index=False, header=False)
+    assert read(iris)[0].shape == (60, 4)
+
+
+def test_names_that_are_numbers(read):
+    for names in ([0, 1, 2], [2019, 2020, 2021]):
+        text = (FRAME + 0.001).set_axis(names, axis=1).to_csv(index=False)
+        same(read(text)[0], pd.read_csv(io.StringIO(text)))
+    text = COUNTS.set_axis([0, 1, 2], axis=1).to_csv()
+    same(read(text)[0], pd.read_csv(io.StringIO(text)))
+    text = COUNTS.set_axis(["city", 2020, 2021], axis=1).to_csv(index=False)
+    same(read(text)[0], pd.read_csv(io.StringIO(text)))
+
+
+def test_whole_numbers_in_the_first_line_may_be_both(refusal, put):
+    text = COUNTS.set_axis([2019, 2020, 2021], axis=1).to_csv(index=False)
+    said = refusal(text)
+    assert said == (
+        "line 1 may hold names of columns or numbers. Pass --header if it names the columns, --no-header if it is the "
+        "first row."
+    )
+    assert read_table(put(text), header=True).shape == (60, 3)
+    assert read_table(put(text), header=False).shape == (61, 3)
+
+
+@pytest.mark.parametrize("first", ["x", "x\n", "Länge"])
+def test_one_column(read, first):
+    numbers = RNG.normal(3, 2, 30).round(1)
+    frame = pd.DataFrame({first.strip(): numbers})
+    same(read(frame.to_csv(index=False))[0], frame)
+    found, said = read(first.strip() + "\n" + "".join(f"{value}\n".replace(".", ",") for value in numbers))
+    same(found, frame)
+    assert said == "one column, decimal comma, encoding utf-8, header in line 1"
+
+
+@pytest.mark.parametrize("text", ["1,2\n3,4\n5,7\n" * 9, "x\n1,2\n2,4\n3,7\n"])
+def test_pairs_or_decimal_commas(refusal, put, text):
+    said = "the separator is not clear: pass --sep ',' for two columns, --sep ';' for decimal commas."
+    assert refusal(text) == said
+    assert read_table(put(text), sep=";").shape[1] == 1
+    found = read_table(put(text), sep=",", header=False if text[0] == "1" else None)
+    assert len(found.reset_index().columns) >= 2
+
+
+def test_the_separator_that_is_said_must_be_there(refusal):
+    assert refusal(PLAIN, sep=";") == "--sep ';' does not occur in the first line, which has ','."
+    assert "does not occur" in refusal("a;b\n1;2\n3;4\n", sep="tab")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "windows-1252", "utf-8"])
+def test_encodings(read, encoding):
+    frame = FRAME.set_axis(["Länge", "Größe", "Höhe"], axis=1)
+    found, said = read(frame.to_csv(index=False, sep=";", decimal=",").encode(encoding))
+    same(found, frame)
+    assert ("encoding utf-8" in said) == (encoding == "utf-8")
+    same(read(frame.to_csv(index=False).encode(encoding), encoding=encoding)[0], frame)
+
+
+def test_an_encoding_that_does_not_fit(refusal):
+    text = "Länge,b\n1.5,2\n".encode("latin-1")
+    assert refusal(text, encoding="utf-8").startswith("not a readable table: line 1 is not utf-8. Pass another --enc")
+    assert refusal(text, encoding="klingon").startswith("unknown encoding 'klingon'")
+    late = PLAIN.encode() + b"1,2,3\n" * 300_000 + "1,2,ü\n".encode("latin-1")
+    assert refusal(late) == (
+        "not a readable table: line 300062 is not utf-8, as the lines before it are. Pass --encoding, for example "
+        "--encoding windows-1252."
+    )
+    assert refusal(PLAIN.encode("utf-16-le")).endswith("If it is UTF-16, pass --encoding utf-16-le.")
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "# only\n# words\n", b"\xef\xbb\xbf"])
+def test_empty(refusal, text):
+    assert refusal(text) == "not a readable table: it is empty."
+
+
+@pytest.mark.parametrize("many", [3, 400_000])
+def test_ragged_lines_are_named(refusal, many):
+    good = "a,b,c\n" + "1.5,2,3\n" * many
+    mend = "Mend this line, or pass --sep if the separator is another one."
+    for line, fields in (("1,2,3,4", "4 fields"), ("1,2", "2 fields"), ("secret", "1 field")):
+        said = refusal(f"{good}\n{line}\n" + "1.5,2,3\n" * 3)
+        assert said == f"not a readable table: line {many + 3} has {fields}, line 1 has 3. {mend}"
+    said = refusal(f'{good}1,"2,3\n1,2,3\n')
+    assert said == f"not a readable table: line {many + 2} opens a quote that is never closed. Mend this line."
+
+
+def test_fields_beyond_a_last_separator(refusal):
+    text = "a,b\n" + "1.5,2,\n" * 400_000 + "1,2,3\n"
+    assert refusal(text).startswith("not a readable table: line 400002 has a value after its last separator")
+
+
+@pytest.mark.parametrize("word", ["unknown", "-", "?", "12 cm", "none!"])
+@pytest.mark.parametrize("many", [1, 7])
+def test_a_few_cells_that_are_no_numbers(refusal, put, word, many):
+    frame = FRAME.astype(object)
+    frame.loc[5 : 4 + many, "b"] = word
+    text = frame.assign(city="Rome\nItaly").to_csv(index=False)
+    said = refusal(text)
+    lines = "line 12" if many == 1 else "lines 12, 14, 16, 18, 20, ..."
+    assert said == (
+        f"column 'b' is numeric except in {many} of 60 cells ({lines}). If these mean a missing value, pass "
+        "--na-values with what they say, and --missing drop. To leave the column out, pass --exclude 'b'."
+    )
+    assert read_table(put(text), na_values=[word])["b"].isna().sum() == many
+    assert list(read_table(put(text), exclude=["b"]).columns) == ["a", "c", "city"]
+    assert list(read_table(put(text), columns=["a", "c"]).columns) == ["a", "b", "c", "city"]
+    assert "column 'b'" in refusal(text, columns=["a", "b"])
+
+
+def test_a_few_cells_in_a_long_file_and_in_json_lines(refusal):
+    text = "a,b\n" + "1.5,2\n" * 500_000 + "x,2\n" + "1.5,2\n"
+    assert "column 'a' is numeric except in 1 of 500,002 cells (line 500002)" in refusal(text)
+    text = '{"a": 1.5}\n{"a": 2.5}\n{"a": "unknown"}\n'
+    assert "column 'a' is numeric except in 1 of 3 cells (line 3)" in refusal(text, "data.jsonl")
+
+
+def test_columns_of_text_stay_text(read):
+    days = [str(date(2020, 1, 1) + timedelta(at)) for at in range(60)]
+    german = [f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in days]
+    frame = FRAME.assign(day=days, german=german, at=[f"{day} 10:00:00" for day in days], address="10.0.0.1", code="A1")
+    for sep, decimal in ((",", "."), (";", ","), ("\t", ",")):
+        same(read(frame.to_csv(index=False, sep=sep, decimal=decimal))[0], frame)
+
+
+@pytest.mark.parametrize(("decimal", "group"), [(".", ","), (",", "."), (",", " "), (".", "'"), (",", "\u00a0")])
+@pytest.mark.parametrize("sep", [",", ";"])
+def test_thousands(read, decimal, group, sep):
+    frame = FRAME.assign(b=(FRAME["b"] * 1e5).round(2), c=[999, 1000, 1234567] * 20)
+    written = frame.astype({"a": object, "b": object, "c": object})
+    swap = str.maketrans({",": group, ".": decimal})
+    for name in frame:
+        written[name] = [f"{value:,}".translate(swap) for value in frame[name]]
+    same(read(written.to_csv(index=False, sep=sep))[0], frame)
+
+
+def test_thousands_or_decimals(refusal, put):
+    text = "a;b\n" + "1,234;5\n2,345;6\n" * 9
+    said = refusal(text)
+    assert said == (
+        "column 'a' has numbers whose marks are not clear. Pass --thousands ',' if it groups thousands, --decimal ',' "
+        "if it is the decimal mark. To leave the column out, pass --exclude 'a'."
+    )
+    assert read_table(put(text), thousands=",")["a"].iloc[0] == 1234
+    assert read_table(put(text), decimal=",")["a"].iloc[0] == 1.234
+    mixed = "a;b;c\n" + "1,5;2.25;7,25\n" * 9
+    assert "column 'b' has numbers with a decimal point, where the file has decimal commas." in refusal(mixed)
+
+
+def test_row_names_as_r_writes_them(read):
+    text = "a,b,c\n" + FRAME.rename(index=lambda at: f"row {at}").to_csv(header=False)
+    found, said = read(text)
+    same(found, pd.read_csv(io.StringIO(text)))
+    assert said.endswith("row names in the first column")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sep": ";;"}, "--sep must be one character such as ';' or '|', or the word tab or space; got ';;'."),
+        ({"sep": "1"}, "--sep must be one character"),
+        ({"decimal": ";"}, "--decimal must be one of '.', ','; got ';'."),
+        ({"thousands": "."}, "--thousands '.' is the decimal mark of the file. Pass --decimal, too."),
+        ({"thousands": ".", "decimal": "."}, "--thousands and --decimal must differ; both are '.'."),
+        ({"exclude": ["z"]}, "--exclude: 'z' is not a column of the data, which has a, b, c."),
+    ],
+)
+def test_wrong_options(put, options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_table(put(PLAIN), **options)
+
+
+def test_options_of_text_files_are_refused_elsewhere(put):
+    with pytest.raises(ValueError, match="--sep, --decimal and the like are for CSV and TSV files"):
+        read_table(put(b"", "data.parquet"), sep=";")
+
+
+def test_a_tsv_file_without_tabs(read):
+    same(read(GERMAN, "data.tsv")[0])
+    same(read(FRAME.to_csv(index=False, sep="\t", decimal=","), "data.tsv")[0])
+
+
+# Whatever pandas writes is read back as it was.
+
+TEXTS = ["Rome", "Oslo, N", 'so "x"', "a;b|c", "Zürich", "two\nlines", "12 cm", "2020-01-01"]
+NAMES = st.lists(st.from_regex(r"[A-Za-z_ü][\w ,;|.-]{0,9}", fullmatch=True), min_size=3, max_size=6, unique=True)
+
+
+@st.composite
+def frames(draw):
+    names = draw(NAMES)
+    rows = draw(st.integers(4, 30))
+    floats = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: value + 0.123456789)
+    kinds = {
+        "float": arrays.arrays(float, rows, elements=floats),
+        "holes": arrays.arrays(float, rows, elements=floats | st.just(np.nan)),
+        "count": arrays.arrays(np.int64, rows, elements=st.integers(-(2**62), 2**62)),
+        "word": st.lists(st.sampled_from(TEXTS), min_size=rows, max_size=rows),
+        "flag": arrays.arrays(bool, rows),
+    }
+    columns = {name: draw(kinds[draw(st.sampled_from(sorted(kinds)))]) for name in names[2:]}
+    return pd.DataFrame({names[0]: draw(kinds["float"]), names[1]: draw(kinds["float"]), **columns})
+
+
+@settings(max_examples=150, deadline=None)
+@given(frames(), st.sampled_from(",;\t|"), st.sampled_from(".,"), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+@example(FRAME, ";", ",", "utf-8")
+def test_what_pandas_writes_is_read_back(tmp_path_factory, frame, sep, decimal, encoding):
+    path = tmp_path_factory.mktemp("written") / "data.csv"
+    frame.to_csv(path, index=False, sep=sep, decimal=decimal, encoding=encoding)
+    expected = pd.read_csv(path, sep=sep, decimal=decimal, encoding=encoding)
+    pd.testing.assert_frame_equal(read_table(str(path)), expected, check_exact=True)
+    if (sep, decimal) == (",", "."):
+        pd.testing.assert_frame_equal(pd.read_csv(path, encoding=encoding), expected)
