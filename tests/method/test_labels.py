@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from compsil_kit import silhouettes
+from compsil_kit.method.labels import encode_labels, number_by_size
 
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
 LABELS = [
@@ -46,3 +47,35 @@ def test_labels_that_cannot_be_scored_are_refused(labels, error, message):
 def test_wrong_labels(labels, message):
     with pytest.raises(ValueError, match=message):
         silhouettes(np.array([[0.0], [1], [10], [11]]), labels)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [3, 9, 3, 7, 9],
+        np.array([3, 9, 3, 7, 9]),
+        np.array([0.5, 2.5, 0.5, 1.5, 2.5]),
+        ["a", "c", "a", "b", "c"],
+        pd.Series(["a", "c", "a", "b", "c"]),
+        np.array(["a", "c", "a", "b", "c"], object),
+    ],
+)
+def test_codes_follow_the_sorted_labels(labels):
+    single, ((names, codes),) = encode_labels(labels, 5)
+    assert single
+    assert list(names) == sorted(set(labels))
+    assert codes.tolist() == [0, 2, 0, 1, 2]
+    assert codes.dtype == np.int64
+
+
+def test_many_labelings():
+    single, encoded = encode_labels([[0, 0, 1], [5, 4, 4]], 3)
+    assert not single
+    assert [codes.tolist() for _, codes in encoded] == [[0, 0, 1], [1, 0, 0]]
+    assert not encode_labels(np.array([[0, 0, 1]]), 3)[0]
+
+
+def test_clusters_are_numbered_by_size():
+    assert number_by_size(np.array([7, 7, 3, 9, 9, 9])).tolist() == [1, 1, 2, 0, 0, 0]
+    # Equally large ones keep their order.
+    assert number_by_size(np.array(["b", "a", "c", "c"])).tolist() == [2, 1, 0, 0]

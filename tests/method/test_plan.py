@@ -6,8 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+from samples import plan_of
 
-from compsil_kit import select_k
+from compsil_kit import plan_selection, select_k
+from compsil_kit.method import plan as planning
+from compsil_kit.method.plan import check_ks, check_sample_size, resolve_sample_size
 
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
 
@@ -22,3 +25,75 @@ def test_as_many_clusters_as_rows_are_refused(k):
 def test_endless_candidates_are_refused_at_once(ks):
     with pytest.raises(ValueError, match="ks must hold at most 1,000,000 candidates"):
         select_k(GOOD, ks=ks)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "k_max", "size"),
+    [
+        (2000, 10, 1600),
+        (2001, 10, 1200),
+        (20_000, 10, 12_000),
+        (20_001, 10, 8000),
+        (100, 2, 80),
+        (100, 3, 90),
+        (100, 10, 100),
+        (1000, 30, 900),
+    ],
+)
+def test_the_automatic_size_of_a_subsample(n_rows, k_max, size):
+    assert resolve_sample_size("auto", n_rows, k_max) == size
+
+
+def test_sizes_that_are_given():
+    assert resolve_sample_size(500, 1000, 10) == 500
+    assert resolve_sample_size(0.25, 1001, 10) == 250
+    assert resolve_sample_size(1.0, 1000, 10) == 1000
+    with pytest.raises(ValueError, match="sample_size must be at most the number of rows, 1000; got 1001"):
+        resolve_sample_size(1001, 1000, 10)
+    with pytest.raises(ValueError, match="sample_size in rows must be an integer of at least 3; got 2"):
+        resolve_sample_size(0.002, 1000, 10)
+
+
+def test_sizes_are_kept_as_they_were_given():
+    assert [check_sample_size(size) for size in ("auto", 3, 0.5, 1.0)] == ["auto", 3, 0.5, 1.0]
+    for wrong in (2, 0, 1.5, -0.1, "all"):
+        with pytest.raises(ValueError, match="sample_size"):
+            check_sample_size(wrong)
+
+
+def test_candidates_are_sorted_and_distinct():
+    assert check_ks([5, 2, 5]) == (2, 5)
+    assert check_ks(7) == (7,)
+    assert check_ks(k for k in (4, 3)) == (3, 4)
+
+
+def test_the_work_ahead():
+    plan = plan_of([2, 3, 5], 4, n_calibration=2)
+    assert plan.n_clusterings == 6 * 3
+    assert plan.n_pairs == 6 * 800 * 799 // 2
+    assert not plan.whole_data
+    assert plan_of([2], 3, sample_size=1000).whole_data
+
+
+@pytest.mark.parametrize(("metric", "pairs"), [("euclidean", True), ("manhattan", True), ("cosine", False)])
+def test_metrics_with_a_closed_form_need_no_pairs(metric, pairs):
+    assert bool(plan_selection(GOOD, ks=[2], metric=metric).n_pairs) is pairs
+
+
+def test_time_is_shared_by_the_workers_and_grows_with_the_work():
+    plan = plan_of([2, 3, 5], 40)
+    assert plan.estimate_seconds(4) == pytest.approx(plan.estimate_seconds() / 4)
+    assert plan_of([2, 3, 5], 80).estimate_seconds() == pytest.approx(2 * plan.estimate_seconds())
+    assert planning._clustering_seconds("spectral", 900, 2, 3) == 4 * planning._clustering_seconds(
+        "kmedoids", 900, 2, 3
+    )
+
+
+def test_a_plan_in_words(monkeypatch):
+    monkeypatch.setattr(planning, "has", lambda name: False)
+    text = str(plan_selection(GOOD, ks=[2, 3, 4], n_subsamples=5, n_calibration=2, sample_size=20))
+    assert text == (
+        "5 subsamples and 2 for calibration of 20 of 40 rows (3 features, float64)\n"
+        "k in 2..4, clusterer kmeans, metric euclidean\n"
+        "21 clusterings, 1,330 pairs of distances, about a second with one worker"
+    )

@@ -6,8 +6,10 @@ import threading
 
 import pytest
 from small_runs import flow, run, split
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 from waiting import PATIENCE
+
+from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, process_controller
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -46,3 +48,34 @@ def test_a_run_that_ends_lets_the_other_one_keep_one_native_thread(leaving):
     assert last.n_subsamples == 6
     assert set(seen) == {1}
     assert after == {3}
+
+
+def limits(kind):
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == kind}
+
+
+def test_the_last_run_restores_what_the_first_one_found():
+    with threadpool_limits(limits=3):
+        with one_blas_thread():
+            with one_blas_thread():
+                assert limits("blas") == {1}
+            assert limits("blas") == {1}
+        assert limits("blas") == {3}
+
+
+def test_an_error_restores_it_too():
+    with threadpool_limits(limits=3):
+        with pytest.raises(ZeroDivisionError), one_blas_thread():
+            raise ZeroDivisionError
+        assert limits("blas") == {3}
+
+
+def test_openmp_is_limited_and_restored():
+    with threadpool_limits(limits=3):
+        with one_openmp_thread(ThreadpoolController()):
+            assert limits("openmp") == {1}
+        assert limits("openmp") == {3}
+
+
+def test_the_pools_of_a_process_are_looked_for_once():
+    assert process_controller() is process_controller()

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import termios
 import threading
+from types import SimpleNamespace
 
 import pytest
 from small_runs import run, split, wait_for_workers
 
 from compsil_kit import ClusteringError
+from compsil_kit.run.progress import make_meter
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -108,3 +110,58 @@ def failing(X, k, seed):
 def fail(**keywords):
     with pytest.raises(ClusteringError, match="no luck"):
         run(**{**keywords, "clusterer": failing})
+
+
+# --- the meters themselves --------------------------------------------------------------------------------------------
+
+
+def test_a_function_counts_on_from_what_is_known():
+    seen = []
+    meter = make_meter(lambda *counts: seen.append(counts), 5)
+    meter.resume(2)
+    meter.advance()
+    meter.announce("nothing to see")
+    meter.close()
+    assert seen == [(2, 5), (3, 5)]
+
+
+def silent(progress):
+    return type(make_meter(progress, 5)).__name__ == "_Silent"
+
+
+class Screen:
+    def __init__(self, watched):
+        self.isatty = lambda: watched
+        self.write = self.flush = lambda *_: None
+
+
+def test_a_bar_is_for_those_who_watch(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Screen(watched=False))
+    assert silent(None)
+    assert silent(False)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert silent(None)
+    monkeypatch.setattr(sys, "stderr", Screen(watched=True))
+    assert silent(False)
+    assert not silent(None)
+
+
+@pytest.mark.parametrize(("kernel", "watched"), [(True, True), (False, False)])
+def test_a_notebook_watches_and_a_shell_in_a_terminal_does_not(kernel, watched, monkeypatch):
+    shell = SimpleNamespace(kernel=None) if kernel else SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr("compsil_kit.run.progress.has", lambda name: False)
+    monkeypatch.setattr(sys, "stderr", Screen(watched=False))
+    assert silent(None) is not watched
+
+
+def test_the_bar_announces_above_itself(capfd):
+    meter = make_meter(True, 5)
+    meter.resume(2)
+    meter.announce("a long way")
+    meter.advance()
+    meter.close()
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "a long way\n" in err
+    assert "2/5" in err

@@ -10,7 +10,9 @@ import threading
 
 import pytest
 from small_runs import flow, run, split, wait_for_workers
-from waiting import PATIENCE
+from waiting import PATIENCE, join, threads
+
+from compsil_kit.run.workers import in_threads
 
 CHILD = """
 import hashlib, itertools, json, os, sys, threading
@@ -99,3 +101,64 @@ def test_no_thread_outlives_a_run():
     wait_for_workers()
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("compsil")]
+
+
+# --- the pool itself --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 9])
+def test_every_item_is_worked_on_once(n_workers):
+    assert sorted(in_threads(lambda item, tick: item * 10, range(5), n_workers)) == [0, 10, 20, 30, 40]
+    assert list(in_threads(lambda item, tick: item, [], n_workers)) == []
+
+
+def test_no_more_workers_than_items():
+    gate, seen = threading.Barrier(2), set()
+
+    def work(item, tick):
+        seen.add(threading.current_thread())
+        gate.wait(PATIENCE)
+        return item
+
+    assert sorted(in_threads(work, [1, 2], 8)) == [1, 2]
+    assert len(seen) == 2
+    assert all(thread.daemon and thread.name == "compsil" for thread in seen)
+
+
+def test_what_a_worker_raises_is_raised_here_and_ends_the_others():
+    def work(item, tick):
+        if item == 1:
+            raise ZeroDivisionError("one")
+        return item
+
+    results = in_threads(work, range(100), 1)
+    assert next(results) == 0
+    with pytest.raises(ZeroDivisionError, match="one"):
+        next(results)
+    join(threads("compsil"))
+
+
+def test_setting_the_event_ends_the_iterator_after_what_was_finished():
+    stop, begun = threading.Event(), threading.Event()
+
+    def work(item, tick):
+        if item == 1:
+            begun.set()
+            while True:
+                tick()
+        return item
+
+    results = in_threads(work, range(5), 1, stop)
+    assert next(results) == 0
+    assert begun.wait(PATIENCE)
+    stop.set()
+    assert list(results) == []
+    join(threads("compsil"))
+
+
+def test_closing_the_iterator_stops_the_work_at_its_next_step():
+    stop = threading.Event()
+    results = in_threads(lambda item, tick: item, range(5), 1, stop)
+    next(results)
+    results.close()
+    assert stop.is_set()

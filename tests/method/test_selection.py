@@ -1,0 +1,96 @@
+"""From composites to a choice: means, errors, lower bounds, ties, what is lost, and how often another run agrees."""
+
+import numpy as np
+import pytest
+
+from compsil_kit.method import selection
+from compsil_kit.method.selection import choices, choose, criterion, independent_largest, selectable, summarise
+
+NAN = np.nan
+
+
+def test_means_and_errors_leave_out_what_failed():
+    found = summarise(np.array([[1.0, 2.0, 3.0], [4.0, NAN, 6.0], [NAN, NAN, 5.0], [NAN] * 3]), z=2.0)
+    assert found.count.tolist() == [3, 2, 1, 0]
+    np.testing.assert_array_equal(found.mean, [2.0, 5.0, 5.0, NAN])
+    np.testing.assert_allclose(found.sem, [1 / np.sqrt(3), 1.0, NAN, NAN])
+    np.testing.assert_allclose(found.lcb, found.mean - 2.0 * found.sem)
+
+
+def test_rules():
+    summary = summarise(np.array([[1.0, 2.0]]), z=1.0)
+    assert criterion(summary, "max") is summary.mean
+    assert criterion(summary, "lcb") is summary.lcb
+
+
+@pytest.mark.parametrize(
+    ("values", "eligible", "expected"),
+    [
+        ([0.1, 0.3, 0.2], [True] * 3, 1),
+        ([0.1, 0.3, 0.2], [True, False, True], 2),
+        ([0.3, 0.3, 0.2], [True] * 3, 0),
+        ([NAN, -0.5, NAN], [True] * 3, 1),
+        ([NAN, NAN, NAN], [True] * 3, None),
+        ([0.1, 0.3, 0.2], [False] * 3, None),
+        ([-0.5, -0.1], [True] * 2, 1),
+    ],
+)
+def test_the_largest_that_may_be_chosen(values, eligible, expected):
+    assert choose(np.array(values), np.array(eligible)) == expected
+
+
+@pytest.mark.parametrize(
+    ("n", "lost", "expected"), [(10, 2, True), (10, 3, False), (5, 1, True), (4, 1, False), (1, 0, True)]
+)
+def test_a_fifth_may_be_lost(n, lost, expected):
+    values = np.ones((1, n))
+    values[0, :lost] = NAN
+    assert selectable(values).tolist() == [expected]
+
+
+def test_what_each_line_chooses():
+    lines = {"micro": np.array([0.1, 0.4]), "macro": np.array([NAN, NAN])}
+    assert choices(lines, np.array([True, True]), (3, 7)) == {"micro": 7, "macro": None}
+
+
+def test_calibration_gives_its_own_largest_discrepancy():
+    assert independent_largest(np.empty((2, 0)), np.empty((2, 0))) is None
+    found = independent_largest(np.array([[0.5, 0.1]]), np.array([[0.2, 0.6]]))
+    np.testing.assert_allclose(found, [[0.5]])
+
+
+def probability(micro, macro, **changes):
+    settings = {"transform": "tanh", "rule": "max", "z": 1.0, "largest": None, **changes}
+    return selection.selection_probability(np.array(micro), np.array(macro), **settings)
+
+
+def test_a_clear_choice_is_certain_and_a_tie_is_not():
+    clear = [[0.9, 0.8, 0.85, 0.9], [0.1, 0.2, 0.15, 0.1]]
+    assert probability(clear, clear).tolist() == [1.0, 0.0]
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0.5, 0.1, (2, 40))
+    noise[1] = noise[0][::-1]
+    assert probability(noise, noise)[0] == pytest.approx(0.5, abs=0.05)
+
+
+def test_what_cannot_be_selected_has_no_probability():
+    rows = [[0.9, NAN, NAN, NAN], [0.5] * 4, [0.4] * 4]
+    assert probability(rows, rows).tolist() == [0.0, 1.0, 0.0]
+    assert np.isnan(probability([[0.9]], [[0.8]])).all()
+    assert np.isnan(probability([[NAN, NAN]], [[NAN, NAN]])).all()
+
+
+def test_redraws_in_parts_give_the_same(monkeypatch):
+    rng = np.random.default_rng(1)
+    micro, macro = rng.normal(0.5, 0.1, (2, 3, 7))
+    whole = probability(micro, macro)
+    monkeypatch.setattr(selection, "_RESAMPLE_CELLS", 100)
+    assert probability(micro, macro).tolist() == whole.tolist()
+
+
+def test_another_largest_discrepancy_is_another_weight():
+    rng = np.random.default_rng(2)
+    micro, macro = rng.normal(0.5, 0.1, (2, 3, 9))
+    wide = probability(micro, macro, largest=np.full((3, 1), 10.0))
+    half = (micro + macro) / 2
+    assert wide == pytest.approx(probability(half, half), abs=0.02)

@@ -1,0 +1,56 @@
+"""The curve in numbers: what the table, the card and the figures show."""
+
+import numpy as np
+import pytest
+from samples import made_up
+
+from compsil_kit.show.curve import BAND, curve_of
+
+NAN = np.nan
+MICRO = [[0.5, 0.3], [0.2, 0.6], [NAN, NAN]]
+MACRO = [[0.5, 0.3], [0.4, 0.6], [NAN, NAN]]
+
+
+@pytest.fixture
+def result():
+    return made_up(MICRO, MACRO, ks=[2, 3, 9])
+
+
+def test_lines_are_the_means_of_the_result(result):
+    curve = curve_of(result)
+    assert list(curve.lines) == ["composite", "micro", "macro"]
+    np.testing.assert_array_equal(curve.composite, result.scores)
+    np.testing.assert_allclose(curve.micro, [0.4, 0.4, NAN])
+    np.testing.assert_allclose(curve.macro, [0.4, 0.5, NAN])
+    np.testing.assert_array_equal(curve.sem, result.sem)
+    assert curve.n_failed.tolist() == [0, 0, 2]
+
+
+def test_the_band_holds_95_percent(result):
+    curve = curve_of(result)
+    assert pytest.approx(1.96, abs=0.001) == BAND
+    np.testing.assert_allclose(curve.half_width[:2], 1.96 * result.sem[:2])
+    # Where there is no standard error there is no band.
+    assert curve.half_width[2] == 0.0
+
+
+def test_what_each_line_chooses(result):
+    curve = curve_of(result)
+    assert curve.chosen("macro") == (3, pytest.approx(0.5))
+    assert curve.chosen("micro") == (2, pytest.approx(0.4))
+    assert curve.chosen("composite") == (result.best_k, pytest.approx(result.best_score))
+    nothing = curve_of(made_up([[NAN, NAN]], [[NAN, NAN]]))
+    assert nothing.chosen("composite") is None
+
+
+def test_cells_of_the_table(result):
+    columns = curve_of(result).columns()
+    assert columns["k"] == ["2", "3", "9"]
+    assert columns["macro"] == ["0.4000", "0.5000", "–"]
+    assert columns["weight"][2] == "–"
+    assert columns["failed"] == ["0", "0", "2"]
+    assert list(columns) == ["k", "score", "± se", "micro", "macro", "weight", "probability", "failed"]
+
+
+def test_failures_have_a_column_only_where_there_are_any():
+    assert "failed" not in curve_of(made_up(MICRO[:2], MACRO[:2])).columns()

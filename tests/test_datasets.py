@@ -1,0 +1,21 @@
+"""The demonstration data: the paper's set S3, the same at every call."""
+
+import numpy as np
+
+from compsil_kit.datasets import imbalanced_blobs
+
+
+def test_two_large_loose_clusters_and_three_small_tight_ones():
+    X, y = imbalanced_blobs()
+    assert X.shape == (2300, 2)
+    assert np.bincount(y).tolist() == [1000, 1000, 100, 100, 100]
+    spread = [X[y == c].std(axis=0).mean() for c in range(5)]
+    assert min(spread[:2]) > 3 * max(spread[2:])
+
+
+def test_it_is_standardised_and_always_the_same():
+    X, y = imbalanced_blobs()
+    np.testing.assert_allclose([X.mean(axis=0), X.std(axis=0)], [[0, 0], [1, 1]], atol=1e-12)
+    again, labels = imbalanced_blobs()
+    assert np.array_equal(X, again)
+    assert np.array_equal(y, labels)
