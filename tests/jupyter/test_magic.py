@@ -124,6 +124,11 @@ def test_columns_that_are_numbers(shell, frame):
     same(run(shell, "%compsil X --columns 1"), select_k(frame[["b"]].to_numpy(), **SHORT))
     shell.push({"odd": frame[["a", "b"]].set_axis([2020, "2021"], axis=1)})
     assert run(shell, "%compsil odd --columns 2021,2020").preparation.columns == ("2021", "2020")
+    # Of a number and a text that look the same, the text is meant.
+    for columns in ([2020, "2020"], ["2020", 2020]):
+        twins = frame[["a", "b"]].set_axis(columns, axis=1)
+        shell.push({"twins": twins})
+        same(run(shell, "%compsil twins --columns 2020"), select_k(prepare(twins[["2020"]]), **SHORT))
 
 
 # Variables as values.
