@@ -231,7 +231,7 @@ class CompsilAccessor:
         widget
             The explorer.
         """
-        require("ipywidgets", extra="jupyter", purpose="df.compsil.explore()")
+        require("ipywidgets", purpose="df.compsil.explore()")
         # By name: pandas users without the extra never load it.
         return import_module("compsil_jupyter").explore(self._frame, columns=columns, **keywords)
 

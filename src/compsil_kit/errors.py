@@ -8,7 +8,11 @@ if TYPE_CHECKING:
     from compsil_kit.result.result import SelectionResult
 
 
-class ClusteringError(RuntimeError):
+class ScaleWarning(UserWarning):
+    """The columns differ in scale, and nothing was said about scaling them."""
+
+
+class ClusteringError(RuntimeError, ValueError):
     """A clusterer failed on a subsample, or gave labels that cannot be scored.
 
     ``result`` holds the selection from the subsamples that were finished before, or None.
@@ -17,7 +21,7 @@ class ClusteringError(RuntimeError):
     result: SelectionResult | None = None
 
 
-class SelectionError(RuntimeError):
+class SelectionError(RuntimeError, ValueError):
     """No candidate k can be selected, because too many of its subsamples failed.
 
     ``result`` holds the trials and the causes of the failures.

@@ -69,7 +69,7 @@ result.curve, result.explain(), result.plot()
 try:
     select_k(make_blobs(100)[0], clusterer="kmedoids")
 except ImportError as error:
-    assert "compsil-kit[medoids]" in str(error)
+    assert "pip install scikit-learn-extra" in str(error)
 else:
     raise AssertionError("kmedoids without scikit-learn-extra")
 """

@@ -138,7 +138,7 @@ def test_medoids_say_how_to_install_what_they_need(name, error, monkeypatch):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setattr(sys, "meta_path", [Broken(error), *sys.meta_path])
     with pytest.raises(
-        ImportError, match=rf"clusterer='{name}' needs scikit-learn-extra.*compsil-kit\[medoids\]"
+        ImportError, match=rf"clusterer='{name}' needs scikit-learn-extra.*pip install scikit-learn-extra"
     ) as got:
         run(name)
     assert "--no-build-isolation --no-binary scikit-learn-extra" in str(got.value)

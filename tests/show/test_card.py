@@ -19,7 +19,7 @@ ATTACK = "<script>alert(1)</script>"
 def result():
     X, _ = imbalanced_blobs()
     frame = pd.DataFrame(X, columns=["x", "y"])
-    return select_k(frame, ks=range(2, 8), n_subsamples=8, n_jobs=2)
+    return select_k(frame, ks=range(2, 8), n_subsamples=12, n_jobs=2)
 
 
 def test_the_card_says_what_matters(result):
@@ -30,7 +30,7 @@ def test_the_card_says_what_matters(result):
     assert f"selection probability {percent(result.probability[at])}" in page.text
     for warning in result.warnings:
         assert sentence(warning) in page.text
-    settings = "8 subsamples of 1,380 of 2,300 rows · kmeans · euclidean · transform tanh · rule max"
+    settings = "12 subsamples of 1,380 of 2,300 rows · kmeans · euclidean · transform tanh · rule max"
     assert f"{settings} · columns x, y; scale none" in page.text
     assert "partial" not in page.text
 
@@ -136,7 +136,7 @@ def test_undefined_values_are_dashes():
 
 def with_probability(*values):
     """A result whose ks have these selection probabilities; the first is the choice."""
-    rows = np.linspace(0.9, 0.5, len(values))[:, None] * np.ones((1, 3))
+    rows = np.linspace(0.9, 0.5, len(values))[:, None] * np.ones((1, 10))
     return made_up(rows, rows, saved=Saved(np.full(rows.shape, 0.5), np.array(values)))
 
 

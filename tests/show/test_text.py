@@ -53,17 +53,27 @@ def test_explanation_of_a_disagreement(imbalanced):
     ],
 )
 def test_words_go_with_the_printed_percentage(probability, words, tied):
-    rows = [[0.3] * 3, [0.5] * 3, [0.4] * 3]
-    given = Saved(np.full((3, 3), 0.5), np.array([1 - probability, probability, 0.0]))
+    rows = [[0.3] * 10, [0.5] * 10, [0.4] * 10]
+    given = Saved(np.full((3, 10), 0.5), np.array([1 - probability, probability, 0.0]))
     text = made_up(rows, rows, saved=given).explain()
     assert words in text
     assert ("nearly tied" in text) is tied
 
 
+@pytest.mark.parametrize(("n", "few"), [(2, True), (9, True), (10, False)])
+def test_few_subsamples_are_said_to_be_too_few(n, few):
+    result = made_up([[0.3] * n, [0.5] * n], [[0.3] * n, [0.5] * n])
+    assert ("too few to tell how often a new run would choose it" in result.explain()) is few
+    assert ("% of the time" in result.explain()) is not few
+    shown = "unknown (too few subsamples)" if few else "100 %"
+    assert f"selection probability {shown}" in repr(result).splitlines()[0]
+    assert f"selection probability {shown}" in result._repr_html_()
+
+
 @pytest.mark.parametrize(("probability", "named"), [(0.044, False), (0.046, True), (0.21, True)])
 def test_other_candidates_are_named_from_five_percent(probability, named):
-    rows = [[0.3] * 3, [0.5] * 3, [0.4] * 3]
-    given = Saved(np.full((3, 3), 0.5), np.array([0.1, 0.9 - probability, probability]))
+    rows = [[0.3] * 10, [0.5] * 10, [0.4] * 10]
+    given = Saved(np.full((3, 10), 0.5), np.array([0.1, 0.9 - probability, probability]))
     text = made_up(rows, rows, saved=given).explain()
     assert "Also possible: " in text
     assert ("k = 4 (" in text) is named
@@ -105,7 +115,7 @@ def test_choice_that_neither_average_makes():
 
 def test_whole_data_is_noticed_for_real():
     X = StandardScaler().fit_transform(load_wine(return_X_y=True)[0])
-    result = select_k(X, ks=range(2, 8), n_subsamples=5)
+    result = select_k(X, ks=range(2, 8), n_subsamples=10)
     assert result.plan.whole_data
     assert any("whole data set" in warning for warning in result.warnings)
     assert "of the time (selection probability)." in result.explain()

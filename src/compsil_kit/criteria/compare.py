@@ -21,6 +21,7 @@ from compsil_kit.method.selection import summarise
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
 from compsil_kit.result.trials import Trial
 from compsil_kit.run.engine import Job, cluster_under_all, n_workers, run, score_labelings
+from compsil_kit.run.memory import check_memory
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread
 from compsil_kit.run.progress import Meter, make_meter
 from compsil_kit.run.request import Request, check_request
@@ -70,6 +71,8 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
     settings = check_keywords(CompareKeywords, keywords)
     _check_points(request.data.matrix, request.job, settings["criteria"])
     work = _Work(request, settings)
+    if work.run_seeds:
+        check_memory(request.plan, request.job.clusterer, n_workers(work.n_jobs), request.plan.n_rows)
     meter = make_meter(settings["progress"], work.n_steps)
     try:
         with warnings.catch_warnings():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from compsil_kit.data.digest import content_digest
 from compsil_kit.data.matrix import read
@@ -83,6 +84,23 @@ class PreparedTable(Dataset):
     preparation: Preparation
     kept: NDArray[np.bool_]
     raw: pd.DataFrame
+
+
+# Columns whose spreads differ by more than this are hardly meant to count alike.
+MOST_RATIO = 10.0
+# The spread of columns shows in a part of many rows.
+MOST_ROWS = 100_000
+
+
+def scale_ratio(data: Dataset) -> float:
+    """Return by what factor the spreads of the columns differ, where nothing was said about scaling; else 1."""
+    if isinstance(data, PreparedTable) or sparse.issparse(data.matrix):
+        return 1.0
+    some = data.matrix[:: max(1, len(data.matrix) // MOST_ROWS)]
+    # Half the range of the middle values: a single far value is no scale.
+    spread = np.subtract(*np.quantile(some, [0.9, 0.1], axis=0))
+    spread = spread[spread > 0]
+    return float(spread.max() / spread.min()) if len(spread) > 1 else 1.0
 
 
 def as_dataset(X: Any) -> Dataset:

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 
 from compsil_kit.method.labels import distinct_labels
+from compsil_kit.method.magnitude import check_magnitude, fit_predict
 from compsil_kit.method.metrics import Metric
 from compsil_kit.util.checks import check_choice, describe
 from compsil_kit.util.optional import require
@@ -22,7 +23,7 @@ from compsil_kit.util.optional import require
 Array = NDArray[Any]
 
 _MEDOIDS_HELP = (
-    "clusterer={name!r} needs scikit-learn-extra. Install it with: pip install 'compsil-kit[medoids]'. Where its wheel "
+    "clusterer={name!r} needs scikit-learn-extra. Install it with: pip install scikit-learn-extra. Where its wheel "
     "does not import (it was built for NumPy 1), build it for the NumPy you have: pip install cython setuptools wheel, "
     "then pip install --no-cache-dir --no-build-isolation --no-binary scikit-learn-extra scikit-learn-extra"
 )
@@ -31,7 +32,7 @@ _MEDOIDS_HELP = (
 def _medoids(name: str, kind: str) -> Callable[[Metric], Any]:
     def make(metric: Metric) -> Any:
         try:
-            module = require("sklearn_extra.cluster", extra="medoids", purpose=f"clusterer={name!r}")
+            module = require("sklearn_extra.cluster", purpose=f"clusterer={name!r}")
         except (ImportError, ValueError) as error:
             # The wheel's fault on NumPy 2 is a ValueError ("numpy.dtype size changed").
             raise ImportError(_MEDOIDS_HELP.format(name=name)) from error
@@ -100,7 +101,7 @@ class Clusterer:
         """Cluster X into k clusters and return codes 0 .. k-1; labels that cannot be scored are an error."""
         # Some compiled code takes sparse data only if it could write to it; a copy keeps the shared subsample as it is.
         own = X.copy() if sparse.issparse(X) else X
-        given = self.function(own, k, seed) if self.function else self.build(k, seed).fit_predict(own)
+        given = self.function(own, k, seed) if self.function else fit_predict(self.build(k, seed), own)
         return check_clusters(given, X.shape[0], k)
 
     @property
@@ -192,7 +193,7 @@ def fit_all_rows(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, 
     estimator = clusterer.build(k, seed)
     if clusterer.name == "kmeans":
         estimator.set_params(n_init=10)
-    labels = np.asarray(estimator.fit_predict(X))
+    labels = np.asarray(fit_predict(estimator, X))
     check_clusters(labels, X.shape[0], k)
     return estimator, labels
 
@@ -213,8 +214,10 @@ def takes_sparse(clusterer: Clusterer) -> bool:
 
 
 def check_input_kind(clusterer: Clusterer, X: Any) -> None:
-    """Refuse sparse data for clusterers that cannot take it."""
+    """Refuse sparse data for clusterers that cannot take it, and values that they cannot compute with."""
     if sparse.issparse(X) and not takes_sparse(clusterer):
         raise TypeError(
             f"clusterer={clusterer.name!r} does not take sparse data. Pass X.toarray(), or another clusterer."
         )
+    if clusterer.estimator is not None and not _reads_distances(clusterer.estimator):
+        check_magnitude(clusterer.estimator, clusterer.name, X)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from compsil_kit.data.dataset import Dataset, as_dataset
+from compsil_kit.data.dataset import MOST_RATIO, Dataset, as_dataset, scale_ratio
 from compsil_kit.data.matrix import check_enough_distinct
-from compsil_kit.errors import SelectionError
+from compsil_kit.errors import ScaleWarning, SelectionError
 from compsil_kit.method.clusterers import check_input_kind, resolve_clusterer
-from compsil_kit.method.metrics import check_metric_fits, resolve_metric
+from compsil_kit.method.metrics import Metric, check_metric_fits, resolve_metric
 from compsil_kit.method.plan import Plan, make_plan
 from compsil_kit.method.weights import Transform
 from compsil_kit.result.result import SelectionResult, collect
@@ -22,6 +23,7 @@ from compsil_kit.run.fingerprint import Fingerprint, fingerprint
 from compsil_kit.run.memory import check_memory
 from compsil_kit.settings.keywords import SelectKeywords, defaults_of
 from compsil_kit.settings.surfaces import check_keywords
+from compsil_kit.util.callers import caller_level
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Request:
         return self.result(trials) if any(trial.index < self.plan.n_subsamples for trial in trials) else None
 
 
-def check_request(X: Any, group: type, given: Mapping[str, Any]) -> Request:
+def check_request(X: Any, group: type, given: Mapping[str, Any], *, warn: bool = True) -> Request:
     """Check everything that can be checked before computing; what a checkpoint holds is for the run to read.
 
     ``group`` is the group of keywords that the caller takes; those it does not take have their defaults.
@@ -75,10 +77,25 @@ def check_request(X: Any, group: type, given: Mapping[str, Any]) -> Request:
     check_input_kind(clusterer, data.matrix)
     check_metric_fits(metric, data.matrix)
     check_enough_distinct(data.matrix, plan.ks[-1])
+    if warn:
+        _warn_of_scale(data, metric)
     check_memory(plan, clusterer, n_workers(settings["n_jobs"]))
     job = Job(plan, clusterer, metric, skip_failures=settings["on_failure"] == "skip")
     choice = Choice(settings["transform"], settings["rule"], settings["z"])
     return Request(data, job, choice, settings["n_jobs"], settings["checkpoint"])
+
+
+def _warn_of_scale(data: Dataset, metric: Metric) -> None:
+    """Say in one line, at the line that called, that columns of a large scale would decide the clusters."""
+    ratio = 1.0 if metric.precomputed else scale_ratio(data)
+    if ratio > MOST_RATIO:
+        warnings.warn(
+            f"the columns of X differ in scale by a factor of {ratio:,.0f}, and X is used as it is: columns of a large "
+            "scale decide the clusters. Scale them first, with prepare(df, scale='standard') or StandardScaler; or "
+            "pass prepare(df, scale=None) if this is meant.",
+            ScaleWarning,
+            stacklevel=caller_level(),
+        )
 
 
 def chosen(result: SelectionResult) -> SelectionResult:

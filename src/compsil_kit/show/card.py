@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from compsil_kit.show import text
 from compsil_kit.show.curve import Curve, curve_of
 from compsil_kit.show.markup import cells, safe
-from compsil_kit.util.format import number, percent, sentence
+from compsil_kit.util.format import number, sentence
 
 if TYPE_CHECKING:
     from compsil_kit.criteria.comparison import Comparison
@@ -57,7 +57,7 @@ def _headline(result: SelectionResult) -> str:
         f'<div style="{MUTED}">number of clusters</div>'
         f'<div style="font-size:34px;font-weight:650;line-height:1.1;color:{COMPOSITE}">{result.best_k}</div>'
         f"<div>score {number(result.best_score)} ± {number(float(result.sem[at]))}</div>"
-        f"<div>selection probability {safe(percent(result.probability[at]))}</div>{partial}</div>"
+        f"<div>selection probability {safe(text.probability_text(result))}</div>{partial}</div>"
     )
 
 

@@ -24,6 +24,9 @@ WORTH_NAMING = 5
 # Below this mean silhouette, Kaufman and Rousseeuw speak of no substantial structure.
 WEAK = 0.25
 
+# From fewer subsamples than this, the selection probability says little.
+ENOUGH_SUBSAMPLES = 10
+
 
 def table(result: SelectionResult) -> str:
     """Return the choice, the curve and the settings as text for a terminal."""
@@ -43,8 +46,15 @@ def _headline(result: SelectionResult) -> str:
     return (
         f"SelectionResult: k* = {result.best_k} of {format_ks(result.ks)}   "
         f"score {result.best_score:.4f} ± {number(result.sem[at])}   "
-        f"selection probability {percent(result.probability[at])}{partial}"
+        f"selection probability {probability_text(result)}{partial}"
     )
+
+
+def probability_text(result: SelectionResult) -> str:
+    """Return the selection probability of the choice, or that there are too few subsamples to tell."""
+    assert result.best_index is not None
+    few = result.n_subsamples < ENOUGH_SUBSAMPLES and len(result.ks) > 1
+    return "unknown (too few subsamples)" if few else percent(result.probability[result.best_index])
 
 
 def settings(result: SelectionResult) -> dict[str, int | float | str]:
@@ -106,6 +116,11 @@ def _probability(result: SelectionResult) -> str:
     probability = result.probability[result.best_index]
     if not np.isfinite(probability):
         return "The selection probability cannot be estimated from these subsamples."
+    if result.n_subsamples < ENOUGH_SUBSAMPLES:
+        return (
+            f"{result.n_subsamples} subsamples are too few to tell how often a new run would choose it (selection "
+            f"probability); take {ENOUGH_SUBSAMPLES} or more."
+        )
     # Where all subsamples are the whole data set, there is no sampling noise to speak of.
     noise = "" if result.plan.whole_data else f": sampling noise {_how_often(probability)} changes the choice"
     text = f"A new run on these data would choose it {percent(probability)} of the time (selection probability){noise}."

@@ -1,4 +1,4 @@
-"""The one place where optional packages are imported; the error names the extra to install."""
+"""The one place where optional packages are imported; the error names the package to install."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ def has(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import an optional module, or say which extra brings it."""
+def require(module: str, *, purpose: str) -> ModuleType:
+    """Import an optional module, or say what it is needed for and how to install it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
             raise
-        raise ImportError(
-            f"{purpose} needs the package {module.partition('.')[0]!r}. "
-            f"Install it with: pip install 'compsil-kit[{extra}]'"
-        ) from error
+        package = module.partition(".")[0]
+        raise ImportError(f"{purpose} needs the package {package!r}. Install it with: pip install {package}") from error
