@@ -81,9 +81,12 @@ def _settled(
     positions = column.notna().to_numpy().nonzero()[0]
     where = lines({int(positions[at]) for at in wrong[:_SHOWN]})
     listed = ", ".join(map(str, where)) + (", ..." if len(wrong) > _SHOWN else "")
+    help_ = "If these mean a missing value, pass --na-values with what they say, and --missing drop."
+    if all(counted):
+        help_ = f"It {_unclear([texts[at] for at in wrong], decimal, other)}"
     raise RefusedError(
         f"{name} is numeric except in {len(wrong):,} of {len(texts):,} cells (line{'s' * (len(wrong) > 1)} {listed}). "
-        f"If these mean a missing value, pass --na-values with what they say, and --missing drop. {_leave_out(column)}."
+        f"{help_} {_leave_out(column)}."
     )
 
 

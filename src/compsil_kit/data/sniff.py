@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -22,6 +23,8 @@ SEPARATORS = (",", ";", "\t", "|")
 # CleverCSV takes 5 s for the whole sample; this many characters of whole lines, or this many lines, tell as much.
 _CHARACTERS, _LINES = 1 << 14, 8
 _ROWS, _CELLS = 400, 4000
+
+_EXCEL = re.compile(r'"?sep=.?"?\s*')
 
 # A row of the table and the line of the file in which it begins, counted from 1.
 Row = tuple[int, list[str]]
@@ -174,7 +177,7 @@ def find_separator(text: str) -> str:
     share, uniform = _quality(head, found) if found else (0.0, False)
     for other in candidates:
         if other != found:
-            its_share, its_uniform = _quality(head, other)
+            its_share, its_uniform = _quality(head, other, strict=True)
             if its_uniform and (not uniform or its_share > share):
                 raise RefusedError(
                     f"the separator is not clear: {_shown(found)} or {_shown(other)}? Pass --sep '{other}', for "
@@ -204,14 +207,14 @@ def _head(text: str) -> str:
     return text
 
 
-def _quality(head: str, sep: str) -> tuple[float, bool]:
+def _quality(head: str, sep: str, *, strict: bool = False) -> tuple[float, bool]:
     """Return which part of the cells are numbers, and whether all rows have the same number of fields, two or more."""
     rows = [cells for _, cells in parsed(head, sep)]
     cells = [cell for row in rows for cell in row]
     numbers = sum(is_number(cell, ".") or is_number(cell, ",") for cell in cells)
     widths = {len(row) for row in rows[1:]} or {len(rows[0])}
     # A row may have one field more than the header: its name, or nothing after a last separator.
-    uniform = len(widths) == 1 and max(widths) > 1 and len(rows[0]) - max(widths) in (0, -1)
+    uniform = len(widths) == 1 and max(widths) > 1 and max(widths) - len(rows[0]) in ((0,) if strict else (0, 1))
     return numbers / len(cells), uniform
 
 
@@ -236,10 +239,10 @@ def _refuse_pairs(rows: Sequence[Row], sep: str) -> None:
 
 
 def _comments(lines: Sequence[str]) -> int:
-    """Return how many lines at the top are blank or start with #."""
+    """Return how many lines at the top are blank, start with #, or tell Excel the separator."""
     count = 0
     for at, line in enumerate(lines, 1):
-        if line.startswith("#"):
+        if line.startswith("#") or (at == 1 and _EXCEL.fullmatch(line)):
             count = at
         elif line.strip():
             break
@@ -266,6 +269,8 @@ def _laid_out(rows: Sequence[Row], layout: Layout) -> Layout:
     first, below = len(rows[0][1]), rows[1:]
     longer = bool(layout.header and below and {len(cells) for _, cells in below} == {first + 1})
     width = first + longer
+    if longer and any(sep in cell for cell in rows[0][1] for sep in SEPARATORS):
+        raise RefusedError(f"line {rows[0][0]} and the lines below it have different separators. Mend the first one.")
     for line, cells in below:
         if len(cells) != width:
             raise RefusedError(ragged(line, cells, len(cells), rows[0][0], first))

@@ -1,0 +1,37 @@
+"""Whatever pandas writes is read back as it was, without being told how it is written."""
+
+import hypothesis.extra.numpy as arrays
+import numpy as np
+import pandas as pd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compsil_kit.data.readers import read_table
+
+TEXTS = ["Rome", "Oslo, N", 'so "x"', "a;b|c", "Zürich", "two\nlines", "12 cm", "2020-01-01"]
+NAMES = st.lists(st.from_regex(r"[A-Za-z_ü][\w ,;|.-]{0,9}", fullmatch=True), min_size=3, max_size=6, unique=True)
+
+
+@st.composite
+def frames(draw):
+    names = draw(NAMES)
+    rows = draw(st.integers(4, 30))
+    floats = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: value + 0.123456789)
+    kinds = {
+        "float": arrays.arrays(float, rows, elements=floats),
+        "holes": arrays.arrays(float, rows, elements=floats | st.just(np.nan)),
+        "count": arrays.arrays(np.int64, rows, elements=st.integers(-(2**62), 2**62)),
+        "word": st.lists(st.sampled_from(TEXTS), min_size=rows, max_size=rows),
+        "flag": arrays.arrays(bool, rows),
+    }
+    columns = {name: draw(kinds[draw(st.sampled_from(sorted(kinds)))]) for name in names[2:]}
+    return pd.DataFrame({names[0]: draw(kinds["float"]), names[1]: draw(kinds["float"]), **columns})
+
+
+@settings(max_examples=150, deadline=None)
+@given(frames(), st.sampled_from(",;\t|"), st.sampled_from(".,"), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+def test_what_pandas_writes_is_read_back(tmp_path_factory, frame, sep, decimal, encoding):
+    path = tmp_path_factory.mktemp("written") / "data.csv"
+    frame.to_csv(path, index=False, sep=sep, decimal=decimal, encoding=encoding)
+    expected = pd.read_csv(path, sep=sep, decimal=decimal, encoding=encoding)
+    pd.testing.assert_frame_equal(read_table(str(path)), expected, check_exact=True)
