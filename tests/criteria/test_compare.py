@@ -307,3 +307,17 @@ def test_an_interrupt_leaves_the_threads_as_they_were(blobs, stop_at, n_jobs):
     kept = stopped.value.result
     assert kept is None if finished is None else list(kept.values.columns) == finished
     assert compare(blobs, criteria="micro", **SMALL).choices["micro"] in KS
+
+
+class Lights(Exception):
+    """What a progress function of the user raises."""
+
+
+def test_a_comparison_that_fails_keeps_its_finished_criteria(blobs):
+    def progress(done, total):
+        if done == 4:
+            raise Lights("out")
+
+    with pytest.raises(Lights) as ended:
+        compare(blobs, ks=[2, 3], n_subsamples=2, n_references=2, progress=progress)
+    assert list(ended.value.result.values.columns)[:3] == ["composite", "micro", "macro"]

@@ -1,4 +1,4 @@
-"""Data that cannot be used: refused at every way in, before computing, with the place and the fix."""
+"""Data at every way in: what cannot be used is refused before computing, and columns that differ in scale are told."""
 
 from __future__ import annotations
 
@@ -11,8 +11,20 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.datasets import make_blobs
 
-from compsil_kit import CompositeSilhouette, plan_selection, select_k, silhouettes, stream
+import compsil_pandas  # noqa: F401  (registers the accessor)
+from compsil_kit import (
+    CompositeSilhouette,
+    compare,
+    plan_batches,
+    plan_selection,
+    prepare,
+    select_k,
+    silhouettes,
+    stream,
+)
+from compsil_kit.errors import ScaleWarning
 
 SECRET = "s3cret-cell"
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
@@ -249,3 +261,52 @@ def test_refusals_warn_of_nothing():
             with pytest.raises(error, match=message):
                 select_k(X, ks=(2, 3))
     assert seen == []
+
+
+# --- columns that differ in scale -------------------------------------------------------------------------------------
+
+ALIKE = make_blobs(90, 2, centers=3, random_state=0)[0]
+WIDE = ALIKE * [1.0, 1000.0]
+FEW = {"ks": [2, 3], "n_subsamples": 2}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: select_k(X, **FEW),
+        lambda X: select_k(pd.DataFrame(X), **FEW),
+        lambda X: list(stream(X, **FEW)),
+        lambda X: compare(X, criteria="composite", **FEW),
+        lambda X: plan_batches(X, n_batches=1, **FEW),
+        lambda X: CompositeSilhouette(**FEW).fit(X),
+    ],
+)
+def test_it_is_said_once_and_where_it_was_called(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(WIDE)
+    (warning,) = (w for w in caught if w.category is ScaleWarning)
+    assert warning.filename == __file__
+    assert "differ in scale by a factor of" in str(warning.message)
+    assert "prepare(df, scale='standard')" in str(warning.message)
+    assert "\n" not in str(warning.message)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: select_k(ALIKE, **FEW),
+        lambda: select_k(prepare(pd.DataFrame(WIDE, columns=["a", "b"]), scale=None), **FEW),
+        lambda: pd.DataFrame(WIDE, columns=["a", "b"]).compsil.select_k(**FEW),
+        lambda: pd.DataFrame(WIDE, columns=["a", "b"]).compsil.select_k(scale=None, **FEW),
+        lambda: select_k(sparse.csr_matrix(WIDE), **FEW),
+        # One far value is no scale.
+        lambda: select_k(np.vstack([ALIKE, [[0.0, 1e6]]]), **FEW),
+        # A constant column has none.
+        lambda: select_k(np.column_stack([ALIKE, np.ones(len(ALIKE))]), **FEW),
+    ],
+)
+def test_nothing_is_said_where_scale_was_chosen_or_does_not_differ(call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        call()
