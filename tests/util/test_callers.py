@@ -1,0 +1,41 @@
+"""Warnings point to the line outside these packages that called them."""
+
+import warnings
+
+from compsil_kit.util.callers import PACKAGES, caller_level
+
+
+def inside(name, code, **values):
+    """Run code as if it stood in a module of this name."""
+    namespace = {"__name__": name, "warnings": warnings, "caller_level": caller_level, **values}
+    exec(compile(code, f"{name}.py", "exec"), namespace)
+    return namespace
+
+
+WARN = "def warn():\n    warnings.warn('look', UserWarning, stacklevel=caller_level())\n"
+
+
+def caught(call):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call()
+    (warning,) = seen
+    return warning
+
+
+def test_the_line_of_the_caller_is_named():
+    warn = inside("compsil_kit.run.request", WARN)["warn"]
+    assert caught(warn).filename == __file__
+
+
+def test_however_deep_it_is_and_through_every_package():
+    call = inside("compsil_kit.run.request", WARN)["warn"]
+    for name in (*PACKAGES, "compsil_kit.api"):
+        call = inside(name, "def through():\n    call()\n", call=call)["through"]
+    assert caught(call).filename == __file__
+
+
+def test_a_module_that_only_sounds_alike_is_outside():
+    warn = inside("compsil_kit", WARN)["warn"]
+    outside = inside("compsil_kit_extra", "def through():\n    call()\n", call=warn)["through"]
+    assert caught(outside).filename == "compsil_kit_extra.py"
