@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo demo-airflow test test-airflow lint typecheck bench reproduce reproduce-quick docs lab clean browser postgres \
+.PHONY: demo demo-airflow test test-airflow test-orchestrators lint typecheck bench reproduce reproduce-quick docs lab clean browser postgres \
   screenshot-airflow
 
 $(VENV)/.base: pyproject.toml
@@ -33,6 +33,13 @@ $(VENV)-airflow%/.test: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group airflow$* --editable .
+	touch $@
+
+# The other orchestrators share one.
+$(VENV)-orchestrators/.test: pyproject.toml
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group orchestrators --editable .
 	touch $@
 
 # A database to query in the tests of the Airflow adapter, from Debian's packages; it runs as a user that is not root.
@@ -70,14 +77,18 @@ demo: $(VENV)/.base
 demo-airflow: $(VENV)-airflow3/.test
 	$(VENV)-airflow3/bin/python -m compsil_airflow.demo
 
-test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow
+test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow test-orchestrators
 	$(VENV)-pandas2/bin/python -m pytest tests/pandas
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# Against both majors; on 3 with a whole Airflow, a PostgreSQL and an object store on loopback.
+# Against both majors, each a whole one; with a PostgreSQL and an object store on loopback.
 test-airflow: $(VENV)-airflow2/.test $(VENV)-airflow3/.test postgres
 	$(VENV)-airflow2/bin/python -m pytest tests/airflow
 	$(VENV)-airflow3/bin/python -m pytest tests/airflow
+
+# Dagster, Prefect and MLflow, each for real: an instance, a server and a file store in folders of the tests.
+test-orchestrators: $(VENV)-orchestrators/.test
+	$(VENV)-orchestrators/bin/python -m pytest tests/orchestrators
 
 # The picture in the guide, taken from a real run.
 screenshot-airflow: $(VENV)-airflow3/.test browser
@@ -108,4 +119,4 @@ lab: $(VENV)/.lab
 	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 clean:
-	rm -rf $(VENV) $(VENV)-pandas2 $(VENV)-airflow2 $(VENV)-airflow3 docs/_build docs/generated demo
+	rm -rf $(VENV) $(VENV)-pandas2 $(VENV)-airflow2 $(VENV)-airflow3 $(VENV)-orchestrators docs/_build docs/generated demo

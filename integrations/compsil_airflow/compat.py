@@ -29,7 +29,7 @@ try:
 except ImportError as error:
     raise ImportError(
         "compsil_airflow needs Airflow 2.11 or later with its common-compat provider. "
-        "Install them with: pip install 'compsil-kit[airflow]'"
+        "Install them with: pip install apache-airflow apache-airflow-providers-common-compat"
     ) from error
 
 # Airflow 3 asks for links at the end of the task, Airflow 2 in the web server, where templates are not rendered.

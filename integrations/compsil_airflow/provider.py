@@ -1,8 +1,11 @@
-"""What Airflow asks an installed provider for: its name, its decorator and its links."""
+"""What Airflow asks an installed provider for: its name, its operators, its decorator and its links."""
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
+
+INTEGRATION = "Composite Silhouette"
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -11,6 +14,14 @@ def get_provider_info() -> dict[str, Any]:
         "package-name": "compsil-kit",
         "name": "compsil-kit",
         "description": "How many clusters? Composite Silhouette as a pipeline step.",
+        "versions": [version("compsil-kit")],
+        "integrations": [{"integration-name": INTEGRATION, "tags": ["software"]}],
+        "operators": [
+            {
+                "integration-name": INTEGRATION,
+                "python-modules": ["compsil_airflow.operator", "compsil_airflow.mapped"],
+            }
+        ],
         "task-decorators": [{"name": "compsil", "class-name": "compsil_airflow.decorator.compsil_task"}],
         "extra-links": ["compsil_airflow.links.ReportLink"],
     }

@@ -10,8 +10,11 @@ from compsil_airflow.decision import Decision, decide
 from compsil_airflow.errors import data_errors
 from compsil_airflow.links import REPORT_URL
 from compsil_airflow.xcom import summarise
+from compsil_mlflow import log_if_active
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from compsil_airflow.operator import Data, SelectKOperator
     from compsil_kit import SelectionResult
 
@@ -26,7 +29,7 @@ def publish(operator: SelectKOperator, result: SelectionResult, data: Data | Non
     decision = decide(result, operator.min_probability, operator.fallback_k, operator.on_unsure)
     for note in decision.notes:
         operator.log.warning("%s", note)
-    written = write_files(operator, result, data, decision)
+    written, labels = write_files(operator, result, data, decision)
     settings = operator._keywords(TableKeywords, SelectKeywords)
     summary = summarise(result, decision.k, decision.notes, settings, decision.outcome)
     operator._written, operator._facts = written, {name: summary[name] for name in (*FACTS, "outcome")}
@@ -34,6 +37,7 @@ def publish(operator: SelectKOperator, result: SelectionResult, data: Data | Non
         context["ti"].xcom_push(key="selection", value={**summary, "files": list(written)})
         if operator.report_url:
             context["ti"].xcom_push(key=REPORT_URL, value=str(operator.report_url))
+    log_if_active(result, labels)
     if decision.stop is not None:
         raise decision.stop
     assert decision.k is not None
@@ -45,11 +49,12 @@ def publish(operator: SelectKOperator, result: SelectionResult, data: Data | Non
 
 def write_files(
     operator: SelectKOperator, result: SelectionResult, data: Data | None, decision: Decision
-) -> dict[str, dict[str, Any]]:
-    """Write the labels, if there is a k, and the report; return the sizes of the files."""
+) -> tuple[dict[str, dict[str, Any]], pd.DataFrame | None]:
+    """Write the labels, if there is a k, and the report; return the sizes of the files, and the labels."""
     from compsil_kit.settings.keywords import SelectKeywords
 
     written: dict[str, dict[str, Any]] = {}
+    labels = None
     if (place := operator._labels_place) is not None and data is not None and decision.k is not None:
         # With the seeds of the selection, also where random_state=None drew them.
         keywords = {**operator._keywords(SelectKeywords), "random_state": result.plan.seeds}
@@ -60,4 +65,4 @@ def write_files(
     if (place := operator._report_place) is not None:
         written[str(place)] = {"size": files.write_report(place, result)}
         operator.log.info("Report: %s", place)
-    return written
+    return written, labels

@@ -1,4 +1,4 @@
-"""A whole Airflow 3 on loopback: api-server, scheduler and LocalExecutor, driven through its REST API."""
+"""A whole Airflow on loopback with the LocalExecutor: 3 driven through its REST API, 2 through a process of its own."""
 
 import json
 import os
@@ -17,6 +17,9 @@ from urllib.parse import quote
 from servers import PATIENCE, free_port, running, wait_for
 
 FINAL = ("success", "failed")
+AIRFLOW = [sys.executable, "-m", "airflow"]
+# How the driver of Airflow 2 begins an answer.
+MARK = "answer: "
 
 
 @dataclass
@@ -36,9 +39,18 @@ class Live:
 
     def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
         """Start a DAG run and return its id."""
-        self.ask(f"dags/{dag_id}", "PATCH", {"is_paused": False})
+        self.unpause(dag_id)
         run = self.ask(f"dags/{dag_id}/dagRuns", "POST", {"logical_date": None, "conf": conf or {}})
         return str(run["dag_run_id"])
+
+    def unpause(self, dag_id: str) -> None:
+        """Let the scheduler run a DAG."""
+        self.ask(f"dags/{dag_id}", "PATCH", {"is_paused": False})
+
+    def runs(self, dag_id: str) -> list[dict[str, str]]:
+        """Return the runs of a DAG: id, type and state."""
+        found = self.ask(f"dags/{dag_id}/dagRuns")["dag_runs"]
+        return [{"id": run["dag_run_id"], "type": run["run_type"], "state": run["state"]} for run in found]
 
     def wait(self, dag_id: str, run_id: str) -> str:
         """Wait for the end of a run and return its state."""
@@ -62,6 +74,47 @@ class Live:
         """Return the log of one attempt."""
         place = f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}/logs/{attempt}?full_content=true"
         return json.dumps(self.ask(place))
+
+
+@dataclass
+class Live2:
+    """A running Airflow 2, with the methods that both majors have."""
+
+    process: Any
+    home: Path
+
+    def _ask(self, *command: str) -> Any:
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            if line.startswith(MARK):
+                return json.loads(line.removeprefix(MARK))
+        raise RuntimeError(f"the driver of Airflow 2 ended at {command}")
+
+    def unpause(self, dag_id: str) -> None:
+        """Let the scheduler run a DAG."""
+        self._ask("unpause", dag_id)
+
+    def trigger(self, dag_id: str) -> str:
+        """Start a DAG run and return its id."""
+        return str(self._ask("trigger", dag_id))
+
+    def runs(self, dag_id: str) -> list[dict[str, str]]:
+        """Return the runs of a DAG: id, type and state."""
+        return list(self._ask("runs", dag_id))
+
+    def wait(self, dag_id: str, run_id: str) -> str:
+        """Wait for the end of a run and return its state."""
+
+        def state() -> str | None:
+            (found,) = [run["state"] for run in self.runs(dag_id) if run["id"] == run_id]
+            return found if found in FINAL else None
+
+        return str(wait_for(f"the end of {dag_id}", state, pause=0.5))
+
+    def xcom(self, dag_id: str, run_id: str, task_id: str) -> Any:
+        """Return what a task returned."""
+        return self._ask("xcom", dag_id, run_id, task_id)
 
 
 def _open(url: str, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None) -> Any:
@@ -98,20 +151,45 @@ def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
     }
 
 
+def prepare_database(environment: dict[str, str]) -> None:
+    """Make the tables of Airflow, and read its DAGs into them."""
+    for step in (["db", "migrate"], ["dags", "reserialize"]):
+        done = subprocess.run([*AIRFLOW, *step], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@contextmanager
+def live_airflow2(home: Path, dags: Path, postgres_port: int, **extra: str) -> Iterator[Live2]:
+    """Run Airflow 2 until the end of the block: a scheduler, for whose executor SQLite is not enough, and a driver."""
+    environment = settings_for(home, dags, free_port()) | extra
+    environment |= {
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg2://tester@127.0.0.1:{postgres_port}/airflow",
+        "AIRFLOW__SCHEDULER__MIN_FILE_PROCESS_INTERVAL": "300",
+    }
+    prepare_database(environment)
+    driver = [sys.executable, str(Path(__file__).with_name("driver2.py"))]
+    with ExitStack() as stack:
+        logs = [stack.enter_context((home / f"{name}.log").open("w")) for name in ("scheduler", "driver")]
+        scheduler = [*AIRFLOW, "scheduler", "--skip-serve-logs"]
+        stack.enter_context(running(scheduler, logs[0], signal.SIGINT, env=environment))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": logs[1], "text": True}
+        process = stack.enter_context(subprocess.Popen(driver, env=environment, **pipes))
+        yield Live2(process, home)
+        # It ends with its input.
+        process.stdin.close()
+
+
 @contextmanager
 def live_airflow(home: Path, dags: Path, **extra: str) -> Iterator[Live]:
     """Run Airflow until the end of the block; every process is ended by its id."""
     port = free_port()
     environment = settings_for(home, dags, port) | extra
-    airflow = [sys.executable, "-m", "airflow"]
-    for step in (["db", "migrate"], ["dags", "reserialize"]):
-        done = subprocess.run([*airflow, *step], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    prepare_database(environment)
     with ExitStack() as stack:
         for name, command in {"api": ["api-server"], "scheduler": ["scheduler", "--skip-serve-logs"]}.items():
             log = stack.enter_context((home / f"{name}.log").open("w"))
             # Airflow's parents pass an interrupt on to their children, but not a termination.
-            stack.enter_context(running([*airflow, *command], log, signal.SIGINT, env=environment))
+            stack.enter_context(running([*AIRFLOW, *command], log, signal.SIGINT, env=environment))
         live = Live(f"http://127.0.0.1:{port}", home)
 
         def healthy() -> bool:

@@ -90,6 +90,16 @@ def postgres(folder: Path) -> Iterator[int]:
         yield port
 
 
+def make_database(port: int, name: str) -> None:
+    """Add a database to a PostgreSQL."""
+    import psycopg2
+
+    connection = psycopg2.connect(host="127.0.0.1", port=port, user="tester", dbname="postgres")
+    connection.autocommit = True
+    connection.cursor().execute(f"CREATE DATABASE {name}")
+    connection.close()
+
+
 @contextmanager
 def s3(folder: Path) -> Iterator[str]:
     """Run an S3 store on loopback and yield its address."""

@@ -58,3 +58,19 @@ def test_columns_to_keep_must_not_have_the_name_of_a_label(csv, name, tmp_path, 
     assert run_select(data=str(csv), labels_path=str(tmp_path / "l.csv"), labels_keep=[name]).state == "failed"
     printed = capfd.readouterr()
     assert f"labels_keep must not contain '{name}'" in printed.out + printed.err
+
+
+@pytest.mark.airflow3
+def test_an_active_run_of_mlflow_gets_everything(csv, tmp_path, monkeypatch):
+    """In a real file store."""
+    import mlflow
+
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    mlflow.set_tracking_uri(tmp_path.as_uri() + "/mlruns")
+    with mlflow.start_run() as run:
+        assert run_select(data=str(csv), labels_path=str(tmp_path / "l.csv")).state == "success"
+    client = mlflow.MlflowClient()
+    assert client.get_run(run.info.run_id).data.metrics["best_k"] == 3
+    labels = client.download_artifacts(run.info.run_id, "compsil/labels.csv", str(tmp_path))
+    assert pd.read_csv(labels)["cluster"].nunique() == 3

@@ -42,6 +42,24 @@ def test_files_that_were_read_and_written(told, csv, tmp_path):
     assert (statistics.rowCount, statistics.size) == (300, labels.stat().st_size)
 
 
+def test_the_selection_is_a_run_facet(told, csv):
+    run_select(data=str(csv))
+    (lineage,) = told
+    facet = lineage.run_facets["compsil_selection"]
+    assert (facet.best_k, facet.selected_k, facet.outcome, facet.fell_back) == (3, 3, "accepted", False)
+    assert 0.0 <= facet.probability <= 1.0
+
+
+def test_inputs_are_told_at_the_start(csv, postgres_conn_id):
+    (source,) = SelectKOperator(task_id="t", data=str(csv)).get_openlineage_facets_on_start().inputs
+    assert (source.namespace, source.name) == ("file", str(csv))
+    query = SelectKOperator(task_id="t", sql="SELECT x FROM points", conn_id=postgres_conn_id)
+    (source,) = query.get_openlineage_facets_on_start().inputs
+    assert source.name == "postgres.public.points"
+    # A mistake is told by the task itself, later.
+    assert SelectKOperator(task_id="t", data=5).get_openlineage_facets_on_start().inputs == []
+
+
 def test_a_query(told, postgres_conn_id):
     sql = "SELECT x, y FROM points ORDER BY id"
     run_select(sql=sql, conn_id=postgres_conn_id)

@@ -1,8 +1,10 @@
 """What Airflow sees of the package before any task runs."""
 
+import importlib
 import json
 import subprocess
 import sys
+from importlib.metadata import metadata
 
 import pytest
 from airflow.providers.common.compat.sdk import task
@@ -37,6 +39,18 @@ def test_airflow_accepts_what_it_says():
 
     schema = json.loads((importlib.resources.files("airflow") / "provider_info.schema.json").read_text())
     jsonschema.validate(get_provider_info(), schema)
+
+
+def test_it_follows_the_conventions():
+    info = get_provider_info()
+    assert info["versions"] == [__version__]
+    (integration,) = info["integrations"]
+    (operators,) = info["operators"]
+    assert operators["integration-name"] == integration["integration-name"]
+    modules = [importlib.import_module(name) for name in operators["python-modules"]]
+    assert [any(name.endswith("Operator") for name in vars(module)) for module in modules] == [True, True]
+    classifiers = metadata("compsil-kit").get_all("Classifier")
+    assert {"Framework :: Apache Airflow", "Framework :: Apache Airflow :: Provider"} <= set(classifiers)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +97,7 @@ import compsil_airflow
 try:
     compsil_airflow.SelectKOperator
 except ImportError as error:
-    assert "pip install 'compsil-kit[airflow]'" in str(error), error
+    assert "pip install apache-airflow apache-airflow-providers-common-compat" in str(error), error
 else:
     raise AssertionError
 """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from airflow.sdk import Asset, dag, task
+from airflow.providers.common.compat.sdk import Asset, dag, task
 
 from compsil_airflow.example_dags.customers import make_customers
 
@@ -22,7 +23,8 @@ def compsil_asset_producer() -> None:
     select_k()
 
 
-@dag(schedule=[SEGMENTS], tags=["compsil", "example"], doc_md=__doc__)
+# Airflow 2 wants a start date for every DAG with a schedule.
+@dag(schedule=[SEGMENTS], start_date=datetime(2026, 1, 1), tags=["compsil", "example"], doc_md=__doc__)
 def compsil_asset_consumer() -> None:
     """Run whenever there is a new k."""
 

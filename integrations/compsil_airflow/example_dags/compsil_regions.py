@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow.sdk import dag, task
+from airflow.providers.common.compat.sdk import dag, task
 
 from compsil_airflow import SelectKOperator
 from compsil_airflow.example_dags.customers import make_customers, write_customers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow.sdk import Param, dag, task
+from airflow.providers.common.compat.sdk import Param, dag, task
 
 from compsil_airflow import SelectKOperator
 from compsil_airflow.example_dags.customers import make_customers
@@ -16,7 +16,7 @@ def compsil_sql() -> None:
 
     @task
     def fill() -> int:
-        from airflow.sdk import BaseHook
+        from airflow.providers.common.compat.sdk import BaseHook
 
         hook = BaseHook.get_connection(CONNECTION).get_hook()
         customers = make_customers()

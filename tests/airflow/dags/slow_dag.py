@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
-from airflow.sdk import DAG
+from airflow.providers.common.compat.sdk import DAG
 
 from compsil_airflow import SelectKOperator
 

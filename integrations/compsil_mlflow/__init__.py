@@ -1,0 +1,111 @@
+"""compsil-kit for MLflow: a selection as parameters, metrics and artifacts of a run."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compsil_kit import SelectionResult
+
+__all__ = ["log_if_active", "log_mlflow"]
+
+FOLDER = "compsil"
+_PLANNED = ("clusterer", "metric", "n_subsamples", "n_calibration", "sample_size", "n_rows", "n_features")
+
+
+def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
+    """Log a selection to the active run of MLflow, or to a new one.
+
+    Settings become parameters; k*, its score and its selection probability metrics; the curve metrics with k as their
+    step. The picture, the report, the result as JSON and the labels become artifacts in the folder ``compsil``.
+
+    Parameters
+    ----------
+    result : SelectionResult
+        The selection.
+    labels : DataFrame or Series, optional
+        The cluster of each row.
+
+    Returns
+    -------
+    str
+        The id of the run.
+
+    Examples
+    --------
+    ::
+
+        with mlflow.start_run():
+            log_mlflow(select_k(X))
+    """
+    import mlflow
+
+    mlflow.log_params(_parameters(result))
+    mlflow.log_metrics(_finite(_chosen(result)))
+    for k, row in zip(result.ks, result.curve.to_dict("records"), strict=True):
+        mlflow.log_metrics(_finite({f"curve_{name}": value for name, value in row.items()}), step=int(k))
+    _log_artifacts(mlflow, result, labels)
+    return str(mlflow.active_run().info.run_id)
+
+
+def log_if_active(result: SelectionResult, labels: Any = None) -> str | None:
+    """Log a selection if a run is active in this process; without one MLflow is not even imported.
+
+    Parameters
+    ----------
+    result, labels
+        As in :func:`log_mlflow`.
+
+    Returns
+    -------
+    str or None
+        The id of the run, if there is one.
+    """
+    mlflow = sys.modules.get("mlflow")
+    if mlflow is None or mlflow.active_run() is None:
+        return None
+    return log_mlflow(result, labels)
+
+
+def _parameters(result: SelectionResult) -> dict[str, Any]:
+    """Return the settings of a selection, under names that no other library uses."""
+    from compsil_kit.util.format import format_ks
+
+    plan, done = result.plan, result.preparation
+    return {f"compsil_{name}": getattr(plan, name) for name in _PLANNED} | {
+        "compsil_ks": format_ks(plan.ks),
+        "compsil_first_seed": plan.seeds[0],
+        "compsil_rule": result.rule,
+        "compsil_scale": None if done is None else done.scale,
+    }
+
+
+def _chosen(result: SelectionResult) -> dict[str, Any]:
+    """Return k*, its score and its selection probability."""
+    assert result.best_index is not None
+    return {
+        "best_k": result.best_k,
+        "best_score": result.best_score,
+        "probability": result.probability[result.best_index],
+    }
+
+
+def _finite(values: dict[str, Any]) -> dict[str, float]:
+    """Leave out what is not known: stores refuse NaN, or keep it as zero."""
+    return {name: float(value) for name, value in values.items() if math.isfinite(value)}
+
+
+def _log_artifacts(mlflow: Any, result: SelectionResult, labels: Any) -> None:
+    from matplotlib.figure import Figure
+
+    from compsil_kit.show.report import render
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    result.plot(ax=figure.subplots())
+    mlflow.log_figure(figure, f"{FOLDER}/curve.png")
+    mlflow.log_text(render(result), f"{FOLDER}/report.html")
+    mlflow.log_dict(result.to_dict(), f"{FOLDER}/selection.json")
+    if labels is not None:
+        mlflow.log_text(labels.to_csv(index=False), f"{FOLDER}/labels.csv")

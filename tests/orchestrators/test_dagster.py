@@ -1,0 +1,62 @@
+"""The asset, materialized by Dagster's own executors."""
+
+import dagster as dg
+import numpy as np
+from conftest import KEYWORDS
+
+from compsil_dagster import select_k_asset
+from compsil_kit import select_k
+
+
+def last_metadata(instance, name):
+    event = instance.get_latest_materialization_event(dg.AssetKey(name))
+    return {key: value.value for key, value in event.asset_materialization.metadata.items()}
+
+
+def test_the_asset_is_the_selection_of_one_process(table, whole):
+    asset = select_k_asset("segments", lambda: table, n_batches=3, rule="lcb", **KEYWORDS)
+    with dg.DagsterInstance.ephemeral() as instance:
+        done = dg.materialize([asset], instance=instance)
+        metadata = last_metadata(instance, "segments")
+    assert done.success
+    expected = select_k(table, rule="lcb", **KEYWORDS)
+    assert done.output_for_node("segments") == expected.best_k == 3
+    assert metadata["score"] == expected.best_score
+    assert metadata["probability"] == expected.probability[expected.best_index]
+    assert metadata["explanation"] == expected.explain()
+    steps = [event.step_key for event in done.all_events if event.event_type_value == "STEP_SUCCESS"]
+    assert sum("batch" in step for step in steps) == 3
+
+
+def test_a_failed_batch_is_retried_alone(table):
+    calls = []
+
+    def fragile(X, k, seed):
+        calls.append(k)
+        if len(calls) == 8:
+            raise ConnectionError("away")
+        return np.arange(len(X)) % k
+
+    asset = select_k_asset("fragile", lambda: table, n_batches=3, clusterer=fragile, **KEYWORDS)
+    done = dg.materialize([asset], raise_on_error=False)
+    assert done.success
+    again = [event.step_key for event in done.all_events if event.event_type_value == "STEP_UP_FOR_RETRY"]
+    assert again == ["fragile.fragile_batch[1]"]
+
+
+def test_arguments_of_the_asset_and_its_consumer(table):
+    asset = select_k_asset("k", lambda: table, asset={"group_name": "clusters"}, **KEYWORDS)
+
+    @dg.asset
+    def doubled(k):
+        return 2 * k
+
+    done = dg.materialize([asset, doubled])
+    assert done.output_for_node("doubled") == 6
+    assert asset.group_names_by_key == {dg.AssetKey("k"): "clusters"}
+
+
+def test_an_active_run_of_mlflow_gets_it(table, mlflow_run):
+    dg.materialize([select_k_asset("logged", lambda: table, **KEYWORDS)])
+    _, run = mlflow_run()
+    assert run.data.metrics["best_k"] == 3

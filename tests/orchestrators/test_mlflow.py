@@ -1,0 +1,58 @@
+"""A selection in a real file store of MLflow."""
+
+import json
+import subprocess
+import sys
+
+import mlflow
+import pandas as pd
+import pytest
+from conftest import KEYWORDS
+
+from compsil_kit import SelectionResult, select_k
+from compsil_mlflow import log_if_active, log_mlflow
+
+
+def test_everything_is_logged(whole, mlflow_run, tmp_path):
+    labels = pd.DataFrame({"row": [0, 1], "cluster": [1, 0]})
+    run_id = log_mlflow(whole, labels)
+    client, run = mlflow_run()
+    assert run.info.run_id == run_id
+    assert run.data.params["compsil_ks"] == "2–4"
+    assert run.data.params["compsil_clusterer"] == "kmeans"
+    assert run.data.params["compsil_scale"] == "standard"
+    assert run.data.metrics["best_k"] == 3
+    assert run.data.metrics["best_score"] == pytest.approx(whole.best_score)
+    curve = client.get_metric_history(run_id, "curve_score")
+    assert {point.step: point.value for point in curve} == pytest.approx(dict(zip(whole.ks, whole.scores, strict=True)))
+    names = {file.path for file in client.list_artifacts(run_id, "compsil")}
+    assert names == {f"compsil/{name}" for name in ("curve.png", "labels.csv", "report.html", "selection.json")}
+    folder = client.download_artifacts(run_id, "compsil", str(tmp_path))
+    with open(f"{folder}/curve.png", "rb") as file:
+        assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+    with open(f"{folder}/selection.json") as file:
+        assert SelectionResult.from_dict(json.load(file)).best_k == 3
+    pd.testing.assert_frame_equal(pd.read_csv(f"{folder}/labels.csv"), labels)
+
+
+def test_what_is_unknown_is_left_out(table, mlflow_run):
+    """With a single subsample there is neither a standard error nor a probability."""
+    log_mlflow(select_k(table, **(KEYWORDS | {"n_subsamples": 1})))
+    _, run = mlflow_run()
+    assert "best_k" in run.data.metrics
+    assert "curve_sem" not in run.data.metrics
+
+
+def test_without_a_run_nothing_happens(whole):
+    assert mlflow.active_run() is None
+    assert log_if_active(whole) is None
+    assert mlflow.active_run() is None
+
+
+def test_without_a_run_mlflow_is_not_imported():
+    code = (
+        "import sys, numpy as np; from compsil_kit import select_k; from compsil_mlflow import log_if_active\n"
+        "log_if_active(select_k(np.random.default_rng(0).normal(size=(50, 2)), ks=[2, 3], n_subsamples=2))\n"
+        "assert 'mlflow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,82 @@
+"""The task in a flow, on a real server of Prefect with a database of its own."""
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+from conftest import KEYWORDS
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+from prefect.testing.utilities import prefect_test_harness
+
+from compsil_prefect import select_k
+
+
+@pytest.fixture(scope="module", autouse=True)
+def server():
+    with prefect_test_harness(server_startup_timeout=180):
+        yield
+
+
+def task_runs(flow_run_id):
+    async def ask():
+        async with get_client() as client:
+            chosen = FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id]))
+            return await client.read_task_runs(flow_run_filter=chosen)
+
+    return asyncio.run(ask())
+
+
+def test_the_task_is_the_selection_of_one_process(table, whole):
+    @flow
+    def segments():
+        from prefect.runtime import flow_run
+
+        return select_k(lambda: table, n_batches=3, artifact="segments", **KEYWORDS), flow_run.id
+
+    result, flow_run_id = segments()
+    assert json.dumps(result.to_dict()) == json.dumps(whole.to_dict())
+    states = [(run.name.rpartition("-")[0], str(run.state_type.value)) for run in task_runs(flow_run_id)]
+    assert states.count(("compsil batch", "COMPLETED")) == 3
+    assert states.count(("compsil select k", "COMPLETED")) == 1
+
+    async def artifact():
+        from prefect.artifacts import Artifact
+
+        return await Artifact.aget("segments")
+
+    assert asyncio.run(artifact()).data == whole.explain()
+
+
+def test_a_failed_batch_is_retried_alone(table):
+    calls = []
+
+    def fragile(X, k, seed):
+        calls.append(k)
+        if len(calls) == 8:
+            raise ConnectionError("away")
+        return np.arange(len(X)) % k
+
+    @flow
+    def segments():
+        from prefect.runtime import flow_run
+
+        keywords = {**KEYWORDS, "clusterer": fragile, "rule": "lcb"}
+        return select_k(lambda: table, n_batches=3, artifact=None, **keywords).rule, flow_run.id
+
+    rule, flow_run_id = segments()
+    assert rule == "lcb"
+    counts = sorted(run.run_count for run in task_runs(flow_run_id) if "batch" in run.name)
+    assert counts == [1, 1, 2]
+
+
+def test_an_active_run_of_mlflow_gets_it(table, mlflow_run):
+    @flow
+    def segments():
+        select_k(lambda: table, n_batches=2, artifact=None, **KEYWORDS)
+
+    segments()
+    _, run = mlflow_run()
+    assert run.data.metrics["best_k"] == 3
