@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'compsil_jupyter' has no attribute {name!r}")
     from compsil_kit.util.optional import require
 
-    require("ipywidgets", extra="jupyter", purpose="the explorer")
+    require("ipywidgets", purpose="the explorer")
     from compsil_jupyter.explorer import explorer
 
     return getattr(explorer, name)
