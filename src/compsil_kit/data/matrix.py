@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from compsil_kit.data.whole_numbers import column_is_rounded, rounded_by_float64, warn_of_rounding
+
 Array = NDArray[Any]
 
 _BLOCK_BYTES = 16 * 2**20
@@ -85,7 +87,10 @@ def _table_columns(X: Any, library: str) -> tuple[list[Any], list[Array]]:
             f"X has columns that are not numeric: {', '.join(wrong)}. "
             "Leave them out by passing only the numeric columns, or encode them as numbers first."
         )
-    return names, [to_array(column) for column in columns]
+    arrays = [to_array(column) for column in columns]
+    rounded = map(column_is_rounded, columns, arrays)
+    warn_of_rounding([name for name, lossy in zip(names, rounded, strict=True) if lossy])
+    return names, arrays
 
 
 def is_numeric_dtype(dtype: Any) -> bool:
@@ -147,7 +152,10 @@ def _from_sparse(X: Any) -> Any:
     if X.dtype.kind not in _DTYPE_KINDS:
         raise TypeError(f"X must be numeric or boolean; got a sparse matrix of type {X.dtype}.")
     matrix = _with_small_indices(X.tocsr())
-    return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
+    if matrix.dtype in (np.float32, np.float64):
+        return matrix
+    warn_of_rounding(np.unique(matrix.indices[rounded_by_float64(matrix.data)]).tolist())
+    return matrix.astype(np.float64)
 
 
 def _with_small_indices(matrix: Any) -> Any:
@@ -160,11 +168,14 @@ def _with_small_indices(matrix: Any) -> Any:
 
 def _from_array(X: Any) -> Array:
     try:
+        if isinstance(X, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in X):
+            X = np.ma.array(list(X))
         array = _unmasked(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     except ValueError as error:
         raise ValueError("X must be rectangular: its rows have different lengths.") from error
     if array.ndim != 2:
         raise ValueError(f"X must have two dimensions, rows and columns; {_what_was_given(X, array)}")
+    rounded = rounded_by_float64(array)
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind == "c":
@@ -173,11 +184,14 @@ def _from_array(X: Any) -> Array:
         raise ValueError(
             f"X must be numeric or boolean; got an array of type {array.dtype}. Encode it as numbers first."
         )
+    warn_of_rounding(np.flatnonzero(rounded.any(axis=0)).tolist())
     return array if array.dtype in (np.float32, np.float64) else _as_float64(array)
 
 
 def _unmasked(X: Any) -> Array:
     """Return the array without its mask; masked cells are missing: they become NaN, reported with its place."""
+    if np.ma.is_masked(X) and X.dtype.kind == "O":
+        return np.asarray(X.filled(np.nan))
     if not np.ma.is_masked(X) or X.dtype.kind not in _DTYPE_KINDS:
         return np.asarray(X)
     return np.asarray(X.astype(np.result_type(X.dtype, np.float32)).filled(np.nan))

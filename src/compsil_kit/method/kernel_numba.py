@@ -46,6 +46,26 @@ def accumulate_direct(columns_of: Array, starts: Array, cell: Array, panel: slic
     return sums
 
 
+def accumulate_rows(columns_of: Array, starts: Array, cell: Array, rows: Array, tick: Callable[[], None]) -> Array:
+    """Return the sums of distances from some points to every cell, by differences; coordinates stand in rows."""
+    n_points = columns_of.shape[1]
+    sums = np.zeros((len(starts), len(rows)))
+    ends = np.append(starts[1:], n_points)
+    for part in chunks(0, n_points, WIDTH):
+        tick()
+        _walk_rows(columns_of, ends, cell, sums, rows, part.start, part.stop)
+    return sums
+
+
+@_compile
+def _walk_rows(x, ends, cell, sums, rows, start, stop):
+    """Add the distances between some points and columns start to stop; what columns would gain is not wanted."""
+    buffer = np.empty((1, WIDTH), x.dtype)
+    unused = np.zeros(WIDTH, np.float64)
+    for at in range(rows.shape[0]):
+        _one_row(x, ends, cell, sums, rows[at], start, start, stop, buffer, unused, rows[at] - at)
+
+
 @_compile
 def _walk(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):
     """Add the distances between the panel's points and columns start to stop; inside the panel, each pair once."""

@@ -75,12 +75,28 @@ def add_distances(block: Array, column_edges: Array, row_edges: Array, by_row: A
             out += block[low:high].sum(axis=0, dtype=np.float64)
 
 
+def accumulate_rows(columns_of: Array, starts: Array, rows: Array, tick: Callable[[], None]) -> Array:
+    """Return the sums of distances from some points to every cell, by differences; coordinates stand in rows."""
+    sums = np.zeros((len(starts), len(rows)))
+    for part in chunks(0, len(rows), TILE_ROWS):
+        tick()
+        for columns in chunks(0, columns_of.shape[1], TILE_COLUMNS):
+            block = np.zeros((part.stop - part.start, columns.stop - columns.start))
+            for x in columns_of:
+                step = x[rows[part], None] - x[columns]
+                block += np.multiply(step, step, out=step)
+            cells, edges = cells_of(starts, columns)
+            add_distances(np.sqrt(block, out=block), edges, edges, sums[cells, part], None)
+    return sums
+
+
 def squared_tile(points: Array) -> Tile:
     """Return a function that gives squared Euclidean distances of a tile by one matrix product.
 
     ``|x - y|^2 = |x|^2 - 2 x.y + |y|^2`` loses digits when the points are far from the origin compared with their
     distance. So each tile takes one of its own points as the origin (the sort has put neighbours together), and the
-    few pairs that are still too close to call are computed again from their differences.
+    few pairs that are still too close to call are computed again from their differences. A product of exactly 0 is
+    the closest call of all: two points that are one, or two whose distance was lost.
     """
     n_features = points.shape[1]
 
@@ -105,10 +121,9 @@ def squared_tile(points: Array) -> Tile:
 
 
 def _recompute(squared: Array, limit: float, left: Array, right: Array) -> None:
-    """Replace squared distances below ``limit``, except those of exactly 0, by sums of squared differences."""
+    """Replace squared distances below ``limit`` by sums of squared differences."""
     flat = squared.reshape(-1)
     near = np.flatnonzero(flat < limit)
-    near = near[flat[near] > 0]
     step = left[near // squared.shape[1]] - right[near % squared.shape[1]]
     flat[near] = np.einsum("ij,ij->i", step, step)
 

@@ -24,6 +24,8 @@ _SAME = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 _SCIPY_ONLY = (
     "braycurtis", "canberra", "chebyshev", "correlation", "mahalanobis", "minkowski", "seuclidean", "sqeuclidean",
 )  # fmt: skip
+# Sums of squares of values up to two to this power, and down to its inverse, are far from the ends of float64.
+_SAFE_EXPONENT = 400
 NAMES = tuple(
     sorted(
         {*PAIRWISE_DISTANCE_FUNCTIONS, *PAIRWISE_BOOLEAN_FUNCTIONS, *_SCIPY_ONLY, "precomputed"}
@@ -84,8 +86,9 @@ def check_metric_fits(metric: Metric, X: Array) -> None:
     if sparse.issparse(X) and not metric.takes_sparse:
         raise ValueError(f"metric={metric.name!r} does not take sparse data. Pass X.toarray(), or another metric.")
     try:
-        params = tile_params(metric, X)
-        trial = pairwise_distances(_operand(X[:2], metric), metric=metric.function or metric.name, **params)
+        points = X if metric.function else in_range(X)
+        params = tile_params(metric, points)
+        trial = pairwise_distances(_operand(points[:2], metric), metric=metric.function or metric.name, **params)
     except (ValueError, TypeError, np.linalg.LinAlgError) as error:
         raise ValueError(f"metric={metric.name!r} does not work on this X: {error}") from error
     _check_block(trial, metric)
@@ -142,6 +145,16 @@ def tile_params(metric: Metric, X: Array) -> dict[str, Any]:
     return dict(metric.params)
 
 
+def in_range(X: Any) -> Any:
+    """Return X scaled by a power of two if its squares are out of range; that changes no digit and no silhouette."""
+    values = X.data if sparse.issparse(X) else X
+    exponent = int(np.frexp(np.max(np.abs(values), initial=0.0))[1])
+    if abs(exponent) <= (_SAFE_EXPONENT if X.dtype == np.float64 else _SAFE_EXPONENT // 8):
+        return X
+    scaled = np.ldexp(values.astype(np.float64, copy=False), -exponent)
+    return type(X)((scaled, X.indices, X.indptr), shape=X.shape) if sparse.issparse(X) else scaled
+
+
 def _operand(X: Any, metric: Metric) -> Any:
     """Return the points in the type that the metric compares."""
     return X.astype(bool) if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS else X
@@ -151,7 +164,7 @@ def metric_tile(X: Any, metric: Metric, order: Array) -> Tile:
     """Return a function that gives the distances of a tile, for any metric, points taken in ``order``."""
     if metric.precomputed:
         return lambda rows, columns: X[np.ix_(order[rows], order[columns])]
-    points = _operand(X[order], metric)
+    points = _operand(X[order] if metric.function else in_range(X)[order], metric)
     params = tile_params(metric, points)
 
     def tile(rows: slice, columns: slice) -> Array:
@@ -170,13 +183,14 @@ def closed_form_sums(X: Any, metric: Metric, codes: Array, n_clusters: int) -> A
     nothing cancels). Cosine distance is half the squared distance of the normalised points.
     """
     if metric.name == "sqeuclidean":
-        return _squared_sums(X, codes, n_clusters)
+        return squared_sums(X, codes, n_clusters)
+    X = _of_length_about_one(X)
     lengths = _norms(X)
     empty = lengths == 0
     scale = 1.0 / np.where(empty, 1.0, lengths)
     unit = sparse.diags_array(scale) @ X if sparse.issparse(X) else X * scale[:, None]
     # As in scikit-learn, a row of zeros is at distance 1 from everything but itself; it stands in no cluster below.
-    sums = 0.5 * _squared_sums(unit, np.where(empty, n_clusters, codes), n_clusters)
+    sums = 0.5 * squared_sums(unit, np.where(empty, n_clusters, codes), n_clusters)
     sums += np.bincount(codes[empty], minlength=n_clusters)[:, None]
     if empty.any():
         sums[:, empty] = np.bincount(codes, minlength=n_clusters)[:, None]
@@ -189,17 +203,34 @@ def _norms(X: Any) -> Array:
     return np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
 
 
-def _squared_sums(X: Any, codes: Array, n_clusters: int) -> Array:
+def _of_length_about_one(X: Any) -> Any:
+    """Return the rows scaled by powers of two, so that the squares of none are out of range; directions stay."""
+    if sparse.issparse(X):
+        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        largest = np.zeros(X.shape[0])
+        np.maximum.at(largest, row, np.abs(X.data))
+        data = np.ldexp(X.data, -np.frexp(largest)[1][row])
+        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+    return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
+
+
+def squared_sums(X: Any, codes: Array, n_clusters: int, *, apart: bool = False) -> Array:
+    """Return sums of squared Euclidean distances to each cluster; ``apart`` gives each cluster an origin of its own.
+
+    Differences to one of its own points keep all digits of a cluster that is small and far from the mean of all.
+    """
     sums = np.zeros((n_clusters, X.shape[0]))
     for c in range(n_clusters):
         members = codes == c
         if not members.any():
             continue
-        mean = np.asarray(X[members].mean(axis=0), dtype=np.float64).ravel()
+        points = X - X[np.argmax(members)] if apart else X
+        mean = np.asarray(points[members].mean(axis=0), dtype=np.float64).ravel()
         if sparse.issparse(X):
             squares = np.maximum(_norms(X) ** 2 - 2.0 * (X @ mean) + mean @ mean, 0.0)
         else:
-            from_mean = X - mean
+            from_mean = points - mean
             squares = np.einsum("ij,ij->i", from_mean, from_mean)
         sums[c] = members.sum() * squares + squares[members].sum()
-    return sums
+    # Infinity less infinity: a cluster with a value out of range is as far as can be.
+    return np.nan_to_num(sums, copy=False, nan=np.inf, posinf=np.inf) if apart else sums

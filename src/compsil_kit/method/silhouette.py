@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,17 @@ from scipy import sparse
 
 from compsil_kit.data.matrix import as_matrix
 from compsil_kit.method import kernel_numpy as plain
+from compsil_kit.method.exact import doubt_limit, from_sums, settle
 from compsil_kit.method.labels import encode_labels
 from compsil_kit.method.metrics import (
     CLOSED_FORMS,
     Metric,
     check_metric_fits,
     closed_form_sums,
+    in_range,
     metric_tile,
     resolve_metric,
+    squared_sums,
 )
 from compsil_kit.util.optional import has
 
@@ -123,23 +126,62 @@ def point_silhouettes(X: Any, labelings: Sequence[Array], metric: Metric, tick: 
 
     ``tick`` is called every few milliseconds; it may raise to stop the work.
     """
-    values = np.empty((len(labelings), X.shape[0]))
     if metric.name in CLOSED_FORMS and metric.function is None:
-        points = X if sparse.issparse(X) else _centred(X, np.float64, shift=metric.name != "cosine")
-        for out, codes in zip(values, labelings, strict=True):
-            tick()
-            out[:] = _from_sums(closed_form_sums(points, metric, codes, codes.max() + 1), codes, np.bincount(codes))
-        return values
+        return _by_closed_form(X, labelings, metric, tick)
+    values = np.empty((len(labelings), X.shape[0]))
+    doubtful = np.zeros(values.shape, dtype=bool)
     cell, member = refine(labelings)
     order = np.argsort(cell, kind="stable")
     starts = np.searchsorted(cell[order], np.arange(member.shape[1]))
-    sums_of = _choose_kernel(X, metric, order, cell[order], starts, tick)
+    sums_of, limit = _choose_kernel(X, metric, order, cell[order], starts, tick)
     width = max(plain.TILE_ROWS, SUMS_BYTES // (8 * len(starts)))
     for panel in plain.chunks(0, X.shape[0], width):
         cell_sums = sums_of(panel)
         who = order[panel]
-        for out, codes, belongs in zip(values, labelings, member, strict=True):
-            out[who] = _from_sums(_gather(belongs) @ cell_sums, codes[who], np.bincount(codes))
+        for position, (codes, belongs) in enumerate(zip(labelings, member, strict=True)):
+            sums = _gather(belongs) @ cell_sums
+            values[position, who], larger = from_sums(sums, codes[who], np.bincount(codes))
+            doubtful[position, who] = larger < limit
+
+    def measure(power: int, rows: Array) -> Iterator[tuple[int, Array, Array]]:
+        exact_sums = _exact_sums(X, power, order, cell[order], starts, tick)
+        for part in plain.chunks(0, len(rows), width):
+            cell_sums = exact_sums(rows[part])
+            for position, belongs in enumerate(member):
+                yield position, rows[part], _gather(belongs) @ cell_sums
+
+    if X.dtype == np.float32 and doubtful.any(axis=0).mean() > 0.5:
+        # Where most points need double precision, the few others get it too.
+        doubtful[:] = True
+    settle(values, doubtful, labelings, measure, squared=False)
+    return values
+
+
+def _by_closed_form(X: Any, labelings: Sequence[Array], metric: Metric, tick: Callable[[], None]) -> Array:
+    """Return the silhouettes for a metric whose sums of distances follow from the clusters' means."""
+    values = np.empty((len(labelings), X.shape[0]))
+    doubtful = np.zeros(values.shape, dtype=bool)
+    limit = 0.0
+    if sparse.issparse(X):
+        points = in_range(X) if metric.name == "sqeuclidean" else X
+    elif metric.name == "sqeuclidean":
+        points = _centred(X, np.float64)
+        limit = doubt_limit(points, product=False)
+    else:
+        points = X.astype(np.float64, copy=False)
+    for position, codes in enumerate(labelings):
+        tick()
+        sums = closed_form_sums(points, metric, codes, codes.max() + 1)
+        values[position], larger = from_sums(sums, codes, np.bincount(codes))
+        doubtful[position] = np.sqrt(larger) < limit
+
+    def measure(power: int, rows: Array) -> Iterator[tuple[int, Array, Array]]:
+        as_given = np.ldexp(X.astype(np.float64, copy=False), power)
+        for position, codes in enumerate(labelings):
+            tick()
+            yield position, rows, squared_sums(as_given, codes, codes.max() + 1, apart=True)[:, rows]
+
+    settle(values, doubtful, labelings, measure, squared=True)
     return values
 
 
@@ -168,31 +210,54 @@ def _gather(belongs: Array) -> Any:
 
 def _choose_kernel(
     X: Any, metric: Metric, order: Array, cell: Array, starts: Array, tick: Callable[[], None]
-) -> Callable[[slice], Array]:
-    """Return a function from a panel of sorted points to their sums of distances to every cell."""
+) -> tuple[Callable[[slice], Array], float]:
+    """Return a function from a panel of sorted points to their sums of distances to every cell.
+
+    With it comes the size of mean distances below which they may have lost digits.
+    """
     n_points = X.shape[0]
     if metric.name != "euclidean" or metric.function is not None or not _worth_densifying(X):
         tile = metric_tile(X, metric, order)
-        return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick)
-    dense = X.toarray() if sparse.issparse(X) else X
-    points = _centred(dense, X.dtype)[order]
+        return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick), 0.0
+    points = _centred(_dense(X), X.dtype)[order]
+    limit = doubt_limit(points, product=True)
     if n_points < MIN_COMPILED_POINTS or not has("numba"):
         tile = plain.distance_tile(points)
-        return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick)
+        return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick), limit
     from compsil_kit.method import kernel_numba as compiled
 
     if points.shape[1] <= compiled.MAX_DIRECT_FEATURES:
         columns = np.ascontiguousarray(points.T)
-        return lambda panel: compiled.accumulate_direct(columns, starts, cell, panel, tick)
+        limit = doubt_limit(points, product=False)
+        return lambda panel: compiled.accumulate_direct(columns, starts, cell, panel, tick), limit
     tile = plain.squared_tile(points)
-    return lambda panel: plain.accumulate(tile, compiled.add_squared, starts, panel, n_points, tick)
+    return lambda panel: plain.accumulate(tile, compiled.add_squared, starts, panel, n_points, tick), limit
+
+
+def _exact_sums(
+    X: Any, power: int, order: Array, cell: Array, starts: Array, tick: Callable[[], None]
+) -> Callable[[Array], Array]:
+    """Return a function from rows of X to their sums of distances to every cell, by differences in double precision."""
+    columns = np.ascontiguousarray(np.ldexp(_dense(X).astype(np.float64, copy=False), power)[order].T)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    if len(order) < MIN_COMPILED_POINTS or not has("numba"):
+        return lambda rows: plain.accumulate_rows(columns, starts, place[rows], tick)
+    from compsil_kit.method import kernel_numba as compiled
+
+    return lambda rows: compiled.accumulate_rows(columns, starts, cell, place[rows], tick)
+
+
+def _dense(X: Any) -> Array:
+    points: Array = X.toarray() if sparse.issparse(X) else X
+    return points
 
 
 def _worth_densifying(X: Any) -> bool:
     return not sparse.issparse(X) or X.shape[0] * X.shape[1] * X.dtype.itemsize <= SUMS_BYTES
 
 
-def _centred(X: Array, dtype: Any, *, shift: bool = True) -> Array:
+def _centred(X: Array, dtype: Any) -> Array:
     """Return the points moved to their mean and scaled by a power of two: silhouettes do not change, rounding does.
 
     Scaling first keeps squares of 1e-150 and 1e150 within range; both steps are exact but for the last bit.
@@ -200,21 +265,5 @@ def _centred(X: Array, dtype: Any, *, shift: bool = True) -> Array:
     largest = float(np.max(np.abs(X), initial=0.0))
     exponent = int(np.frexp(largest)[1])
     points = np.ldexp(X.astype(np.float64, copy=False), -exponent)
-    if shift:
-        points -= points.mean(axis=0)
+    points -= points.mean(axis=0)
     return points.astype(dtype, copy=False)
-
-
-def _from_sums(sums: Array, codes: Array, sizes: Array) -> Array:
-    """Turn sums of distances (clusters by points) into silhouettes: method step 2."""
-    here = np.arange(sums.shape[1])
-    own_size = sizes[codes]
-    within = sums[codes, here] / np.maximum(own_size - 1, 1)
-    others = sums / sizes[:, None]
-    others[codes, here] = np.inf
-    nearest = others.min(axis=0)
-    larger = np.maximum(within, nearest)
-    # A point alone in its cluster, and 0/0, count as 0 (as in scikit-learn).
-    values = np.zeros(sums.shape[1])
-    np.divide(nearest - within, larger, out=values, where=(own_size > 1) & (larger > 0))
-    return values
