@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo demo-airflow test test-airflow test-orchestrators lint typecheck bench reproduce reproduce-quick docs lab clean browser postgres \
+SLOW := jupyter notebooks paper parity contracts/test_documentation.py contracts/test_boundaries.py
+
+.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators lint typecheck bench reproduce reproduce-quick docs lab clean browser postgres \
   screenshot-airflow
 
 $(VENV)/.base: pyproject.toml
@@ -80,6 +82,10 @@ demo-airflow: $(VENV)-airflow3/.test
 test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow test-orchestrators
 	$(VENV)-pandas2/bin/python -m pytest tests/pandas
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# For contributors, after every change: no Airflow, no browser, no notebooks, nothing of the paper.
+test-quick: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(foreach part,$(SLOW),--ignore=tests/$(part))
 
 # Against both majors, each a whole one; with a PostgreSQL and an object store on loopback.
 test-airflow: $(VENV)-airflow2/.test $(VENV)-airflow3/.test postgres
