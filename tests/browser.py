@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
-from waiting import PATIENCE
+from waiting import NOTEBOOK_PATIENCE, PATIENCE
 
 from frontends import Kernel, Server
 
@@ -118,10 +118,11 @@ def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
     notebook = Notebook(server, page, None, Complaints(page), evidence)
     try:
         with notebook.watch(f"opening-{name}"):
-            page.goto(server.url(name))
+            # Voilà answers when it has run the cells.
+            page.goto(server.url(name), timeout=NOTEBOOK_PATIENCE * 1000)
             if server.kind == "lab":
                 run_all(page)
-            until(page, server.note(name).exists, "all cells have run")
+            until(page, server.note(name).exists, "all cells have run", NOTEBOOK_PATIENCE)
         notebook.kernel = Kernel(server.note(name))
         yield notebook
         notebook.kernel.close()
@@ -138,11 +139,11 @@ def run_all(page):
     page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Run All Cells$")).click()
 
 
-def until(page, condition, what):
+def until(page, condition, what, seconds=PATIENCE):
     """Wait until a condition holds that is none of the page, and let the page live meanwhile."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain until {what}"
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain until {what}"
         page.wait_for_timeout(30)
 
 

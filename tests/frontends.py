@@ -156,11 +156,16 @@ def _wait_for_kernels(notebooks):
 
 
 def _is_alive(pid):
+    """Tell whether a process goes on; one that has ended stays in the list until its parent asks for it."""
     try:
         os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except ProcessLookupError:
         return False
-    return True
+    except FileNotFoundError:
+        # Ended just now, or a system without /proc.
+        return not Path("/proc").exists()
+    return state != "Z"
 
 
 class Kernel:

@@ -3,8 +3,9 @@
 import threading
 import time
 
-# Seconds after which a test fails that waits in vain.
-PATIENCE = 600
+# Seconds after which a test fails that waits in vain: for one thing to happen, and for a whole notebook to run.
+PATIENCE = 180
+NOTEBOOK_PATIENCE = 900
 
 
 def until(condition, what, process=None):

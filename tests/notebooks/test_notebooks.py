@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from waiting import PATIENCE
+from waiting import NOTEBOOK_PATIENCE
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 # Notebooks show on purpose what an odd column is told.
@@ -18,7 +18,7 @@ MEANT = "ColumnWarning"
 def executed(path):
     """Run a notebook in a kernel of its own, once for all tests."""
     notebook = nbformat.read(path, as_version=4)
-    return NotebookClient(notebook, timeout=PATIENCE, kernel_name="python3").execute()
+    return NotebookClient(notebook, timeout=NOTEBOOK_PATIENCE, kernel_name="python3").execute()
 
 
 def outputs(notebook, kind):

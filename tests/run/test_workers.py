@@ -24,7 +24,7 @@ calls, arrived = itertools.count(), threading.Event()
 
 def stuck(X, k, seed):
     if next(calls):
-        arrived.wait(600)
+        arrived.wait(180)
         os.write(1, b"busy\\n")
         if mode == "asleep":
             threading.Event().wait()
