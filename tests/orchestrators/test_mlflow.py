@@ -18,7 +18,7 @@ def test_everything_is_logged(whole, mlflow_run, tmp_path):
     run_id = log_mlflow(whole, labels)
     client, run = mlflow_run()
     assert run.info.run_id == run_id
-    assert run.data.params["compsil_ks"] == "2–4"
+    assert run.data.params["compsil_ks"] == "2..4"
     assert run.data.params["compsil_clusterer"] == "kmeans"
     assert run.data.params["compsil_scale"] == "standard"
     assert run.data.metrics["best_k"] == 3
