@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import shutil
-import time
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -169,15 +168,16 @@ class TestObjectStore:
     def test_it_is_sent_while_the_task_runs(self, csv, bucket, monkeypatch):
         """A worker that is killed has no end of an attempt."""
         monkeypatch.setattr("compsil_airflow.checkpoints.UPLOAD_SECONDS", 0.0)
-        seen = []
+        seen = [0]
 
-        def slow(X, k, seed):
-            time.sleep(0.3)
-            seen.extend(len(data["trials"]) for data in self.kept(bucket))
+        def looking(X, k, seed):
+            if seen[-1] < 2:
+                # More subsamples than are finished before the next one is sent.
+                seen.extend(len(data["trials"]) for data in self.kept(bucket))
             return np.arange(len(X)) % k
 
-        assert run_select(data=str(csv), clusterer=slow, n_subsamples=6, checkpoint=self.PLACE).state == "success"
-        assert max(seen) >= 2
+        assert run_select(data=str(csv), clusterer=looking, n_subsamples=300, checkpoint=self.PLACE).state == "success"
+        assert seen[-1] >= 2
 
     def test_a_store_that_is_away_is_tried_again(self, csv, monkeypatch):
         extra = {"endpoint_url": "http://127.0.0.1:1", "config_kwargs": {"retries": {"max_attempts": 0}}}
