@@ -71,12 +71,12 @@ def csv(frame, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def postgres_port(frame, tmp_path_factory):
+def postgres_port(frame):
     """A real PostgreSQL with the table ``points``."""
     import psycopg2
     from servers import postgres
 
-    with postgres(tmp_path_factory.mktemp("pg")) as port:
+    with postgres() as port:
         database = psycopg2.connect(host="127.0.0.1", port=port, user="tester", dbname="postgres")
         with database, database.cursor() as cursor:
             cursor.execute(

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,24 +71,24 @@ def postgres_programs() -> Path | None:
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[int]:
+def postgres() -> Iterator[int]:
     """Run a fresh PostgreSQL on loopback and yield its port."""
     programs = postgres_programs()
     if programs is None:
         pytest.skip("no PostgreSQL here, and make could not install it (Debian's package postgresql)")
-    data, port = folder / "data", free_port()
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres")
-        for parent in folder.parents:
-            # pytest's folders are private; PostgreSQL's user must be able to pass.
-            if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
-                parent.chmod(parent.stat().st_mode | 0o011)
-    make = [str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "tester", "-E", "UTF8", "--no-sync"]
-    subprocess.run(make, check=True, capture_output=True, cwd=folder, **_NOT_ROOT)
-    serve = [str(programs / "postgres"), "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(folder), "-F"]
-    with (folder / "log.txt").open("w") as log, running(serve, log, signal.SIGINT, cwd=folder, **_NOT_ROOT):
-        wait_for("PostgreSQL", lambda: "ready to accept connections" in (folder / "log.txt").read_text())
-        yield port
+    # Not in pytest's folder: it is private, and every pytest that starts makes it so again, while PostgreSQL's user
+    # must be able to pass.
+    with tempfile.TemporaryDirectory(prefix="compsil-pg-", ignore_cleanup_errors=True) as name:
+        folder, port = Path(name), free_port()
+        if os.geteuid() == 0:
+            shutil.chown(folder, "postgres")
+        data = folder / "data"
+        make = [str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "tester", "-E", "UTF8", "--no-sync"]
+        subprocess.run(make, check=True, capture_output=True, cwd=folder, **_NOT_ROOT)
+        serve = [str(programs / "postgres"), "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", name, "-F"]
+        with (folder / "log.txt").open("w") as log, running(serve, log, signal.SIGINT, cwd=folder, **_NOT_ROOT):
+            wait_for("PostgreSQL", lambda: "ready to accept connections" in (folder / "log.txt").read_text())
+            yield port
 
 
 def make_database(port: int, name: str) -> None:

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
-def live(frame, tmp_path_factory, request):
+def live(frame, tmp_path_factory):
     """One Airflow with all DAGs; on 2 its database is a PostgreSQL."""
     home = tmp_path_factory.mktemp("live")
     dags = home / "dags"
@@ -34,7 +34,7 @@ def live(frame, tmp_path_factory, request):
         with live_airflow(home, dags, **extra) as running:
             yield running
         return
-    with postgres(tmp_path_factory.mktemp("pg")) as port:
+    with postgres() as port:
         make_database(port, "airflow")
         with live_airflow2(home, dags, port, **extra) as running:
             yield running
