@@ -175,7 +175,7 @@ def _from_array(X: Any) -> Array:
         raise ValueError("X must be rectangular: its rows have different lengths.") from error
     if array.ndim != 2:
         raise ValueError(f"X must have two dimensions, rows and columns; {_what_was_given(X, array)}")
-    rounded = rounded_by_float64(array)
+    rounded = rounded_by_float64(array).any(axis=0) if array.dtype.kind in "iuO" else np.zeros(0, dtype=bool)
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind == "c":
@@ -184,7 +184,7 @@ def _from_array(X: Any) -> Array:
         raise ValueError(
             f"X must be numeric or boolean; got an array of type {array.dtype}. Encode it as numbers first."
         )
-    warn_of_rounding(np.flatnonzero(rounded.any(axis=0)).tolist())
+    warn_of_rounding(np.flatnonzero(rounded).tolist())
     return array if array.dtype in (np.float32, np.float64) else _as_float64(array)
 
 

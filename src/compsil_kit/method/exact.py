@@ -42,8 +42,10 @@ def from_sums(sums: Array, codes: Array, sizes: Array) -> tuple[Array, Array]:
     larger = np.maximum(within, nearest)
     # A point alone in its cluster, and 0/0, count as 0 (as in scikit-learn).
     values = np.zeros(sums.shape[1])
-    np.divide(nearest - within, larger, out=values, where=(own_size > 1) & (larger > 0))
-    return values, np.where(own_size > 1, larger, np.inf)
+    together = own_size > 1
+    np.divide(nearest - within, larger, out=values, where=together & (larger > 0))
+    larger[~together] = np.inf
+    return values, larger
 
 
 def doubt_limit(points: Array, *, product: bool) -> float:

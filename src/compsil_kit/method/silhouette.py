@@ -141,7 +141,8 @@ def point_silhouettes(X: Any, labelings: Sequence[Array], metric: Metric, tick: 
         for position, (codes, belongs) in enumerate(zip(labelings, member, strict=True)):
             sums = _gather(belongs) @ cell_sums
             values[position, who], larger = from_sums(sums, codes[who], np.bincount(codes))
-            doubtful[position, who] = larger < limit
+            if larger.min() < limit:
+                doubtful[position, who] = larger < limit
 
     def measure(power: int, rows: Array) -> Iterator[tuple[int, Array, Array]]:
         exact_sums = _exact_sums(X, power, order, cell[order], starts, tick)
@@ -220,17 +221,15 @@ def _choose_kernel(
         tile = metric_tile(X, metric, order)
         return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick), 0.0
     points = _centred(_dense(X), X.dtype)[order]
-    limit = doubt_limit(points, product=True)
     if n_points < MIN_COMPILED_POINTS or not has("numba"):
-        tile = plain.distance_tile(points)
+        tile, limit = plain.distance_tile(points), doubt_limit(points, product=True)
         return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick), limit
     from compsil_kit.method import kernel_numba as compiled
 
     if points.shape[1] <= compiled.MAX_DIRECT_FEATURES:
-        columns = np.ascontiguousarray(points.T)
-        limit = doubt_limit(points, product=False)
+        columns, limit = np.ascontiguousarray(points.T), doubt_limit(points, product=False)
         return lambda panel: compiled.accumulate_direct(columns, starts, cell, panel, tick), limit
-    tile = plain.squared_tile(points)
+    tile, limit = plain.squared_tile(points), doubt_limit(points, product=True)
     return lambda panel: plain.accumulate(tile, compiled.add_squared, starts, panel, n_points, tick), limit
 
 

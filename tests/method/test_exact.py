@@ -1,4 +1,4 @@
-"""One value far from the others, and data of any magnitude: silhouettes stay exact, clusterers right or outspoken."""
+"""Silhouettes beside a value far from the others, and of data of any magnitude: exact."""
 
 import warnings
 
@@ -7,18 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.cluster import BisectingKMeans, KMeans
 from sklearn.datasets import make_blobs
-from sklearn.metrics import adjusted_rand_score
-from sklearn.mixture import GaussianMixture
 
 import naive
-from compsil_kit import CompositeSilhouette, select_k, silhouettes
+from compsil_kit import silhouettes
 from compsil_kit.method import kernel_numba, silhouette
-from compsil_kit.method.clusterers import fit_all_rows, resolve_clusterer
-from compsil_kit.method.metrics import resolve_metric
 
-EUCLIDEAN = resolve_metric("euclidean")
 FILL = 9.97e36
 EXACT = {"rtol": 0, "atol": 1e-9}
 
@@ -153,104 +147,3 @@ def test_silhouettes_of_tiny_and_huge_data(scale, metric, kind, monkeypatch):
     X, y = blobs(150)
     found = silhouettes(kind(X * scale), y, metric=metric).per_point
     np.testing.assert_allclose(found, silhouettes(X, y, metric=metric).per_point, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("far", [1e9, 1e12, 1e17, FILL, 1e100])
-@pytest.mark.parametrize("clusterer", ["kmeans", KMeans(n_init=3)], ids=["name", "estimator"])
-def test_kmeans_tells_the_others_apart(clusterer, far):
-    X, y = blobs()
-    X[17, 1] = far
-    labels = resolve_clusterer(clusterer, EUCLIDEAN).labels(X, 5, 0)
-    assert (labels == labels[17]).sum() == 1
-    others = np.arange(len(X)) != 17
-    rest = max(
-        adjusted_rand_score(y[others], KMeans(4, n_init=1, random_state=s).fit_predict(X[others])) for s in range(5)
-    )
-    best = max(
-        adjusted_rand_score(y[others], resolve_clusterer(clusterer, EUCLIDEAN).labels(X, 5, s)[others])
-        for s in range(5)
-    )
-    assert best == pytest.approx(rest, abs=0.02)
-
-
-def test_kmeans_in_single_precision_beside_a_far_value():
-    X, y = blobs(dtype="float32")
-    X[17, 1] = 1e9
-    labels = resolve_clusterer(KMeans(n_init=10), EUCLIDEAN).labels(X, 5, 0)
-    others = np.arange(len(X)) != 17
-    assert adjusted_rand_score(y[others], labels[others]) > 0.95
-
-
-@pytest.mark.parametrize(("dtype", "far"), [("float64", FILL), ("float32", 1e9)])
-def test_a_refit_beside_a_far_value_predicts_what_it_labelled(dtype, far):
-    X, _ = blobs(dtype=dtype)
-    X[17, 1] = far
-    estimator, labels = fit_all_rows(resolve_clusterer("kmeans", EUCLIDEAN), X, 5, 0)
-    assert estimator.cluster_centers_.dtype == X.dtype
-    np.testing.assert_array_equal(estimator.predict(X), labels)
-    model = CompositeSilhouette(ks=[2, 5], n_subsamples=3, random_state=0).fit(X)
-    assert model.labels_.shape == (400,)
-
-
-def test_a_fill_value_does_not_change_how_the_others_are_scored():
-    X, _ = blobs()
-    X[17, 1] = FILL
-    result = select_k(X, ks=[3, 4, 5, 6], n_subsamples=8, random_state=0)
-    assert result.best_k == 5
-
-
-@pytest.mark.parametrize("clusterer", ["bisecting-kmeans", "gmm", BisectingKMeans(), GaussianMixture()])
-def test_clusterers_that_cannot_say_so_and_name_the_place(clusterer):
-    X, _ = blobs()
-    X[17, 1] = FILL
-    with pytest.raises(
-        ValueError, match=r"different magnitude: row 17, column 1 is about 1e37 away .* within 1e[12] "
-    ) as caught:
-        select_k(X, ks=[2, 3], n_subsamples=2, clusterer=clusterer)
-    assert "9.97" not in str(caught.value)
-
-
-@pytest.mark.parametrize("clusterer", ["agglomerative", "minibatch-kmeans", "birch"])
-def test_other_clusterers_take_far_values(clusterer):
-    X, _ = blobs(120)
-    X[17, 1] = 1e20
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        labels = resolve_clusterer(clusterer, EUCLIDEAN).labels(X, 2, 0)
-    assert (labels == labels[17]).sum() == 1
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
-@pytest.mark.parametrize(
-    "clusterer", ["kmeans", "minibatch-kmeans", "bisecting-kmeans", "gmm", "agglomerative", "spectral", "birch"]
-)
-def test_data_beyond_all_squares_are_refused(clusterer, scale):
-    X, _ = blobs(200)
-    with pytest.raises(ValueError, match=r"magnitude.*1e-?\d+.*Scale"):
-        select_k(X * scale, ks=[3, 4], n_subsamples=2, clusterer=clusterer)
-
-
-@pytest.mark.parametrize("scale", [1e-30, 1e30])
-def test_single_precision_beyond_its_squares_is_refused(scale):
-    X, _ = blobs(200, dtype="float32")
-    with pytest.raises(ValueError, match=r"magnitude.*float32.*float64"):
-        select_k(X * np.float32(scale), ks=[3, 4], n_subsamples=2)
-
-
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_large_and_small_data_cluster_as_ever(scale):
-    X, _ = blobs(200)
-    # By a power of two, which changes no digit.
-    factor = 2.0 ** np.round(np.log2(scale))
-    expected = select_k(X, ks=[3, 4], n_subsamples=2, random_state=0)
-    found = select_k(X * factor, ks=[3, 4], n_subsamples=2, random_state=0)
-    assert found.scores == pytest.approx(expected.scores, abs=1e-12)
-
-
-def test_a_function_may_cluster_what_it_likes():
-    X, y = blobs(200)
-    result = select_k(
-        X * 1e200, ks=[4], n_subsamples=2, sample_size=200, clusterer=lambda part, k, seed: np.arange(200) % k
-    )
-    assert np.isfinite(result.scores).all()
-    del y
