@@ -25,6 +25,7 @@ def test_rounded_whole_numbers_are_told_with_their_column(dtype):
     assert matrix.dtype == np.float64
     assert len(caught) == 1
     assert str(BIG) not in str(caught[0].message)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(

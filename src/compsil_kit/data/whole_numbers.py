@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit.util.callers import caller_level
+
 Array = NDArray[Any]
 
 _EXACT_TO = 2**53
@@ -65,5 +67,5 @@ def warn_of_rounding(columns: Sequence[Any]) -> None:
             f"X: {which} whole numbers beyond 2**53, which float64 rounds{more}: numbers that differ may become equal. "
             "Leave identifiers out; subtract a constant from times and counts first.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=caller_level(),
         )

@@ -33,8 +33,8 @@ def check_magnitude(estimator: Any, name: str, X: Any) -> None:
         double = " or pass it as float64" if X.dtype == np.float32 else ""
         raise ValueError(
             f"X has values of magnitude 1e{power}{'' if largest < 1 else _place(X)}, whose squares are beyond the "
-            f"range of {X.dtype}; clusterer={name!r} needs them. Scale X first{double}; if it is a fill value, "
-            "treat it as missing."
+            f"range of {X.dtype}; clusterer={name!r} needs them. Scale X first{double}"
+            f"{'.' if largest < 1 else '; if it is a fill value, treat it as missing.'}"
         )
     if not sparse.issparse(X) and _centres_on_the_mean(estimator) and loses_digits(X):
         some, centre = _bulk(X)
