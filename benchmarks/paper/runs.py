@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.paper.data import SETS, MissingData
 from benchmarks.paper.protocols import FULL, HALVES, NINE, Unit, form, settings
 from compsil_kit import SelectionResult, compare, select_k
+from compsil_kit.data.dataset import as_dataset
 from compsil_kit.errors import SelectionError
 
 Record = dict[str, Any]
@@ -125,7 +126,7 @@ def timed(call: Callable[[], Any], measurements: int = 1) -> tuple[Any, float]:
 def selected(X: Any, keywords: dict[str, Any]) -> SelectionResult:
     """Return the selection, also where every k lost too many subsamples and none is chosen."""
     try:
-        return select_k(X, progress=False, **keywords)
+        return select_k(as_dataset(X), progress=False, **keywords)
     except SelectionError as error:
         if error.result is None:
             raise
@@ -137,7 +138,7 @@ def full(unit: Unit) -> tuple[Record, None]:
     X = rows(unit.data, form(unit))
     criteria = NINE if unit.clusterer == "kmeans" else FULL
     start = time.perf_counter()
-    comparison = compare(X, criteria=criteria, progress=False, **settings(unit))
+    comparison = compare(as_dataset(X), criteria=criteria, progress=False, **settings(unit))
     seconds = time.perf_counter() - start
     values = comparison.values
     record = {

@@ -31,6 +31,7 @@ def test_hundreds_of_names_stay_readable():
     )
 
 
+@pytest.mark.filterwarnings("ignore:the columns of X differ in scale")
 @pytest.mark.parametrize("convert", [lambda f: f, polars.from_pandas, pyarrow.Table.from_pandas])
 def test_tables_of_other_libraries_keep_their_names(frame, convert):
     numeric = frame[["age", "spend", "visits"]].assign(flag=frame["age"] > 0)

@@ -15,7 +15,7 @@ def unlabelled(load):
 
 
 # Their use of pandas is theirs to mend.
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:the columns of X differ in scale")
 
 CASES = {
     "imbalanced": (lambda: imbalanced_blobs()[0], 12, 42),

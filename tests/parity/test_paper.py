@@ -12,7 +12,7 @@ from benchmarks.paper.runs import against_theirs, run
 from compsil_kit import silhouettes
 
 # Their use of pandas is theirs to mend.
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:the columns of X differ in scale")
 
 
 @pytest.mark.parametrize("name", ["Wne", "Dgt"])

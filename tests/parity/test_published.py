@@ -105,6 +105,8 @@ PUBLISHED = {
     ),
 }
 
+pytestmark = pytest.mark.filterwarnings("ignore:the columns of X differ in scale")
+
 
 # Parkinsons and Blood are not committed; what our engine found on them is.
 RECORDED = ("Pks", "Bld")

@@ -93,8 +93,8 @@ MOST_ROWS = 100_000
 
 
 def scale_ratio(data: Dataset) -> float:
-    """Return by what factor the spreads of the columns differ, where nothing was said about scaling; else 1."""
-    if isinstance(data, PreparedTable) or sparse.issparse(data.matrix):
+    """Return by what factor the spreads of the columns differ; those of a sparse matrix are not looked at."""
+    if sparse.issparse(data.matrix):
         return 1.0
     some = data.matrix[:: max(1, len(data.matrix) // MOST_ROWS)]
     # Half the range of the middle values: a single far value is no scale.

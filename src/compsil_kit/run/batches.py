@@ -10,7 +10,6 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, Unpack
 
@@ -197,11 +196,7 @@ def _short(preparation: Batch | None) -> Batch | None:
     """Return what a batch holds of a preparation: all of it, or if that is long, a digest to know it again."""
     if preparation is None or len(json.dumps(preparation)) <= MOST_PREPARATION:
         return preparation
-    return {"n_columns": len(preparation["columns"]), DIGEST: _digest(preparation)}
-
-
-def _digest(preparation: Batch | None) -> str:
-    return blake2b(json.dumps(preparation, sort_keys=True).encode(), digest_size=16).hexdigest()
+    return {"n_columns": len(preparation["columns"]), DIGEST: schema.digest(preparation)}
 
 
 def _whole(held: Mapping[str, Any] | None, given: Preparation | Mapping[str, Any] | None) -> Preparation | None:
@@ -217,7 +212,7 @@ def _whole(held: Mapping[str, Any] | None, given: Preparation | Mapping[str, Any
         )
         return None
     plain = preparation_out(given) if isinstance(given, Preparation) else dict(given)
-    if _digest(plain) != held[DIGEST]:
+    if schema.digest(plain) != held[DIGEST]:
         raise ValueError("preparation is not that of the table for which the batches were planned.")
     return preparation_in(plain)
 

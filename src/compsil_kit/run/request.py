@@ -77,7 +77,7 @@ def check_request(X: Any, group: type, given: Mapping[str, Any], *, warn: bool =
     check_input_kind(clusterer, data.matrix)
     check_metric_fits(metric, data.matrix)
     check_enough_distinct(data.matrix, plan.ks[-1])
-    if warn:
+    if warn and not isinstance(X, Dataset):
         _warn_of_scale(data, metric)
     check_memory(plan, clusterer, n_workers(settings["n_jobs"]))
     job = Job(plan, clusterer, metric, skip_failures=settings["on_failure"] == "skip")
