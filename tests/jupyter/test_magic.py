@@ -169,6 +169,12 @@ def test_a_word_with_a_meaning_wins_over_a_variable(shell):
     assert (found.plan.clusterer, found.rule, found.plan.sample_size) == ("gmm", "lcb", 192)
 
 
+def test_a_word_in_quotes_is_no_variable(shell, tmp_path):
+    shell.push({"kept": 3})
+    run(shell, "%compsil X --checkpoint 'kept'")
+    assert (tmp_path / "kept").exists()
+
+
 def test_nothing_but_the_data_is_evaluated(shell, capsys):
     shell.push({"calls": []})
     for option in ("--ks", "-B", "--seed", "--clusterer", "--columns", "--scale", "-o", "--metric"):
@@ -363,3 +369,11 @@ def test_a_checkpoint_makes_the_next_line_continue(shell, tmp_path):
     again = shell.run_cell("%compsil df --checkpoint kept.json -B 5 -q").result
     assert again.n_subsamples == 5
     assert (again.composite.shape, first.best_k) == ((3, 5), again.best_k)
+
+
+def test_the_explorer_knows_the_expression_of_its_data(shell):
+    explorer = run(shell, "%compsil explore df[df.a > 0] --columns a,b")
+    try:
+        assert explorer.expression == "df[df.a > 0]"
+    finally:
+        explorer.close()

@@ -78,6 +78,9 @@ class CompsilMagics(Magics):
             data = evaluate(words[0], names)
         with commands.shown_as_one_line():
             value = self._run(command, data, words[-1], given, names)
+        if command == "explore" and cell is None:
+            # For the lines of code that repeat what the explorer shows.
+            value.expression = words[0]
         if "output" in given:
             shell.push({given["output"]: value})
         return value
