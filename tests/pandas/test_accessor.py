@@ -325,7 +325,7 @@ def test_a_new_figure_is_returned_but_not_shown(df, monkeypatch):
 
 def test_explore_without_widgets_names_the_extra(df, monkeypatch):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    with pytest.raises(ImportError, match=r"explore\(\) needs the package 'ipywidgets'.*compsil-kit\[jupyter\]"):
+    with pytest.raises(ImportError, match=r"explore\(\) needs the package 'ipywidgets'.*pip install ipywidgets"):
         df.compsil.explore()
 
 
