@@ -36,7 +36,8 @@ except ImportError as error:
 LINKS_ARE_MADE_BY_THE_TASK = hasattr(BaseOperatorLink, "xcom_key")
 
 # What tasks, groups and XComs have in common: they can be ordered. Each major keeps it elsewhere.
-DependencyMixin: Any = next(kind for kind in XComArg.__mro__ if kind.__name__ == "DependencyMixin")
+# Where documentation is built, Airflow is a stand-in that has none.
+DependencyMixin: Any = next((kind for kind in XComArg.__mro__ if kind.__name__ == "DependencyMixin"), object)
 
 __all__ = [
     "AirflowException",
