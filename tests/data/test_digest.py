@@ -17,7 +17,17 @@ def test_equal_content_has_one_digest_whatever_the_layout():
 
 
 @pytest.mark.parametrize(
-    "other", [X + 1e-13, X[::-1], X.astype(np.float32), X.reshape(30, 2), X[:-1], X.ravel(), sparse.csr_array(X)]
+    "other",
+    [
+        X + 1e-13,
+        X[::-1],
+        X.astype(np.float32),
+        X.view(np.int64),
+        X.reshape(30, 2),
+        X[:-1],
+        X.ravel(),
+        sparse.csr_array(X),
+    ],
 )
 def test_other_content_shapes_and_types_have_others(other):
     assert content_digest(other) != content_digest(X)

@@ -24,13 +24,14 @@ def test_whole_numbers():
     for wrong in (1, 10, 2.5, True, "3", None, [3], math.nan):
         assert refused(check, wrong) == "data.x must be a whole number of at least 2 and at most 9."
     assert schema.integer(0)(10**30, "x") == 10**30
+    assert refused(schema.integer(0), True) == "data.x must be a whole number of at least 0."
 
 
 def test_numbers():
     check = schema.real(0.0, 1.0)
     assert [check(value, "x") for value in (0, 1, 0.5)] == [0.0, 1.0, 0.5]
     assert type(check(1, "x")) is float
-    for wrong in (-0.1, 1.1, 10**400, math.nan, math.inf, True, "0.5", None):
+    for wrong in (-0.1, 1.1, 10**400, math.nan, math.inf, True, False, "0.5", None):
         assert refused(check, wrong) == "data.x must be a number in [0, 1]."
 
 
