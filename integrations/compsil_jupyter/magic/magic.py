@@ -14,7 +14,6 @@ import traitlets
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
-from traitlets.config import Config
 
 import compsil_jupyter
 from compsil_jupyter.data import make_ready, resolve_scale
@@ -49,15 +48,6 @@ class CompsilMagics(Magics):
             return keyword.check(value)
         except (ValueError, TypeError) as error:
             raise traitlets.TraitError(f"CompsilMagics.{proposal.trait.name}: {error}") from error
-
-    def update_config(self, config: Config) -> None:
-        """Take new defaults, all or none: a refused value must not stay behind and be refused again with the next."""
-        before = self.config
-        try:
-            super().update_config(config)
-        except traitlets.TraitError:
-            self.config = before
-            raise
 
     @no_var_expand
     @needs_local_scope
