@@ -94,3 +94,16 @@ def test_another_largest_discrepancy_is_another_weight():
     wide = probability(micro, macro, largest=np.full((3, 1), 10.0))
     half = (micro + macro) / 2
     assert wide == pytest.approx(probability(half, half), abs=0.02)
+
+
+def test_the_noise_of_redraws_is_widened_to_that_of_runs():
+    """Redraws of B subsamples vary less than new runs, by (B - 1) / B; worked out in plain steps for B = 3."""
+    values = np.array([[0.50, 0.40, 0.60], [0.48, 0.51, 0.48]])
+    draws = np.random.default_rng(0).integers(3, size=(1000, 3))
+    redrawn = np.array([[row[draw].mean() for draw in draws] for row in values])
+    noise = np.sqrt(3 / 2) * (redrawn - np.roll(redrawn, 1, axis=1))
+    winners = (values.mean(axis=1)[:, None] + noise).argmax(axis=0)
+    expected = np.bincount(winners, minlength=2) / 1000
+    found = selection.selection_probability(values, values, transform="tanh", rule="max", z=1.0, largest=None)
+    assert found.tolist() == expected.tolist()
+    assert 0.05 < found[1] < 0.95
