@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from compsil_kit import hoeffding_radius, subsamples_for_margin
+from compsil_kit.method.guarantees import achieved
 
 
 def test_hoeffding_figures():
@@ -26,3 +27,22 @@ def test_hoeffding_figures():
 def test_wrong_figures(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_choice_is_proven_when_its_lead_is_more_than_two_radii():
+    """Both scores may be off by one radius."""
+    radius = hoeffding_radius(100, n_ks=4, delta=0.1)
+    settings = {"n_subsamples": 100, "n_ks": 4, "delta": 0.1, "independent": True}
+    assert not achieved(1.99 * radius, **settings).proven
+    assert achieved(2.01 * radius, **settings).proven
+    assert not achieved(2.01 * radius, **{**settings, "independent": False}).proven
+    found = achieved(0.5, **settings)
+    assert (found.radius_all, found.radius_one) == (radius, hoeffding_radius(100, delta=0.1))
+    assert found.needed == subsamples_for_margin(0.5, n_ks=4, delta=0.1)
+
+
+@pytest.mark.parametrize("lead", [0.0, -0.1, float("nan")])
+def test_without_a_lead_no_number_of_subsamples_proves_anything(lead):
+    found = achieved(lead, n_subsamples=10, n_ks=3, delta=0.05, independent=True)
+    assert found.needed is None
+    assert not found.proven

@@ -5,6 +5,7 @@ import pytest
 
 from compsil_kit.method import selection
 from compsil_kit.method.selection import choices, choose, criterion, independent_largest, selectable, summarise
+from compsil_kit.method.weights import combine, weigh
 
 NAN = np.nan
 
@@ -107,3 +108,21 @@ def test_the_noise_of_redraws_is_widened_to_that_of_runs():
     found = selection.selection_probability(values, values, transform="tanh", rule="max", z=1.0, largest=None)
     assert found.tolist() == expected.tolist()
     assert 0.05 < found[1] < 0.95
+
+
+@pytest.mark.parametrize("rule", ["max", "lcb"])
+def test_probability_in_plain_loops(rule):
+    """Another run: these values, plus the difference of two redraws, widened as redraws vary less than runs."""
+    rng = np.random.default_rng(5)
+    micro, macro = rng.normal(0.5, 0.1, (2, 3, 4))
+
+    def values(draw):
+        some = micro[:, draw], macro[:, draw]
+        return criterion(summarise(combine(*some, weigh(*some, "tanh")), 1.0), rule)
+
+    redrawn = [values(draw) for draw in np.random.default_rng(0).integers(4, size=(1000, 4))]
+    wins = np.zeros(3)
+    for at in range(1000):
+        others = values(np.arange(4)) + np.sqrt(4 / 3) * (redrawn[at] - redrawn[at - 1])
+        wins[np.argmax(np.where(np.isfinite(others), others, -np.inf))] += 1
+    assert probability(micro, macro, rule=rule).tolist() == (wins / 1000).tolist()

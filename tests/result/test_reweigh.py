@@ -1,11 +1,14 @@
 """A result under another transformation or rule, or from fewer subsamples, without recomputing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from samples import made_up
 
 from compsil_kit import SelectionResult, select_k
 from compsil_kit.datasets import imbalanced_blobs
+from compsil_kit.result.trials import Failure, Trials
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +62,33 @@ def test_a_saved_custom_transformation_can_only_be_replaced(imbalanced):
     with pytest.raises(ValueError, match="was a function"):
         again.reweigh(n_subsamples=3)
     assert again.reweigh(transform="tanh").best_k == imbalanced.best_k
+
+
+def test_fewer_subsamples_keep_the_calibration_and_its_failures():
+    rows = [[0.5, 0.4, 0.3], [0.3, 0.2, 0.1]]
+    lost = (Failure(2, 0, 0, "first"), Failure(3, 2, 2, "last"), Failure(2, 4, 4, "calibration"))
+    whole = made_up(rows, rows, calibration=[[0.1, 0.2], [0.3, 0.4]], failures=lost)
+    first = whole.reweigh(n_subsamples=1)
+    assert [failure.cause for failure in first.failures] == ["first", "calibration"]
+    assert first.plan.seeds == (0, 3, 4)
+    assert (first.plan.n_subsamples, first.plan.n_calibration) == (1, 2)
+    assert first.calibration.subsamples == (1, 2)
+    assert np.array_equal(first.calibration.micro, whole.calibration.micro)
+    assert not first.partial
+
+
+def test_the_first_of_a_partial_result_leave_its_plan_alone():
+    rows = np.array([[0.5, 0.4], [0.3, 0.2]])
+    partial = replace(made_up(rows, rows, planned=5), trials=Trials((1, 3), rows, rows.copy()))
+    first = partial.reweigh(n_subsamples=1)
+    assert first.plan is partial.plan
+    assert first.trials.subsamples == (1,)
+    assert first.partial
+
+
+def test_nothing_asked_for_is_nothing_changed():
+    result = made_up([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]], rule="lcb", z=2.0)
+    same = result.reweigh()
+    assert (same.transform, same.rule, same.z, same.trials) == ("tanh", "lcb", 2.0, result.trials)
+    with pytest.raises(ValueError, match=r"z must be a number in \[0, "):
+        result.reweigh(z=-1)
