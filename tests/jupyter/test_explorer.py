@@ -539,7 +539,7 @@ class TestLife:
         assert repr(explorer) == f"Explorer: k* = {found.best_k} of 2..5, score {score}, 5 subsamples"
 
 
-def test_without_widgets_the_extra_is_named(monkeypatch):
+def test_without_widgets_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    with pytest.raises(ImportError, match=r"the explorer needs the package 'ipywidgets'.*compsil-kit\[jupyter\]"):
+    with pytest.raises(ImportError, match=r"the explorer needs the package 'ipywidgets'. Install it with: pip install ipywidgets"):
         _ = compsil_jupyter.explore
