@@ -541,5 +541,5 @@ class TestLife:
 
 def test_without_widgets_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    with pytest.raises(ImportError, match=r"the explorer needs the package 'ipywidgets'. Install it with: pip install ipywidgets"):
+    with pytest.raises(ImportError, match=r"the explorer needs the package 'ipywidgets'.*pip install ipywidgets"):
         _ = compsil_jupyter.explore
