@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from samples import made_up
 
-from compsil_kit import subsamples_for_margin
+from compsil_kit import hoeffding_radius, subsamples_for_margin
 from compsil_kit.method.selection import selection_probability
 
 
@@ -66,3 +66,46 @@ def test_guarantee_of_a_run():
     tie = made_up([[0.5] * 3, [0.5] * 3], [[0.5] * 3, [0.5] * 3]).guarantee()
     assert tie.needed is None
     assert not tie.proven
+
+
+def test_the_guarantee_covers_all_candidates_and_the_one_with_fewest_subsamples():
+    lost = np.nan
+    rows = [[0.9] * 10, [0.5] * 8 + [lost] * 2, [0.7] * 2 + [lost] * 8]
+    found = made_up(rows, rows, ks=[2, 3, 4]).guarantee(delta=0.1)
+    # k = 4 lost too many to be chosen; it was a candidate all the same.
+    assert found.n_subsamples == 8
+    assert found.radius_all == hoeffding_radius(8, n_ks=3, delta=0.1)
+    assert found.lead == pytest.approx(0.4)
+    assert found.needed == subsamples_for_margin(found.lead, n_ks=3, delta=0.1)
+    assert not found.independent
+
+
+def test_one_candidate_leads_nobody():
+    found = made_up([[0.5, 0.6]], [[0.5, 0.6]])
+    assert found.runner_up is None
+    assert np.isnan(found.lead)
+    assert np.isnan(found.guarantee().lead)
+    assert found.guarantee().needed is None
+
+
+def test_the_score_of_the_first_subsamples():
+    rng = np.random.default_rng(0)
+    result = made_up(*rng.uniform(0.2, 0.8, (2, 3, 5)), rule="lcb")
+    scores, chosen = result.running
+    assert scores.shape == (3, 5)
+    for n in range(2, 6):
+        first = result.reweigh(n_subsamples=n)
+        np.testing.assert_array_equal(scores[:, n - 1], first.scores)
+        assert chosen[n - 1] == first.best_k
+    # One subsample has no lower bound.
+    assert chosen[0] is None
+
+
+def test_the_runner_up_and_the_lead_follow_the_rule():
+    rows = [[0.5] * 4, [0.9, 0.2, 0.9, 0.2], [0.4] * 4]
+    result = made_up(rows, rows)
+    assert (result.best_k, result.ks[result.runner_up]) == (3, 2)
+    assert result.lead == pytest.approx(0.05)
+    careful = result.reweigh(rule="lcb")
+    assert (careful.best_k, careful.ks[careful.runner_up]) == (2, 4)
+    assert careful.lead == pytest.approx(0.1)

@@ -136,6 +136,15 @@ def test_convergence(result, ax):
     assert high > max(line.get_ydata().max() for line in ax.lines)
 
 
+@pytest.mark.parametrize("delta", [0.5, 0.001])
+def test_the_hoeffding_band_of_another_delta(result, ax, delta):
+    result.plot("convergence", ax=ax, delta=delta)
+    radius = hoeffding_radius(6, n_ks=6, delta=delta)
+    assert f"±{radius:.2f} with all 6" in title(ax)
+    right = ax.collections[0].get_paths()[0].vertices[:, 1][ax.collections[0].get_paths()[0].vertices[:, 0] == 6]
+    assert np.ptp(right) == pytest.approx(2 * radius)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_subsamples_are_counted_in_whole_numbers(result, ax, n):
     drawn(result.reweigh(n_subsamples=n).plot("convergence", ax=ax))

@@ -157,3 +157,13 @@ def test_a_better_candidate_that_cannot_be_selected_is_not_passed_over_in_silenc
     )
     alone = made_up([[0.9, n, n], [0.5] * 3], [[0.9, n, n], [0.5] * 3])
     assert "no other candidate can be selected." in alone.explain()
+
+
+def test_repeated_seeds_are_told():
+    rows = [[0.3] * 4, [0.5] * 4, [0.4] * 4]
+    result = made_up(rows, rows)
+    repeated = dataclasses.replace(result, plan=dataclasses.replace(result.plan, seeds=(7, 8, 7, 7)))
+    assert not [text for text in result.warnings if "seeds" in text]
+    (warning,) = (text for text in repeated.warnings if "seeds" in text)
+    assert warning.startswith("2 of 4 seeds repeat an earlier one: equal subsamples are counted more than once")
+    assert warning in repeated.explain()
