@@ -64,6 +64,20 @@ def test_the_data_are_positional_and_everything_else_has_a_name():
         plan_selection(X, (2, 3))
 
 
+@pytest.mark.parametrize(
+    ("function", "name", "value"),
+    [
+        (plan_selection, "rule", "lcb"),
+        (plan_selection, "n_jobs", 2),
+        (plan_selection, "checkpoint", None),
+        (stream, "progress", False),
+    ],
+)
+def test_a_keyword_without_an_effect_is_refused(function, name, value):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        function(X, **SETTINGS, **{name: value})
+
+
 def test_the_same_call_gives_the_same_result():
     first, second = select_k(X, **SETTINGS), select_k(X, **SETTINGS)
     assert first.to_dict() == second.to_dict()

@@ -147,6 +147,15 @@ def test_unknown_keywords_are_refused(surface):
         FUNCTIONS[surface][2](n_subsample=3)
 
 
+@pytest.mark.parametrize("surface", FUNCTIONS)
+def test_keywords_of_other_functions_are_refused(surface):
+    """Even with its default: what a signature does not show has no effect."""
+    _, function, call = FUNCTIONS[surface]
+    for name in set(EVERY) - set(inspect.signature(function).parameters):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            call(**{name: EVERY[name].default})
+
+
 @pytest.mark.parametrize("surface", [name for name in FUNCTIONS if not name.endswith(", table")])
 def test_functions_document_their_keywords(surface):
     group, function, _ = FUNCTIONS[surface]

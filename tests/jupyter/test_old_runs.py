@@ -112,6 +112,38 @@ def test_of_an_old_run_nothing_arrives(explorer, held_at, fails_at):
     assert (session.status.phase, session.result.n_subsamples) == ("done", 3)
 
 
+def test_an_old_run_that_fails_takes_nothing_from_the_page(explorer):
+    """What was shown comes back when a run fails, but only when it is still the last one."""
+    session = explorer.session
+    session.change(clusterer=failing_at(3))
+    held = hold_at_result(session, 1)
+    session.start()
+    assert held.reached.wait(PATIENCE)
+    join(threads("compsil"))
+    old = threads("compsil-explorer")
+
+    gate = Gate()
+
+    def gated(X, k, seed):
+        gate.stop_here()
+        return cluster(X, k, seed)
+
+    session.change(clusterer=gated)
+    session.start()
+    assert gate.reached.wait(PATIENCE)
+    # The result of the old run is still on show, and the comparison that is made beside it meanwhile.
+    compared = threading.Event()
+    session.listen(lambda _: compared.set() if session.comparing.phase == "done" else None)
+    session.compare()
+    assert compared.wait(PATIENCE)
+    shown = session.shown
+    assert shown.comparison is not None
+    held.go.set()
+    join(old)
+    assert session.shown is shown
+    assert (session.status.phase, session.status.error) == ("running", "")
+
+
 def test_of_an_old_comparison_nothing_arrives(explorer):
     session = explorer.session
     old_gate, new_gate, calls = Gate(), Gate(), []
