@@ -20,10 +20,11 @@ from compsil_kit.settings.keywords import (
     keywords_of,
 )
 from compsil_kit.settings.reading import read_names
-from compsil_kit.util.format import one_line
+from compsil_kit.util.format import one_line, printable
 
 PROGRAM = "compsil-kit"
 USAGE = 2
+MOST_MESSAGE = 400
 EXIT_CODES = "Exit codes: 0 done, 1 the selection failed, 2 wrong use or unusable data, 130 interrupted."
 HELP = {
     "select": "select the number of clusters of a table",
@@ -40,7 +41,9 @@ Add = Callable[..., Any]
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"{PROGRAM}: error: {message}\nTry '{self.prog} --help'.\n")
+        # argparse quotes what was given, however long that is.
+        short = message if len(message) <= MOST_MESSAGE else f"{message[: MOST_MESSAGE - 3]}..."
+        self.exit(USAGE, f"{PROGRAM}: error: {printable(short)}\nTry '{self.prog} --help'.\n")
 
 
 def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.ArgumentParser:

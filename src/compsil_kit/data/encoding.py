@@ -13,6 +13,7 @@ _BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_NUL = "not a readable table: it has NUL characters. If it is UTF-16, pass --encoding utf-16-le."
 
 
 def known_encoding(encoding: str) -> str:
@@ -27,12 +28,15 @@ def known_encoding(encoding: str) -> str:
 def decoded(sample: bytes, encoding: str) -> str:
     """Return a beginning as text; a character may be cut at its end."""
     try:
-        return codecs.getincrementaldecoder(encoding)().decode(sample)
+        text = codecs.getincrementaldecoder(encoding)().decode(sample)
     except UnicodeDecodeError as error:
         line = sample.count(b"\n", 0, error.start) + 1
         raise RefusedError(
             f"not a readable table: line {line} is not {encoding}. Pass another --encoding, or leave it out."
         ) from None
+    if "\0" in text:
+        raise RefusedError(_NUL)
+    return text
 
 
 def find_encoding(sample: bytes) -> str:
@@ -45,7 +49,7 @@ def find_encoding(sample: bytes) -> str:
     except UnicodeDecodeError:
         return _guessed(sample)
     if b"\0" in sample:
-        raise RefusedError("not a readable table: it has NUL characters. If it is UTF-16, pass --encoding utf-16-le.")
+        raise RefusedError(_NUL)
     return "utf-8"
 
 

@@ -16,6 +16,7 @@ Array = NDArray[Any]
 
 _BLOCK_BYTES = 16 * 2**20
 _DTYPE_KINDS = "biuf"
+_COMPLEX = "X: Complex data not supported. Pass real numbers."
 
 
 def as_matrix(X: Any, *, min_rows: int = 2) -> Any:
@@ -148,7 +149,7 @@ def _from_sparse(X: Any) -> Any:
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, rows and columns; got a sparse array of shape {X.shape}.")
     if X.dtype.kind == "c":
-        raise ValueError("X: Complex data not supported. Pass real numbers.")
+        raise ValueError(_COMPLEX)
     if X.dtype.kind not in _DTYPE_KINDS:
         raise TypeError(f"X must be numeric or boolean; got a sparse matrix of type {X.dtype}.")
     matrix = _with_small_indices(X.tocsr())
@@ -179,7 +180,7 @@ def _from_array(X: Any) -> Array:
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind == "c":
-        raise ValueError("X: Complex data not supported. Pass real numbers.")
+        raise ValueError(_COMPLEX)
     if array.dtype.kind not in _DTYPE_KINDS:
         raise ValueError(
             f"X must be numeric or boolean; got an array of type {array.dtype}. Encode it as numbers first."
@@ -218,6 +219,8 @@ def _from_objects(array: Array) -> Array:
                 f"X: row {row}, column {column} holds a value of type {type(value).__name__}; an argument must be "
                 "numeric (a string is not a number). Encode it as a number first."
             )
+        if isinstance(value, complex | np.complexfloating):
+            raise ValueError(_COMPLEX)
     # Whole numbers too large for NumPy stay objects here; as float64 they are numbers like any other.
     numbers = np.array(array.tolist())
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -59,10 +60,24 @@ def prepare(
     _check_finite(chosen, matrix)
     notes = _odd_columns(chosen, matrix)
     if scale is not None:
-        matrix = SCALERS[scale]().fit_transform(matrix)
+        matrix = _scaled(chosen, matrix, scale)
     names = tuple(_name(chosen, at) for at in range(len(positions)))
     done = Preparation(names, left_out, scale, int((~kept).sum()), tuple(notes))
     return PreparedTable(matrix, done, kept, chosen)
+
+
+def _scaled(frame: pd.DataFrame, matrix: Array, scale: str) -> Array:
+    # Means and spreads of values near the limits of their type overflow; that is told below.
+    with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        scaled: Array = SCALERS[scale]().fit_transform(matrix)
+    wrong = [_name(frame, int(at)) for at in np.flatnonzero(~np.isfinite(scaled).all(axis=0))]
+    if wrong:
+        raise ValueError(
+            f"columns: {listed(wrong[:5], 'is', 'are')} too large for scale={scale!r}. Divide by a power of ten first, "
+            "or pass scale=None."
+        )
+    return scaled
 
 
 def check_scale(scale: Any) -> str | None:

@@ -25,6 +25,7 @@ from compsil_kit.util.optional import has
 Fingerprint = dict[str, Any]
 
 _SHOWN = 80
+_MOST = 3
 _PARAMETER = "clusterer's "
 _PLAIN = bool | int | float | complex | str | bytes | None
 
@@ -52,13 +53,18 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     if "clusterer" in names:
         # Another clusterer has other parameters: that goes without saying.
         names = [name for name in names if not name.startswith(_PARAMETER)]
-    return ["the content of X differs" if name == "data" else _phrase(name, there, here) for name in names]
+    found = ["the content of X differs" if name == "data" else _phrase(name, there, here) for name in names[:_MOST]]
+    return found if len(names) <= _MOST else [*found, f"and {len(names) - _MOST} more"]
 
 
 def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     def shown(values: Mapping[str, Any]) -> str:
         value = values.get(name, "not given")
-        text = value if isinstance(value, str) else json.dumps(value)
+        try:
+            text = value if isinstance(value, str) else json.dumps(value)
+        except (TypeError, ValueError, RecursionError):
+            # A forged file may hold anything.
+            text = type(value).__name__
         return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
     return f"{name} was {shown(there)} and is now {shown(here)}"

@@ -137,5 +137,9 @@ def signed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_digest(data: Mapping[str, Any], where: str) -> None:
     """Refuse data that were changed since they were written; files of earlier releases have no digest."""
-    if "digest" in data and data["digest"] != digest({k: v for k, v in data.items() if k != "digest"}):
+    try:
+        same = "digest" not in data or data["digest"] == digest({k: v for k, v in data.items() if k != "digest"})
+    except RecursionError:
+        raise ValueError(f"{where} is nested more deeply than anything that was written.") from None
+    if not same:
         raise ValueError(f"{where} was changed or damaged since it was written: its digest does not match.")
