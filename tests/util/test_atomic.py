@@ -61,14 +61,16 @@ def test_the_mask_of_other_threads_is_never_touched(tmp_path):
     assert wider == []
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path):
+# Brackets, as browsers number downloads, are a pattern to glob.
+@pytest.mark.parametrize("name", ["file.json", "file[1].json"])
+def test_what_a_killed_process_left_is_removed(tmp_path, name):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    left = tmp_path / f".file.json.{gone.pid}-0a0b0c0d.tmp"
-    own = tmp_path / f".file.json.{os.getpid()}-0a0b0c0d.tmp"
+    left = tmp_path / f".{name}.{gone.pid}-0a0b0c0d.tmp"
+    own = tmp_path / f".{name}.{os.getpid()}-0a0b0c0d.tmp"
     left.touch()
     own.touch()
-    write_atomically(tmp_path / "file.json", b"x")
+    write_atomically(tmp_path / name, b"x")
     assert not left.exists()
     assert own.exists()
 
