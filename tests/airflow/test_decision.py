@@ -1,12 +1,33 @@
 """When the selection probability is too low."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from airflow.providers.common.compat.sdk import Asset
 from runs import run_select
+
+from compsil_airflow.decision import decide
+
+
+@pytest.mark.parametrize(
+    ("probability", "least", "outcome"),
+    [
+        (0.8, 0.8, "accepted"),
+        (1.0, 1.0, "accepted"),
+        (0.8, 0.801, "failed"),
+        # From a single subsample it is not known.
+        (np.nan, 0.0, "failed"),
+        (np.nan, None, "accepted"),
+    ],
+)
+def test_the_threshold_itself_is_enough(probability, least, outcome):
+    result = SimpleNamespace(best_k=3, best_index=1, probability=np.array([0.0, probability]))
+    decision = decide(result, least, None, None)
+    assert (decision.outcome, decision.k) == (outcome, 3 if outcome == "accepted" else None)
+    assert (decision.stop is None) == (outcome == "accepted")
 
 
 class TestNotSure:
