@@ -8,6 +8,7 @@ import pytest
 from runs import QUICK, run_select
 
 from compsil_airflow.names import hide_values
+from compsil_airflow.source import Source
 
 CELL = 48151.623
 
@@ -86,6 +87,17 @@ class TestNoHeader:
         if "columns" in settings:
             assert done.state == "success"
             assert "48151" not in str(done.xcom("selection"))
+
+    @pytest.mark.parametrize("name", ["bare.csv", "BARE.CSV", "bare.tsv", "Bare.Csv.GZ"])
+    def test_every_spelling_of_the_ending_counts(self, tmp_path, name):
+        """Whole numbers above nothing but decimals are taken for names, which the first row of a bare file is not."""
+        path, told = tmp_path / name, []
+        rows = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["48151", "31337"])
+        compression = "gzip" if name.lower().endswith(".gz") else None
+        rows.to_csv(path, index=False, sep="\t" if ".tsv" in name else ",", compression=compression)
+        assert list(Source(data=str(path), warn=told.append).load().columns) == ["column 1", "column 2"]
+        assert len(told) == 1
+        assert "The names of 2 columns look like values" in told[0]
 
     def test_a_name_in_the_dag_may_be_shown(self, tmp_path):
         path = tmp_path / "years.csv"
