@@ -243,7 +243,8 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         lists = [names for names in (self.columns, self.labels_keep) if isinstance(names, list | tuple)]
         known = {str(name) for names in lists for name in names}
         place = (self.data, self.sql, self.parameters, self.conn_id, function, self.base_dir)
-        frame = Source(*place, given, known, self.log.warning).load()
+        columns = self.columns if isinstance(self.columns, list | tuple) else None
+        frame = Source(*place, given, known, self.log.warning, columns).load()
         with data_errors():
             from compsil_kit import prepare
             from compsil_kit.settings.keywords import TableKeywords

@@ -38,6 +38,8 @@ class Source:
     # Names of columns that the DAG mentions.
     known: Collection[str] = ()
     warn: Callable[[str], None] = print
+    # The columns to cluster, if not all: of a file, only these are looked at for cells that are not numbers.
+    columns: Collection[Any] | None = None
 
     def load(self) -> pd.DataFrame:
         """Return the frame; mistakes fail without a retry, errors of files and networks may be retried."""
@@ -71,10 +73,10 @@ class Source:
             if not isinstance(place, Path):
                 check_scheme(name, place, self.conn_id)
         if isinstance(place, Path):
-            frame = _read_local(place, str(place))
+            frame = _read_local(place, str(place), self.columns)
         else:
             with fetched(place, self.conn_id) as copy:
-                frame = _read_local(copy, str(place))
+                frame = _read_local(copy, str(place), self.columns)
         return self._named(frame, place)
 
     def _named(self, frame: pd.DataFrame, place: Any) -> pd.DataFrame:
@@ -105,18 +107,21 @@ def bind(
     return partial(function, *args, **determine_kwargs(function, args, context))
 
 
-def _read_local(path: Path, shown: str) -> pd.DataFrame:
+def _read_local(path: Path, shown: str, columns: Collection[Any] | None) -> pd.DataFrame:
     from compsil_kit.data.readers import read_table
 
     with data_errors():
         try:
-            return read_table(str(path))
+            return read_table(str(path), columns=columns)
         except IsADirectoryError:
             raise ValueError(
                 f"data: {shown} is a folder. Pass a file, or read the folder in python_callable."
             ) from None
         except ValueError as error:
-            raise ValueError(str(error).replace(str(path), shown)) from None
+            message = str(error).replace(str(path), shown)
+            # Where the reader advises options of the command line, a DAG has those of pandas.
+            advice = " In a DAG: read the file by pandas.read_csv in python_callable." if " --" in message else ""
+            raise ValueError(message + advice) from None
 
 
 def as_frame(found: Any) -> pd.DataFrame:

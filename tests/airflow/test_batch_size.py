@@ -22,8 +22,9 @@ def size(batch):
     return len(json.dumps(batch, allow_nan=False))
 
 
-def test_whatever_the_columns(wide):
-    planned = plan_batches(wide, n_batches=8, **KEYWORDS)
+@pytest.mark.parametrize("n_batches", [4, 16])
+def test_whatever_the_columns(wide, n_batches):
+    planned = plan_batches(wide, n_batches=n_batches, **KEYWORDS)
     finished = [run_batch(wide, json.loads(json.dumps(batch))) for batch in planned]
     assert max(map(size, planned)) < 2048
     assert max(map(size, finished)) < 4096

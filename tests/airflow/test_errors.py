@@ -18,7 +18,7 @@ from compsil_kit.errors import Interrupted
     [
         ({"n_subsamples": "three"}, "n_subsamples must be a whole number; got 'three'"),
         ({"ks": "two"}, "ks must look like 2:10, 2:20:2 or 2,3,5; got 'two'"),
-        ({"ks": "2:1000000000"}, "ks must hold at most 1,000,000 candidates"),
+        ({"ks": "2:1000000000"}, "ks must hold at most 1,000 candidates"),
         ({"ks": [1]}, "ks must be an integer of at least 2; got 1"),
         ({"columns": ["x", "word"]}, "columns: 'word' is not numeric"),
         ({"rule": "best"}, "rule must be one of 'max', 'lcb'; got 'best'"),

@@ -40,6 +40,16 @@ def test_files(frame, expected, tmp_path, ending):
     assert scores(run_select(data=str(path))) == pytest.approx(expected, abs=1e-9)
 
 
+def test_a_column_of_numbers_with_a_word_matters_only_if_it_is_used(frame, expected, tmp_path, capfd):
+    path = tmp_path / "table.csv"
+    notes = ["12"] * (len(frame) - 1) + ["unknown"]
+    frame.assign(note=notes).to_csv(path, index=False)
+    assert scores(run_select(data=str(path), columns=["x", "y"])) == pytest.approx(expected, abs=1e-9)
+    assert run_select(data=str(path), columns=["x", "note"]).state == "failed"
+    log = capfd.readouterr()
+    assert "In a DAG: read the file by pandas.read_csv in python_callable." in log.out + log.err
+
+
 def test_a_path_object_and_a_uri(csv, expected):
     assert scores(run_select(data=csv)) == pytest.approx(expected)
     assert scores(run_select(data=csv.as_uri())) == pytest.approx(expected)

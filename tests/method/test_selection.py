@@ -89,6 +89,16 @@ def test_redraws_in_parts_give_the_same(monkeypatch):
     assert probability(micro, macro).tolist() == whole.tolist()
 
 
+def test_long_runs_are_redrawn_less_often(monkeypatch):
+    """Otherwise a million subsamples would be drawn a billion times."""
+    micro = np.array([[0.50, 0.40, 0.60], [0.48, 0.51, 0.48]])
+    for limit, n_redraws in [(3 * 400, 400), (3, selection.FEWEST_RESAMPLES)]:
+        monkeypatch.setattr(selection, "_ALL_RESAMPLES", limit)
+        counts = probability(micro, micro) * n_redraws
+        assert counts == pytest.approx(np.rint(counts))
+        assert 0 < counts[1] < n_redraws
+
+
 def test_another_largest_discrepancy_is_another_weight():
     rng = np.random.default_rng(2)
     micro, macro = rng.normal(0.5, 0.1, (2, 3, 9))

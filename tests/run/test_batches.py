@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from base64 import b64encode
 
 import numpy as np
 import pandas as pd
@@ -292,6 +293,10 @@ def test_batches_of_two_selections_are_refused(keywords, message):
         lambda batch: batch["trials"].reverse(),
         lambda batch: batch["trials"][0].pop("micro"),
         lambda batch: batch["trials"][0].update(macro=[0.5]),
+        lambda batch: batch["trials"][0].update(macro="no base64"),
+        lambda batch: batch["trials"][0].update(macro=batch["trials"][0]["macro"][:-4]),
+        lambda batch: batch["trials"][0].update(macro=b64encode(np.full(3, 1.5).tobytes()).decode()),
+        lambda batch: batch["trials"][0].update(macro=b64encode(np.full(3, np.nan).tobytes()).decode()),
         lambda batch: batch.update(trials=None),
     ],
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_runs import run
 
-from compsil_kit import compare, select_k
+from compsil_kit import compare, plan_selection, select_k
 from compsil_kit.run import memory
 
 
@@ -41,6 +41,22 @@ def test_clusterers_that_hold_all_pairs_need_more_memory(monkeypatch):
     ):
         select_k(wide, ks=2, n_subsamples=1, sample_size=4000, clusterer="agglomerative")
     assert select_k(wide, ks=2, n_subsamples=1, sample_size=500, clusterer="agglomerative").best_k == 2
+
+
+def test_a_result_of_very_many_subsamples_needs_memory(monkeypatch):
+    """A million subsamples and nine ks were measured to take 2.1 GB as a dict, and much less to explain."""
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 2**30)
+    message = r"the result of 1,000,000 subsamples and 9 candidates needs about 2\.1 GiB, and 1\.0 GiB are free"
+    with pytest.raises(MemoryError, match=message):
+        plan_selection(np.random.default_rng(0).normal(size=(50, 2)), ks=range(2, 11), n_subsamples=10**6)
+
+
+def test_labels_of_many_candidates_need_memory(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(4000, 2))
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 100 * 2**20)
+    assert plan_selection(X, ks=range(2, 100), n_subsamples=1, sample_size=3000).n_subsamples == 1
+    with pytest.raises(MemoryError, match=r"subsamples of 3,000 rows .*fewer ks"):
+        plan_selection(X, ks=range(2, 1000), n_subsamples=1, sample_size=3000)
 
 
 @pytest.mark.parametrize("free", [None, 2**40])

@@ -23,6 +23,8 @@ POINTS_PER_CLUSTER = 30
 FRACTIONS = ((2_000, 0.8), (20_000, 0.6), (math.inf, 0.4))
 # More subsamples, or larger k, than anyone can mean: refused at once instead of filling the memory with seeds.
 MOST = 1_000_000
+# Candidates: more of them would be hours of work, and gigabytes of labels, within a single subsample.
+MOST_KS = 1_000
 
 
 @dataclass(frozen=True)
@@ -134,12 +136,14 @@ def check_ks(ks: Any) -> tuple[int, ...]:
     if isinstance(ks, str | bytes | dict) or not isinstance(ks, Iterable) or not flat:
         raise TypeError(f"ks must be integers of at least 2, such as range(2, 11); got {describe(ks)}.")
     # One more than may be there tells that there are too many, however long a range or an iterator is.
-    counts = list(islice(ks, MOST + 1))
+    counts = list(islice(ks, MOST_KS + 1))
     if not counts:
         raise ValueError("ks must hold at least one integer of at least 2; it is empty.")
     distinct = {check_integer("ks", k, minimum=2) for k in counts}
-    if len(counts) > MOST:
-        raise ValueError(f"ks must hold at most {MOST:,} candidates. Pass fewer, for instance range(2, 21).")
+    if len(counts) > MOST_KS:
+        raise ValueError(
+            f"ks must hold at most {MOST_KS:,} candidates. Pass fewer, for instance range(2, 21), or with larger steps."
+        )
     return tuple(sorted(distinct))
 
 

@@ -15,7 +15,10 @@ Array = NDArray[np.float64]
 RULES = ("max", "lcb")
 # A k that lost more than this share of its subsamples is scored on a biased remainder and cannot be selected.
 MAX_LOST = 0.2
+# At most this many redraws; fewer where runs are so long that few of their redraws differ in anything.
 N_RESAMPLES = 1000
+FEWEST_RESAMPLES = 100
+_ALL_RESAMPLES = 50_000_000
 _RESAMPLE_CELLS = 2_000_000
 
 
@@ -80,14 +83,17 @@ def selection_probability(
         some = micro[:, draws], macro[:, draws]
         return criterion(summarise(combine(*some, weigh(*some, transform, fixed)), z), rule)
 
-    draws = np.random.default_rng(0).integers(n_subsamples, size=(N_RESAMPLES, n_subsamples))
-    step = max(1, _RESAMPLE_CELLS // (n_ks * n_subsamples))
-    redrawn = np.hstack([values_of(draws[low : low + step]) for low in range(0, N_RESAMPLES, step)])
+    n_redraws = min(N_RESAMPLES, max(FEWEST_RESAMPLES, _ALL_RESAMPLES // n_subsamples))
+    rng, step = np.random.default_rng(0), max(1, _RESAMPLE_CELLS // (n_ks * n_subsamples))
+    # In parts, for bounded memory; the numbers are those of one large draw.
+    parts = [min(step, n_redraws - low) for low in range(0, n_redraws, step)]
+    redrawn = np.hstack([values_of(rng.integers(n_subsamples, size=(part, n_subsamples))) for part in parts])
     # Every redraw serves twice, as the noise of one run and of another. Redraws vary less than runs, by (B - 1) / B.
     noise = np.sqrt(n_subsamples / (n_subsamples - 1)) * (redrawn - np.roll(redrawn, 1, axis=1))
     others = values_of(np.arange(n_subsamples)[None]) + noise
     others = np.where(eligible[:, None] & np.isfinite(others), others, -np.inf)
-    return np.bincount(others.argmax(axis=0), minlength=n_ks) / N_RESAMPLES
+    shares: Array = np.bincount(others.argmax(axis=0), minlength=n_ks) / n_redraws
+    return shares
 
 
 def independent_largest(micro: Array, macro: Array) -> Array | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from compsil_kit.method.subsample import SEED_LIMIT
 from compsil_kit.method.weights import TRANSFORMS, transform_name
 from compsil_kit.result.trials import Failure, Saved, Trial, Trials
 from compsil_kit.util import schema
+from compsil_kit.util.checks import describe
 from compsil_kit.util.schema import check_digest, signed
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionR
         raise ValueError(f"data must be what SelectionResult.to_dict returned, with format {FORMAT!r}.")
     if data.get("version") != VERSION:
         raise ValueError(
-            f"data has version {data.get('version')!r} of {FORMAT}; this release reads version {VERSION}. "
+            f"data has version {describe(data.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
             "Read it with the release that wrote it."
         )
     check_digest(data, "data")
@@ -175,19 +177,27 @@ def preparation_in(data: Any, where: str = "preparation") -> Preparation | None:
     return Preparation(**values)
 
 
-def trial_out(trial: Trial, seed: int) -> dict[str, Any]:
-    """Return one trial as plain data. It goes by its seed: the place of a subsample depends on how many there are."""
+def trial_out(trial: Trial, seed: int, *, packed: bool = False) -> dict[str, Any]:
+    """Return one trial as plain data. It goes by its seed: the place of a subsample depends on how many there are.
+
+    Packed, the numbers are the bytes of doubles in base64, which takes half the room of digits.
+    """
+    numbers = _pack if packed else _plain
     return {
         "seed": seed,
-        "micro": _plain(np.array(trial.micro)),
-        "macro": _plain(np.array(trial.macro)),
+        "micro": numbers(np.array(trial.micro)),
+        "macro": numbers(np.array(trial.macro)),
         "failures": [{"k": failure.k, "cause": failure.cause} for failure in trial.failures],
     }
 
 
 def trial_in(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> Trial:
     """Rebuild a trial as that of subsample ``index``; data that cannot be one of these ks are an error."""
-    values = schema.list_of(_SILHOUETTE, len(ks))
+
+    def values(value: Any, place: str) -> list[Any]:
+        numbers: list[Any] = schema.list_of(_SILHOUETTE, len(ks))(_unpack(value, place), place)
+        return numbers
+
     failure = schema.record({"k": schema.choice(ks), "cause": schema.text})
     found = schema.record({"seed": _SEED, "micro": values, "macro": values, "failures": schema.list_of(failure)})(
         data, where
@@ -236,3 +246,17 @@ def _plain(values: NDArray[np.float64]) -> Any:
     if values.ndim > 1:
         return [_plain(row) for row in values]
     return [float(value) if np.isfinite(value) else None for value in values]
+
+
+def _pack(values: NDArray[np.float64]) -> str:
+    return b64encode(values.astype("<f8").tobytes()).decode()
+
+
+def _unpack(value: Any, where: str) -> Any:
+    """Return the numbers of packed text as a list, and anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return _plain(np.frombuffer(b64decode(value, validate=True), "<f8"))
+    except ValueError as error:
+        raise ValueError(f"{where} must be a list, or doubles in base64.") from error

@@ -1,7 +1,7 @@
 """A selection in parts that share nothing: plan it once, run the batches wherever you like, combine what they return.
 
 Batches are plain data for strict JSON, so that a scheduler can carry them from machine to machine. A finished one holds
-the trials of its subsamples in the form in which a checkpoint keeps them.
+the trials of its subsamples as a checkpoint keeps them, but packed.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def run_batch(
     # As in select_k: clusterers that silence warnings in two threads at once leave the filters changed.
     with warnings.catch_warnings():
         trials = sorted(run(request.data.matrix, request.job, n_jobs, batch["indices"]), key=lambda trial: trial.index)
-    records = [trial_out(trial, plan.seeds[trial.index]) for trial in trials]
+    records = [trial_out(trial, plan.seeds[trial.index], packed=True) for trial in trials]
     return {**batch, "indices": [trial.index for trial in trials], "trials": records, "versions": current_versions()}
 
 

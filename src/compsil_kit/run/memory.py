@@ -9,6 +9,10 @@ from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.plan import Plan
 
 WORKER_BYTES = 64 * 2**20
+# Of one point under one k: its labels, its cell and its silhouette.
+LABEL_BYTES = 25
+# Of one subsample under one k while the result is written: its scores as numbers, as Python's objects and as text.
+TRIAL_BYTES = 250
 # Above this a limit is none: version 1 of control groups writes a number near 2**63 for "no limit".
 UNLIMITED = 2**60
 PROC, CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
@@ -20,13 +24,22 @@ def check_memory(plan: Plan, clusterer: Clusterer, n_workers: int, n_rows: int |
     what = "subsamples" if n_rows is None else "runs on all the data, which the other criteria need,"
     n_workers = min(n_workers, len(plan.seeds))
     distances = 8 * rows**2 if plan.metric == "precomputed" else 0
-    per_worker = WORKER_BYTES + 32 * rows * plan.n_features + clusterer.bytes_per_pair * rows**2 + distances
+    # The rows, what k-means and the distances make of them, and the exact differences of what has lost digits.
+    per_point = 48 * plan.n_features + LABEL_BYTES * len(plan.ks)
+    per_worker = WORKER_BYTES + per_point * rows + clusterer.bytes_per_pair * rows**2 + distances
     free = available_bytes()
+    result = TRIAL_BYTES * len(plan.seeds) * len(plan.ks)
+    if free is not None and result > free:
+        raise MemoryError(
+            f"the result of {len(plan.seeds):,} subsamples and {len(plan.ks):,} candidates needs about "
+            f"{result / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass fewer n_subsamples, or fewer ks."
+        )
     if free is not None and n_workers * per_worker > free:
         raise MemoryError(
             f"{what} of {rows:,} rows with clusterer={plan.clusterer!r} need about "
             f"{n_workers * per_worker / 2**30:.1f} GiB with {n_workers} worker(s), and {free / 2**30:.1f} GiB are "
-            "free. Pass a smaller sample_size, fewer workers (n_jobs), or a clusterer that does not hold all pairs."
+            "free. Pass a smaller sample_size, fewer workers (n_jobs), fewer ks, or a clusterer that does not hold all "
+            "pairs."
         )
 
 
