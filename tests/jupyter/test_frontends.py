@@ -239,7 +239,7 @@ def test_the_magic_in_jupyterlab(desk):
     with desk.watch("magic"):
         desk.enter("%load_ext compsil_jupyter")
         desk.enter("%compsil df -B 4 --ks 2:6 --sample-size 200 -o magic")
-        card = cell.filter(has_text="-o magic").locator(".jp-RenderedHTMLCommon")
+        card = cell.filter(has_text="-o magic").locator(".jp-RenderedHTMLCommon", has_text="number of clusters")
         card.wait_for()
         best_k, n_subsamples = desk.kernel.value("magic.best_k, magic.n_subsamples")
         expect(card).to_contain_text(f"number of clusters{best_k}")
@@ -265,6 +265,14 @@ def test_the_notebook_of_the_explorer_opens_in_voila(browser, voila, tmp_path):
     with open_notebook(browser, voila, "tour", tmp_path) as tour, tour.watch("tour"):
         tour.page.locator(".compsil-explorer").first.wait_for()
         expect(tour.page.locator("[data-mime-type='application/vnd.jupyter.error']")).to_have_count(0)
+
+
+def test_a_card_in_voila_does_not_stand_under_a_lost_progress_bar(browser, voila, tmp_path):
+    voila.write("card", SETUP, "from compsil_kit import select_k\nselect_k(df, ks=[2, 3], n_subsamples=4)")
+    with open_notebook(browser, voila, "card", tmp_path) as page, page.watch("card"):
+        page.page.get_by_text("4 subsamples of").first.wait_for()
+        expect(page.page.get_by_text("model not found")).to_have_count(0)
+        expect(page.page.get_by_text("Error displaying widget")).to_have_count(0)
 
 
 def test_the_browser_would_tell(browser, tmp_path):

@@ -9,8 +9,11 @@ import termios
 import threading
 from types import SimpleNamespace
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 from small_runs import run, split, wait_for_workers
+from waiting import PATIENCE
 
 from compsil_kit import ClusteringError
 from compsil_kit.run.progress import make_meter
@@ -165,3 +168,14 @@ def test_the_bar_announces_above_itself(capfd):
     assert out == ""
     assert "a long way\n" in err
     assert "2/5" in err
+
+
+def test_a_saved_notebook_does_not_look_for_a_bar_that_is_gone():
+    """In a real kernel: a front end that reads the notebook again would find no model for the bar's view."""
+    code = "import numpy as np\nfrom compsil_kit import select_k\nX = np.random.default_rng(0).normal(size=(90, 2))\n"
+    cell = nbformat.v4.new_code_cell(code + "select_k(X, ks=[2, 3], n_subsamples=4).best_k")
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    NotebookClient(notebook, timeout=PATIENCE, kernel_name="python3").execute()
+    bar, answer = notebook.cells[0].outputs
+    assert bar.data == {"text/plain": "", "text/html": ""}
+    assert answer.data["text/plain"] in ("2", "3")

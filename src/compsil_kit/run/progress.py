@@ -77,15 +77,18 @@ class _Callback:
 
 class _Bar:
     def __init__(self, total: int) -> None:
+        self._shown: Any = None
+        settings: Any = {"total": total, "desc": "compsil", "unit": "subsample", "leave": False}
         if _in_notebook() and has("ipywidgets"):
+            from IPython.display import display
             from tqdm.notebook import tqdm_notebook
 
-            make: Any = tqdm_notebook
+            self._bar: Any = tqdm_notebook(**settings, display=False)
+            self._shown = display(self._bar.container, display_id=True)  # type: ignore[no-untyped-call]
         else:
             from tqdm import tqdm
 
-            make = tqdm
-        self._bar = make(total=total, desc="compsil", unit="subsample", leave=False)
+            self._bar = tqdm(**settings)
 
     def resume(self, done: int) -> None:
         # As the bar's start: they took no time, and would spoil its guess of the time left.
@@ -100,3 +103,6 @@ class _Bar:
 
     def close(self) -> None:
         self._bar.close()
+        if self._shown is not None:
+            # Otherwise a saved notebook and a page read again would look for a widget that is gone.
+            self._shown.update({"text/plain": "", "text/html": ""}, raw=True)
