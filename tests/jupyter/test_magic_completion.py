@@ -85,6 +85,7 @@ def test_columns_of_the_data(complete):
     assert complete("%compsil compare df[df.a > 1] --ks 2:3 --columns a,") == ("", ["b", '"net income, EUR"', "city"])
     assert complete("%compsil df --columns a,n") == ("n", ['"net income, EUR"'])
     assert complete('%compsil df --columns a,"net inc') == ('"net inc', ['"net income, EUR"'])
+    assert complete('%compsil df --columns a,"net ') == ('"net ', ['"net income, EUR"'])
     assert complete("%compsil odd --columns ")[1] == ["2020", "'say \"x\"'", "back"]
     assert complete("%compsil X --columns ")[1] == ["0", "1"]
     assert "a" not in complete("%compsil no_such --columns ")[1]

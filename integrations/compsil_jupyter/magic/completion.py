@@ -59,6 +59,8 @@ def complete(line: str, names: Names) -> tuple[str, list[str]]:
 def _complete_value(name: str, word: str, data: str, names: Names) -> tuple[str, list[str]]:
     if name == "columns":
         *taken, fragment = split_list(word)
+        # A space that was typed inside of quotes is part of what is completed.
+        fragment += word[len(word.rstrip()) :] if fragment else ""
         return fragment, [column for column in _columns(data, names) if column not in taken]
     # Of 2:kmax or micro,gap only the last part is being typed.
     fragment = re.split("[:,]", word)[-1]

@@ -18,6 +18,7 @@ from compsil_jupyter.data import AUTO, column_names
 from compsil_jupyter.magic.help import ABOUT, EXAMPLES
 from compsil_kit.cli.options import TAKES, flags_of, specification
 from compsil_kit.settings.keywords import ExploreKeywords, Keyword, TableKeywords, keywords_of
+from compsil_kit.settings.reading import shown
 from compsil_kit.settings.rules import CRITERIA, choice, optional
 from compsil_kit.util.format import one_line
 
@@ -92,7 +93,7 @@ def _read(name: str, names: Names, word: str) -> Any:
         return keyword.check(keyword.read(plain))
     except (ValueError, TypeError, OSError) as error:
         hint = did_you_mean(parts, [*keyword.choices, *variables])
-        message = f"unknown value {text!r}." if hint and keyword.choices else one_line(error)
+        message = f"unknown value {shown(text)}." if hint and keyword.choices else one_line(error)
         raise argparse.ArgumentTypeError(message + hint) from error
 
 
@@ -109,16 +110,16 @@ def parse_line(line: str, names: Names, *, in_cell: bool) -> tuple[str, list[str
             raise UsageError(f"{command} has no option {flag}; it belongs to {', '.join(owners)}.")
     unknown = re.search(r"^--?[A-Za-z][\w-]*", "\n".join(words), re.MULTILINE)
     if unknown is not None:
-        minus = f" Data that starts with a minus sign needs parentheses: ({unknown[0]})."
+        minus = f" Data that starts with a minus sign needs parentheses: ({unknown[0][:60]})."
         other = " %compsil? lists the options." if unknown[0].startswith("--") else minus
-        raise UsageError(f"unknown option {unknown[0]!r}.{did_you_mean([unknown[0]], FLAGS) or other}")
+        raise UsageError(f"unknown option {shown(unknown[0])}.{did_you_mean([unknown[0]], FLAGS) or other}")
     expected = ["DATA"] * (not in_cell) + ["OUT.html"] * (command == "report")
     if len(words) < len(expected):
         usage = f"{'%' * (1 + in_cell)}compsil {' '.join([command, *expected])} [options]"
         raise UsageError(f"{expected[len(words)]} is missing. Usage: {usage}")
     n_data = len(words) - (command == "report")
     if in_cell and n_data:
-        raise UsageError(f"unexpected argument {words[0]!r}. The last line of a %%compsil cell is the data.")
+        raise UsageError(f"unexpected argument {shown(words[0])}. The last line of a %%compsil cell is the data.")
     return command, [unquote(" ".join(words[:n_data])), *words[n_data:]], given
 
 

@@ -64,7 +64,7 @@ def read_names(text: str) -> list[str]:
         return [word.strip() for word in text.split(",") if word.strip()]
     try:
         return [str(word) for word in json.loads(text.replace("'", '"') if '"' not in text else text)]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"must be names with commas between them, or a JSON list; got {shown(text)}.") from error
 
 

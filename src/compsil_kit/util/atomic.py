@@ -34,6 +34,9 @@ def write_atomically(path: Path, content: bytes) -> None:
                 # By the number of its descriptor; the second argument makes Python follow the link.
                 os.link(f"/proc/self/fd/{file.fileno()}", temporary, src_dir_fd=0)
         temporary.replace(path)
+    except OSError as error:
+        # The user knows the file, not what stands beside it; and a full disk is told without any name.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         # Gone already if it was moved; left over only if something went wrong.
         temporary.unlink(missing_ok=True)

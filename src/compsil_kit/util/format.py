@@ -49,7 +49,7 @@ def format_seconds(seconds: float) -> str:
 
 def shorten(names: tuple[str, ...], most: int = 12) -> str:
     """Return names as a list that stays readable when there are hundreds."""
-    shown = ", ".join(map(printable, names[:most]))
+    shown = ", ".join(printable(name).replace("\n", "\\n") for name in names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
