@@ -176,3 +176,12 @@ def test_row_numbers_are_noted_under_any_name(frame):
     assert note(frame.assign(store_id=np.arange(len(frame)) // 2)) == ""
     assert note(frame.head(19).assign(serial=np.arange(19))) == ""
     assert note(frame.assign(rate_id=np.arange(len(frame)) + 0.5)) == ""
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax", "robust"])
+def test_values_that_cannot_be_scaled_are_refused(scale):
+    """Sums of squares would overflow, and the scaler leave the column as it is or make it NaN."""
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "big": [1e308, -1e308, 1.0, 2.0]})
+    with pytest.raises(ValueError, match=rf"columns: 'big' has values too large for scale='{scale}'"):
+        prepare(frame, scale=scale)
+    assert prepare(frame, scale=None).matrix.max() == 1e308

@@ -1,6 +1,7 @@
 """Files are written whole, keep their rights, leave nothing behind, and belong to one run at a time."""
 
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -113,3 +114,18 @@ def test_a_killed_run_leaves_no_lock(tmp_path):
         holder.communicate()
     with locked(path):
         pass
+
+
+def test_a_disk_without_room_is_told_with_the_file(tmp_path):
+    """The system itself names no file when a write fails."""
+    path, before = tmp_path / "result.json", resource.getrlimit(resource.RLIMIT_FSIZE)
+    write_atomically(path, b"old")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as told:
+            write_atomically(path, b"new" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert told.value.filename == str(path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

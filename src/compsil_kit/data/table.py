@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import warnings
 from collections.abc import Callable, Hashable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -67,16 +66,16 @@ def prepare(
 
 
 def _scaled(frame: pd.DataFrame, matrix: Array, scale: str) -> Array:
-    # Means and spreads of values near the limits of their type overflow; that is told below.
-    with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        scaled: Array = SCALERS[scale]().fit_transform(matrix)
-    wrong = [_name(frame, int(at)) for at in np.flatnonzero(~np.isfinite(scaled).all(axis=0))]
+    """Scale the columns; where sums of squares or differences overflow, the outcome would be NaN, or not scaled."""
+    most = np.finfo(np.float64).max
+    limit = np.sqrt(most / len(matrix)) / 2 if scale == "standard" else most / 4
+    wrong = [_name(frame, int(at)) for at in np.flatnonzero(np.abs(matrix).max(axis=0) > limit)]
     if wrong:
         raise ValueError(
-            f"columns: {listed(wrong[:5], 'is', 'are')} too large for scale={scale!r}. Divide by a power of ten first, "
-            "or pass scale=None."
+            f"columns: {listed(wrong[:5], 'has', 'have')} values too large for scale={scale!r}. Divide by a power of "
+            "ten first, or pass scale=None."
         )
+    scaled: Array = SCALERS[scale]().fit_transform(matrix)
     return scaled
 
 
