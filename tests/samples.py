@@ -23,7 +23,7 @@ def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_siz
     planned = n if planned is None else planned
     extra = np.empty((n_ks, 0)) if calibration is None else np.array(calibration, dtype=float)
     plan = plan_of(ks or range(2, 2 + n_ks), planned, n_calibration=extra.shape[1], sample_size=sample_size)
-    side = Trials(tuple(range(planned, planned + extra.shape[1])), extra, np.zeros_like(extra))
+    side = Trials(tuple(range(planned, planned + extra.shape[1])), extra, np.where(np.isnan(extra), np.nan, 0.0))
     return SelectionResult(plan, Trials(tuple(range(n)), micro, macro), side, **changes)
 
 

@@ -73,8 +73,18 @@ def test_fewer_subsamples_keep_the_calibration_and_its_failures():
     assert first.plan.seeds == (0, 3, 4)
     assert (first.plan.n_subsamples, first.plan.n_calibration) == (1, 2)
     assert first.calibration.subsamples == (1, 2)
+    assert [(failure.subsample, failure.seed) for failure in first.failures] == [(0, 0), (2, 4)]
     assert np.array_equal(first.calibration.micro, whole.calibration.micro)
     assert not first.partial
+
+
+def test_fewer_subsamples_can_be_saved_when_a_calibration_clustering_failed():
+    rows = [[0.5, 0.4, 0.3], [0.3, 0.2, 0.1]]
+    lost = (Failure(2, 4, 4, "calibration"),)
+    whole = made_up(rows, rows, calibration=[[0.1, np.nan], [0.3, 0.4]], failures=lost)
+    first = whole.reweigh(n_subsamples=2)
+    again = SelectionResult.from_dict(first.to_dict())
+    assert again.failures == first.failures == (Failure(2, 3, 4, "calibration"),)
 
 
 def test_the_first_of_a_partial_result_leave_its_plan_alone():

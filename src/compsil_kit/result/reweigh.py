@@ -50,4 +50,8 @@ def _first(result: SelectionResult, n: int) -> dict[str, Any]:
         seeds = plan.seeds[:n] + plan.seeds[plan.n_subsamples :]
         fields["plan"] = replace(plan, n_subsamples=n, seeds=seeds)
         fields["calibration"] = replace(calibration, subsamples=tuple(b - shift for b in calibration.subsamples))
+        fields["failures"] = tuple(
+            failure if failure.subsample < n else replace(failure, subsample=failure.subsample - shift)
+            for failure in fields["failures"]
+        )
     return fields
