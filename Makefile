@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-SLOW := jupyter notebooks paper parity contracts/test_documentation.py contracts/test_boundaries.py
+SLOW := jupyter notebooks paper parity contracts/test_documentation.py contracts/test_boundaries.py fuzz/test_faults.py
 
-.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators lint typecheck bench reproduce reproduce-quick docs lab clean browser postgres \
+.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators lint typecheck fuzz faults bench reproduce reproduce-quick docs lab clean browser postgres \
   screenshot-airflow
 
 $(VENV)/.base: pyproject.toml
@@ -107,6 +107,13 @@ lint: $(VENV)/.lint
 
 typecheck: $(VENV)/.lint
 	$(BIN)/mypy
+
+# Both must pass before a release. Stop the first at any time; it goes on with the next case.
+fuzz: $(VENV)/.test
+	$(BIN)/python -m fuzz $(FUZZ)
+
+faults: $(VENV)/.test
+	$(BIN)/python -m fuzz.faults $(FAULTS)
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py

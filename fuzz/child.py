@@ -1,0 +1,81 @@
+"""The program that ``fuzz.faults`` disturbs: a selection, its result and its report, told line by line as it goes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+
+from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch, select_k
+from compsil_kit.run import checkpoint
+from compsil_kit.util.atomic import write_atomically
+
+X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]], 300, axis=0))
+N_SUBSAMPLES = 24
+SETTINGS: dict[str, Any] = {"ks": range(2, 9), "n_subsamples": N_SUBSAMPLES}
+
+
+def tell(what: object) -> None:
+    """Say how far the run is; whoever disturbs it chooses the moment by these lines."""
+    print(what, flush=True)
+
+
+def select(folder: Path, n_jobs: int) -> SelectionResult:
+    """Run the selection with a checkpoint."""
+    path = folder / "run.json"
+    return select_k(X, **SETTINGS, n_jobs=n_jobs, checkpoint=path, progress=lambda done, _: tell(done))
+
+
+def batches(folder: Path, n_jobs: int) -> SelectionResult:
+    """Run the batches whose files are missing, and combine all."""
+    finished = []
+    for at, batch in enumerate(plan_batches(X, n_batches=N_SUBSAMPLES // 2, **SETTINGS)):
+        path = folder / f"batch-{at}.json"
+        if not path.exists():
+            write_atomically(path, json.dumps(run_batch(X, batch, n_jobs=n_jobs)).encode())
+        finished.append(json.loads(path.read_text()))
+        tell(2 * at + 2)
+    return combine_batches(finished)
+
+
+def main() -> None:
+    """Run, write result and report, and end with a line about how it went."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["select", "batches", "workers"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--pause", type=float, default=checkpoint.PAUSE_SECONDS)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--room", type=int)
+    given = parser.parse_args()
+    checkpoint.PAUSE_SECONDS = given.pause
+    if given.room is not None:
+        # No file may be larger: the nearest thing to a full disk that needs no rights.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (given.room, resource.RLIM_INFINITY))
+    tell("begin")
+    processes = joblib.parallel_config(backend="loky", n_jobs=2) if given.what == "workers" else nullcontext()
+    end: dict[str, Any] = {"error": None, "finished": None, "result": None}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with processes:
+                result = (batches if given.what == "batches" else select)(given.folder, given.jobs)
+            end["result"] = json.dumps(result.to_dict())
+            tell("result")
+            write_atomically(given.folder / "result.json", end["result"].encode())
+            tell("report")
+            result.report(given.folder / "report.html")
+        except Exception as error:  # noqa: BLE001  (what it is, is judged by the process that started this one)
+            part = getattr(error, "result", None)
+            end |= {"error": f"{type(error).__name__}: {error}", "finished": part and part.n_subsamples}
+    tell(json.dumps({**end, "warnings": [str(warning.message) for warning in caught]}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""Text that people type: values of keywords, command lines, lines of the magic. And values given in Python."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from functools import partial
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import pandas as pd
+from hypothesis import strategies as st
+
+from compsil_airflow.coerce import coerce
+from compsil_jupyter.magic.completion import complete
+from compsil_jupyter.magic.parser import parse_line, read_columns
+from compsil_kit import compare, select_k
+from compsil_kit.cli import main as cli
+from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, keywords_of
+from compsil_kit.settings.surfaces import check_keywords
+from fuzz.judge import holds
+from fuzz.mutate import mutated
+from fuzz.target import Target
+
+KEYWORDS = keywords_of(TableKeywords) | keywords_of(SelectKeywords) | keywords_of(CompareKeywords)
+SPELLED = (
+    "2:10", "2:20:2", "2,3,5", "[2, 3]", "range(2, 9)", "auto", "0.5", "12", "-1", "none", "all", "gap,micro", "a,b",
+    '["a, b"]', "kmeans", "manhattan", "tanh", "lcb", "skip", "standard", "drop",
+)  # fmt: skip
+FILE = "t.csv"
+TABLE = "a,b\n" + "".join(f"{at % 3}.5,{at * at % 7}\n" for at in range(12))
+LINES = (
+    "select t.csv -k 2:3 --n-subsamples 3 --json -q", "select t.csv --ks 2,3 --rule lcb --z 2 --transform step -q",
+    "select - --sep ; --decimal , --encoding utf-8 --header --na-values x -q", "compare t.csv --criteria micro,gap -q",
+    "report t.csv out.html --compare --n-subsamples 3 -q", "select t.csv --columns a --exclude b --scale none",
+    "select t.csv --checkpoint c.json --seed 1,2,3 --n-subsamples 3 -j 2 -q", "select --help", "--version",
+    "select t.csv --plot p.svg --n-calibration 2 --missing drop --clusterer gmm --metric cosine --on-failure skip",
+)  # fmt: skip
+MAGIC = (
+    "df", "df[['a', 'b']] --ks 2:kmax -o best", "compare df --criteria micro,gap", "report df 'out.html' --compare",
+    "explore X --scale none", 'df --columns "b c",a --seed none # why', "select (-X) --sample-size 0.5 -j 2", "df --ru",
+)  # fmt: skip
+NAMES: dict[str, Any] = {
+    "df": pd.DataFrame({"a": [1.0], "b c": [2.0], 3: [0.5], '"': [1.0]}), "kmax": 5, "X": pd.Series([1.0]), "report": 1,
+}  # fmt: skip
+WORK = ("n_subsamples", "n_calibration", "n_repeats", "n_references")
+MOST_WORK = 12
+
+texts = st.text(st.characters(), max_size=30) | st.text("0123456789:,.-+e_[]() rangenoutl\"'\u0663", max_size=20)
+numbers = st.integers() | st.sampled_from([10**400, -(2**63), 2**32, 2]) | st.floats() | st.floats(0, 1)
+scalars = st.none() | st.booleans() | numbers | texts | st.sampled_from(SPELLED)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=3), max_leaves=8
+)
+
+
+def damaged_text(lines: tuple[str, ...], random: Random) -> str:
+    """Return a damaged line; bytes that are no UTF-8 become what Python makes of them in arguments."""
+    return mutated([line.encode() for line in lines], random).decode("utf-8", "surrogateescape")
+
+
+def _check_spelled(given: Any) -> None:
+    name, text = given
+    keyword = KEYWORDS[name]
+    if name != "checkpoint":
+        found = keyword.check(coerce(name, text) if name in keywords_of(SelectKeywords) else keyword.read(text))
+        _check_kept(name, found)
+
+
+def _check_given(given: Any) -> None:
+    found = check_keywords(SelectKeywords, {name: value for name, value in given.items() if name != "checkpoint"})
+    for name, value in found.items():
+        _check_kept(name, value)
+
+
+def _check_kept(name: str, value: Any) -> None:
+    if name == "ks":
+        ks = list(value)
+        holds(ks == sorted(set(ks)) and ks[0] >= 2, "ks are ascending, from 2 on")
+    if name in ("n_subsamples", "n_calibration", "n_repeats", "n_references") and value is not None:
+        holds(0 <= value <= 10**400 and isinstance(value, int), f"{name} is a count")
+    if name == "z":
+        holds(0 <= value <= 1e6, "z is within its bounds")
+
+
+class _TooMuch(Exception):
+    """The line asks for more work than a case may take."""
+
+
+def _bounded(function: Callable[..., Any], table: Any, **given: Any) -> Any:
+    if any((given.get(name) or 0) > MOST_WORK for name in WORK) or len(list(given.get("ks", ()))) > MOST_WORK:
+        raise _TooMuch
+    return function(table, **given)
+
+
+def _check_command(words: Any) -> None:
+    """Run a command line; anything but its exit codes and a short complaint is broken."""
+    # Nothing may be written outside of the folder of the case.
+    if any("/" in word or ".." in word for word in words) or "demo" in words:
+        return
+    # As a pipe would have them: strict about what cannot be written.
+    out, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", policy) for policy in ("strict", "backslashreplace"))
+    stdin = io.TextIOWrapper(io.BytesIO(TABLE.replace(",", ";").encode()))
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), redirect_stdout(out), redirect_stderr(errors):
+        with open(FILE, "w") as file:
+            file.write(TABLE)
+        with (
+            patch.object(sys, "stdin", stdin),
+            patch.object(cli, "select_k", partial(_bounded, select_k)),
+            patch.object(cli, "compare", partial(_bounded, compare)),
+            patch.dict(os.environ, {"COLUMNS": "100"}),
+        ):
+            code = _exit_code(words)
+    printed, complaint = (_written(stream) for stream in (out, errors))
+    holds(code in (None, 0, 1, 2), "the exit code is 0, 1 or 2")
+    if code:
+        holds("compsil-kit: error: " in complaint, "a failure is told")
+        holds(max(map(len, complaint.splitlines())) < 600 and "Traceback" not in complaint, "a complaint is short")
+    elif code == 0 and "--json" in words and "--help" not in words:
+        json.loads(printed, parse_constant=lambda name: holds(False, f"{name} in the JSON"))
+
+
+def _exit_code(words: list[str]) -> Any:
+    try:
+        return cli.main(words)
+    except _TooMuch:
+        return None
+    except SystemExit as stop:
+        return stop.code
+    except Exception as error:  # noqa: BLE001  (none may leave the program, whatever it is)
+        holds(False, f"main raised {type(error).__name__}: {error}")
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    return stream.detach().getvalue().decode()  # type: ignore[attr-defined, no-any-return]
+
+
+def _check_line(given: Any) -> None:
+    line, in_cell = given["content"], given["in_cell"]
+    fragment, words = complete(line, NAMES)
+    holds(line.endswith(fragment), "what is completed stands at the end of the line")
+    holds(all(isinstance(word, str) and word for word in words), "completions are words")
+    with redirect_stdout(io.StringIO()):
+        command, parts, options = parse_line(line, NAMES, in_cell=in_cell)
+    holds(all(isinstance(part, str) for part in parts), "data and file are text")
+    holds(command in ("select", "compare", "explore", "report"), "the command is known")
+    if "columns" in options:
+        read_columns(options["columns"], NAMES["df"], NAMES)
+
+
+_word = st.sampled_from([*(word for line in LINES for word in line.split()), *SPELLED]) | texts
+_lines = st.lists(st.sampled_from(" ".join(MAGIC).split()) | texts, max_size=8).map(" ".join)
+
+_commands = st.tuples(st.sampled_from(["select", "compare", "report"]), st.just(FILE), st.lists(_word, max_size=9))
+_given = st.dictionaries(st.sampled_from([*keywords_of(SelectKeywords), "kss"]), values, max_size=3)
+
+TARGETS = (
+    Target(
+        "keywords", _check_spelled, st.tuples(st.sampled_from(list(KEYWORDS)), texts | st.sampled_from(SPELLED)),
+        lambda random: (random.choice(list(KEYWORDS)), damaged_text(SPELLED, random)),
+    ),
+    Target(
+        "values", _check_given, _given,
+        lambda random: {random.choice(list(keywords_of(SelectKeywords))): damaged_text(SPELLED, random)},
+    ),
+    Target(
+        "command", _check_command, _commands.map(lambda drawn: [*drawn[:2], *drawn[2]]),
+        lambda random: damaged_text(tuple("\n".join(line.split()) for line in LINES), random).split("\n"),
+    ),
+    Target(
+        "magic", _check_line, st.fixed_dictionaries({"content": _lines, "in_cell": st.booleans()}),
+        lambda random: {"content": damaged_text(MAGIC, random), "in_cell": random.random() < 0.3},
+    ),
+)  # fmt: skip

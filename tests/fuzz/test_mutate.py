@@ -1,0 +1,25 @@
+"""Damage is the same for the same seed, and of every kind."""
+
+from random import Random
+
+from fuzz.mutate import mutated
+
+SEEDS = [b"a,b\n1,2\n", b"[1, 2, 3]"]
+
+
+def test_damage_depends_on_the_seed_alone():
+    first, again = ([mutated(SEEDS, Random(number)) for number in range(200)] for _ in range(2))
+    assert first == again
+    assert len(set(first)) > 100
+
+
+def test_damage_cuts_grows_and_changes():
+    sizes = [len(mutated(SEEDS, Random(number))) for number in range(500)]
+    assert min(sizes) < 3
+    assert max(sizes) > 50
+    flipped = [mutated([b"a" * 9], Random(number)) for number in range(200)]
+    assert any(len(each) == 9 and sum(char != ord("a") for char in each) == 1 for each in flipped)
+
+
+def test_nothing_can_be_damaged_too():
+    assert isinstance([mutated([b""], Random(number)) for number in range(50)], list)
