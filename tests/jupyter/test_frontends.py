@@ -29,6 +29,7 @@ EXPLORERS = {
     "holes": f"explore(gaps, n_subsamples=3, {QUICK})",
     "left": f"explore(df, n_subsamples=9000, {QUICK})",
     "right": f"explore(df, n_subsamples=4, {QUICK})",
+    "long": f"explore(df, n_subsamples=9000, {QUICK})",
 }
 
 
@@ -231,6 +232,19 @@ def test_two_explorers_do_not_disturb_each_other_and_closing_one_ends_its_work(d
         right.choose("transform", "linear")
         right.next_picture(weights)
         assert desk.kernel.value("right.result.transform") == "linear"
+
+
+def test_a_comparison_can_be_cancelled(desk):
+    with shown(desk, "long") as (screen,):
+        screen.tab("Compare")
+        expect(screen.part("cancel")).to_be_disabled()
+        screen.press("compare")
+        screen.says("note-compare", r"[1-9]\d* of \d+ steps finished")
+        screen.press("cancel")
+        screen.says("note-compare", r"^Stopped\.$")
+        desk.kernel.run("long.wait()")
+        assert desk.kernel.value("long.session.comparing.phase, long.comparison") == ("stopped", None)
+        expect(screen.part("compare")).to_be_enabled()
 
 
 @pytest.mark.parametrize("desk", ["lab"], indirect=True)

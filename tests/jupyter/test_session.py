@@ -9,6 +9,7 @@ from sessions import KS, QUICK, Gate, finish, settings
 from sklearn.cluster import KMeans
 from waiting import PATIENCE, join, threads
 
+from compsil_jupyter.explorer import texts
 from compsil_jupyter.explorer.session import Session, describe_error
 from compsil_jupyter.explorer.state import Status
 from compsil_kit import compare, select_k
@@ -297,6 +298,25 @@ class TestComparison:
         session.wait(PATIENCE)
         assert session.comparing.phase == "stopped"
         assert session.comparison is None
+
+    def test_stop_keeps_the_criteria_that_are_finished(self, session):
+        finish(session)
+        n_subsamples = session.settings["n_subsamples"]
+        session.listen(lambda _: session.comparing.done >= n_subsamples + 1 and session.stop_comparing())
+        session.compare()
+        session.wait(PATIENCE)
+        assert session.comparing.phase == "stopped"
+        assert [criterion.name for criterion in session.comparison.criteria] == ["composite", "micro", "macro"]
+        assert "Only the criteria that were finished are shown" in texts.comparing(
+            session.comparing, session.comparison
+        )
+
+    def test_a_new_run_drops_what_a_stopped_comparison_has_found(self, session):
+        finish(session)
+        session.compare()
+        session.start()
+        join(threads("compsil-explorer"))
+        assert (session.comparing, session.comparison) == (Status(), None)
 
     def test_errors_are_told(self, frame):
         def refuses(X, k, seed):

@@ -50,6 +50,16 @@ def test_a_run_that_ends_lets_the_other_one_keep_one_native_thread(leaving):
     assert after == {3}
 
 
+def test_a_stream_has_one_native_thread_until_it_is_closed():
+    """Workers go on while nobody asks for the next result, and with more threads they might round in another way."""
+    with threadpool_limits(limits=3):
+        held = flow()
+        assert next(held).n_subsamples == 1
+        assert limits("blas") == {1}
+        held.close()
+        assert limits("blas") == {3}
+
+
 def limits(kind):
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == kind}
 

@@ -157,8 +157,20 @@ def test_setting_the_event_ends_the_iterator_after_what_was_finished():
 
 
 def test_closing_the_iterator_stops_the_work_at_its_next_step():
-    stop = threading.Event()
-    results = in_threads(lambda item, tick: item, range(5), 1, stop)
-    next(results)
+    """The event given is left alone: another pool may have it next."""
+    stop, begun = threading.Event(), threading.Event()
+
+    def work(item, tick):
+        if item == 1:
+            begun.set()
+            while True:
+                tick()
+        return item
+
+    results = in_threads(work, range(5), 1, stop)
+    assert next(results) == 0
+    assert begun.wait(PATIENCE)
     results.close()
-    assert stop.is_set()
+    join(threads("compsil"))
+    assert not stop.is_set()
+    assert list(in_threads(lambda item, tick: item, range(3), 1, stop)) == [0, 1, 2]

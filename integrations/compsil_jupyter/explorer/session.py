@@ -14,8 +14,8 @@ from scipy import sparse
 from compsil_jupyter.data import make_ready
 from compsil_jupyter.explorer.clusterings import Clusterings
 from compsil_jupyter.explorer.state import Reading, Settings, Shown, Status, Task
-from compsil_kit import Comparison, SelectionResult, compare
-from compsil_kit.criteria.compare import NEED_POINTS
+from compsil_kit import Comparison, SelectionResult
+from compsil_kit.criteria.compare import NEED_POINTS, run_comparison
 from compsil_kit.run.request import Request, check_request
 from compsil_kit.run.select import stream_selection
 from compsil_kit.settings.keywords import CompareKeywords, ExploreKeywords, TableKeywords, keywords_of
@@ -124,7 +124,7 @@ class Session:
         with self._lock:
             self._selecting, self._before = task, self.shown
             self.status = Status("running", total=settings["n_subsamples"] + settings["n_calibration"])
-            self.comparing = Status()
+            self._comparing, self.comparing = None, Status()
         self._notify("status")
         task.thread.start()
 
@@ -224,7 +224,7 @@ class Session:
         task.thread.start()
 
     def stop_comparing(self) -> None:
-        """Stop the comparison; an incomplete one is not kept."""
+        """Stop the comparison; the criteria that are finished are shown."""
         if self._end(self._comparing) and self.comparing.phase == "running":
             self._update_comparing(self._comparing, phase="stopped")
 
@@ -240,24 +240,19 @@ class Session:
 
     def _compare(self, task: Task, seeds: Any) -> None:
         def count(done: int, total: int) -> None:
-            if task.stop.is_set():
-                raise _Cancelled
             self._update_comparing(task, done=done, total=total)
 
         # The seeds of calibration subsamples come last, and a comparison has none.
         seeds = seeds[: task.settings["n_subsamples"]] if hasattr(seeds, "__len__") else seeds
         settings = {**task.settings, "random_state": seeds, "criteria": available_criteria(self.data, task.settings)}
         known = keywords_of(CompareKeywords)
-        given: Any = {name: value for name, value in settings.items() if name in known}
+        given = {name: value for name, value in settings.items() if name in known}
         try:
-            found = compare(self._prepare(settings), **given, progress=count)
-        except _Cancelled:
-            return
+            found = run_comparison(self._prepare(settings), {**given, "progress": count}, task.stop)
         except Exception as error:  # noqa: BLE001  (shown in the explorer, not lost in a thread)
             self._update_comparing(task, phase="failed", error=describe_error(error))
             return
-        if not task.stop.is_set():
-            self._update_comparing(task, found, phase="done")
+        self._update_comparing(task, found, phase="stopped" if task.stop.is_set() else "done")
 
     def report(self, path: Path) -> Path:
         """Write the report of the result shown, with the comparison if there is one."""
@@ -265,10 +260,6 @@ class Session:
         if result is None:
             raise ValueError("there is no result yet. Press Run first.")
         return write(result, path, self.comparison)
-
-
-class _Cancelled(Exception):
-    """The comparison was stopped."""
 
 
 def available_criteria(data: Any, settings: Settings) -> str | list[str]:

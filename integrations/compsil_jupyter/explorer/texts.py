@@ -128,7 +128,8 @@ def _left(status: Status) -> str:
 def comparing(status: Status, found: Comparison | None) -> str:
     """Return the progress of the comparison or, at its end, which criteria agree."""
     if found is not None:
-        return muted(escape(found.explain()).replace("\n", "<br>"))
+        early = "Stopped. Only the criteria that were finished are shown.\n" if status.phase == "stopped" else ""
+        return muted(escape(early + found.explain()).replace("\n", "<br>"))
     if status.phase == "running":
         steps = f"{status.done} of {status.total} steps finished{_left(status)}" if status.total else "Starting …"
         return muted(escape(steps))

@@ -80,7 +80,8 @@ class View:
         self._k.add_class("compsil-k")
         self._k.observe(lambda _: self._show(), names="value")
         self._compare = _button("Compare", "balance-scale", "compare", self.session.compare)
-        extra = {"Clusters": [self._k], "Compare": [self._compare]}
+        self._cancel = _button("Cancel", "stop", "cancel", self.session.stop_comparing)
+        extra = {"Clusters": [self._k], "Compare": [widgets.HBox([self._compare, self._cancel])]}
         pages = [
             widgets.VBox([*extra.get(name, []), *([self._images[name]] if name in self._images else []), note])
             for name, note in self._notes.items()
@@ -201,6 +202,7 @@ class View:
     def _paint_compare(self, _: SelectionResult | None) -> None:
         found, status = self.session.comparison, self.session.comparing
         self._compare.disabled = status.phase == "running"
+        self._cancel.disabled = not self._compare.disabled
         self._paint_image("Compare", found, render.comparison)
         self._notes["Compare"].value = texts.comparing(status, found)
 

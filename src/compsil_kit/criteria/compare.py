@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
+from threading import Event
 from typing import Any, Unpack
 
 import numpy as np
@@ -67,6 +68,13 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
     >>> compare(X, ks=range(2, 8), criteria=["composite", "micro", "macro"]).choices
     {'composite': 5, 'micro': 2, 'macro': 5}
     """
+    found = run_comparison(X, keywords)
+    assert found is not None
+    return found
+
+
+def run_comparison(X: Any, keywords: Mapping[str, Any], stop: Event | None = None) -> Comparison | None:
+    """Compare, until it is done or ``stop`` is set in another thread; then the finished criteria, None without any."""
     request = check_request(X, CompareKeywords, keywords)
     settings = check_keywords(CompareKeywords, keywords)
     _check_points(request.data.matrix, request.job, settings["criteria"])
@@ -76,7 +84,7 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
     meter = make_meter(settings["progress"], work.n_steps)
     try:
         with warnings.catch_warnings():
-            work.do(meter)
+            work.do(meter, Event() if stop is None else stop)
     except KeyboardInterrupt as stop:
         stopped = Interrupted(work.n_done, work.n_steps, "steps", "the finished criteria are in .result.")
         stopped.result = work.comparison()
@@ -86,9 +94,7 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
         raise
     finally:
         meter.close()
-    found = work.comparison()
-    assert found is not None
-    return found
+    return work.comparison()
 
 
 class _Work:
@@ -109,7 +115,7 @@ class _Work:
         self.runs: list[dict[str, Array]] = []
         self.nulls: list[dict[str, Array]] = []
 
-    def do(self, meter: Meter) -> None:
+    def do(self, meter: Meter, stop: Event) -> None:
         """Do one part after the other; a part that is not finished leaves nothing."""
         X, job = self.request.data.matrix, self.request.job
 
@@ -119,13 +125,14 @@ class _Work:
 
         if self.subsampled:
             trials = []
-            for trial in run(X, job, self.n_jobs):
+            for trial in run(X, job, self.n_jobs, stop=stop):
                 trials.append(trial)
                 advance()
-            self.trials = trials
-        workers = n_workers(self.n_jobs)
-        self.runs = _in_order(_full_run(X, job, self.wanted), self.run_seeds, workers, advance)
-        self.nulls = _in_order(_null_run(X, job), self.null_seeds, workers, advance)
+            self.trials = trials if len(trials) == len(job.plan.seeds) else []
+        in_order = partial(_in_order, workers=n_workers(self.n_jobs), advance=advance, stop=stop)
+        self.runs = in_order(_full_run(X, job, self.wanted), self.run_seeds)
+        if len(self.runs) == len(self.run_seeds):
+            self.nulls = in_order(_null_run(X, job), self.null_seeds)
 
     def comparison(self) -> Comparison | None:
         """Return the criteria whose part is finished; None if there is none."""
@@ -214,9 +221,17 @@ def dispersion(X: Any, codes: NDArray[Any]) -> float:
 
 
 def _in_order(
-    work: Callable[[int, int, Tick], dict[str, Array]], seeds: list[int], workers: int, advance: Callable[[], None]
+    work: Callable[[int, int, Tick], dict[str, Array]],
+    seeds: list[int],
+    *,
+    workers: int,
+    advance: Callable[[], None],
+    stop: Event,
 ) -> list[dict[str, Array]]:
-    """Run work on every seed, in threads with one native thread each; return the outcomes in the order of the seeds."""
+    """Run work on every seed, in threads with one native thread each; return the outcomes in the order of the seeds.
+
+    Nothing is returned if ``stop`` is set before all are finished.
+    """
     controller, config = ThreadpoolController(), sklearn.get_config()
 
     def limited(item: tuple[int, int], tick: Tick) -> tuple[int, dict[str, Array]]:
@@ -225,10 +240,10 @@ def _in_order(
 
     found = {}
     with one_blas_thread():
-        for index, outcome in in_threads(limited, list(enumerate(seeds)), workers):
+        for index, outcome in in_threads(limited, list(enumerate(seeds)), workers, stop):
             found[index] = outcome
             advance()
-    return [found[index] for index in range(len(seeds))]
+    return [found[index] for index in range(len(seeds))] if len(found) == len(seeds) else []
 
 
 def _full_criteria(runs: list[dict[str, Array]], wanted: tuple[str, ...]) -> list[Criterion]:

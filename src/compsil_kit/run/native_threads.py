@@ -29,7 +29,10 @@ def one_blas_thread(controller: ThreadpoolController | None = None) -> Iterator[
     """
     with _lock:
         if _state["users"] == 0:
-            _state["limiter"] = (controller or ThreadpoolController()).limit(limits=1, user_api="blas")
+            # Of BLAS alone: a limiter gives back the limits of every library it knows, and those of OpenMP belong to
+            # the thread that set them.
+            blas = (controller or ThreadpoolController()).select(user_api="blas")
+            _state["limiter"] = blas.limit(limits=1)
         _state["users"] += 1
     try:
         yield

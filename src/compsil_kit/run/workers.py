@@ -37,18 +37,23 @@ def in_threads(
     raises and the iterator ends. The threads are daemons, so that one deep inside foreign code does not hold up the end
     of the program.
     """
-    stop = Event() if stop is None else stop
+    # Two events: the one given may serve several pools, one after the other.
+    over, stop = Event(), Event() if stop is None else stop
+
+    def ended() -> bool:
+        return over.is_set() or stop.is_set()
+
     waiting: SimpleQueue[Item] = SimpleQueue()
     finished: SimpleQueue[tuple[Outcome | None, BaseException | None]] = SimpleQueue()
     for item in items:
         waiting.put(item)
     try:
         for _ in range(min(n_workers, len(items))):
-            worker = Thread(target=_run_items, args=(work, waiting, finished, stop), name="compsil", daemon=True)
+            worker = Thread(target=_run_items, args=(work, waiting, finished, ended), name="compsil", daemon=True)
             _workers.add(worker)
             worker.start()
         for _ in items:
-            arrived = _wait(finished, stop)
+            arrived = _wait(finished, ended)
             if arrived is None:
                 return
             outcome, error = arrived
@@ -58,13 +63,13 @@ def in_threads(
                 raise error
             yield outcome  # type: ignore[misc]  # either outcome or error is set
     finally:
-        stop.set()
+        over.set()
 
 
-def _wait(finished: SimpleQueue[Outcome], stop: Event) -> Outcome | None:
+def _wait(finished: SimpleQueue[Outcome], ended: Callable[[], bool]) -> Outcome | None:
     """Return what arrives next; None once the work is to stop and all that was finished has been handed over."""
     while True:
-        stopped = stop.is_set()
+        stopped = ended()
         try:
             return finished.get(timeout=0 if stopped else POLL_SECONDS)
         except Empty:
@@ -84,13 +89,13 @@ def _run_items(
     work: Callable[[Item, Callable[[], None]], Outcome],
     waiting: SimpleQueue[Item],
     finished: SimpleQueue[tuple[Outcome | None, BaseException | None]],
-    stop: Event,
+    ended: Callable[[], bool],
 ) -> None:
     def tick() -> None:
-        if stop.is_set():
+        if ended():
             raise Stopped
 
-    while not stop.is_set():
+    while not ended():
         try:
             item = waiting.get_nowait()
         except Empty:
