@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import signal
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -55,6 +56,8 @@ def main() -> None:
     parser.add_argument("--room", type=int)
     given = parser.parse_args()
     checkpoint.PAUSE_SECONDS = given.pause
+    # What a shell starts in the background ignores Ctrl-C, and so would this.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if given.room is not None:
         # No file may be larger: the nearest thing to a full disk that needs no rights.
         resource.setrlimit(resource.RLIMIT_FSIZE, (given.room, resource.RLIM_INFINITY))

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from compsil_kit.util.format import (
+    few,
     format_ks,
     format_seconds,
     listed,
     number,
     one_line,
     percent,
+    quoted,
     sentence,
     shorten,
     whole_percent,
@@ -91,3 +93,12 @@ def test_errors_in_one_line():
     assert one_line(ValueError()) == "ValueError"
     assert one_line(FileNotFoundError(2, "no such file", "x.csv")) == "x.csv: no such file"
     assert one_line(OSError("gone")) == "gone"
+
+
+def test_messages_stay_short_whatever_the_names():
+    assert quoted("x" * 99) == repr("x" * 57 + "...")
+    assert quoted(7) == "7"
+    assert few(["a", "b", "c"], 2) == "a, b, ... (3 in all)"
+    assert listed(["a"], "is", "are") == "'a' is"
+    assert listed([f"c{at}" for at in range(99)], "is", "are").endswith("'c7', ... (99 in all) are")
+    assert shorten(("a\nb",)) == r"a\nb"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 
 from compsil_kit.data.refused import RefusedError
+from compsil_kit.util.format import quoted
 
 _BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -21,7 +22,9 @@ def known_encoding(encoding: str) -> str:
     try:
         "a".encode(encoding)
     except LookupError:
-        raise RefusedError(f"unknown encoding {encoding!r}. Pass --encoding utf-8, windows-1252, utf-16, ...") from None
+        raise RefusedError(
+            f"unknown encoding {quoted(encoding)}. Pass --encoding utf-8, windows-1252, utf-16, ..."
+        ) from None
     return encoding
 
 

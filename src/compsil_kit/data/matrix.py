@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from compsil_kit.data.whole_numbers import column_is_rounded, rounded_by_float64, warn_of_rounding
+from compsil_kit.util.format import few, quoted
 
 Array = NDArray[Any]
 
@@ -82,10 +83,10 @@ def _table_columns(X: Any, library: str) -> tuple[list[Any], list[Array]]:
         names, columns = list(X.schema.names), list(X.columns)
         types = [column.type for column in columns]
         numeric, to_array = _arrow_numeric, _arrow_values
-    wrong = [f"{name!r} ({kind})" for name, kind in zip(names, types, strict=True) if not numeric(kind)]
+    wrong = [f"{quoted(name)} ({kind})" for name, kind in zip(names, types, strict=True) if not numeric(kind)]
     if wrong:
         raise ValueError(
-            f"X has columns that are not numeric: {', '.join(wrong)}. "
+            f"X has columns that are not numeric: {few(wrong)}. "
             "Leave them out by passing only the numeric columns, or encode them as numbers first."
         )
     arrays = [to_array(column) for column in columns]
@@ -252,7 +253,7 @@ def _check_finite(matrix: Any, names: list[Any] | None) -> None:
 
 def _raise_not_finite(value: float, row: int, column: int, count: int, names: list[Any] | None) -> None:
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
-    place = f"column {column}" if names is None else f"column {names[column]!r}"
+    place = f"column {column}" if names is None else f"column {quoted(names[column])}"
     more = "" if count == 1 else f", and {count - 1} more cell(s) that are not finite"
     raise ValueError(
         f"X must be finite; it has {kind} at row {row}, {place}{more}. Drop or fill such rows first, "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from compsil_kit.data.numerals import DECIMALS, GROUPS, is_grouped, is_number, is_surely_grouped
 from compsil_kit.data.refused import RefusedError
+from compsil_kit.util.format import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +71,7 @@ def _settled(
     counted = [_counts(text, decimal) for text in texts]
     if sum(counted) < 0.5 * len(texts):
         return None
-    name = f"column {str(column.name)!r}"
+    name = f"column {quoted(str(column.name))}"
     if sum(fits) < 0.5 * len(texts):
         raise RefusedError(f"{name} {_unclear(texts, decimal, other)} {_leave_out(column)}.")
     if all(fits):
@@ -91,7 +92,7 @@ def _settled(
 
 
 def _leave_out(column: pd.Series[Any]) -> str:
-    return f"To leave the column out, pass --exclude {str(column.name)!r}"
+    return f"To leave the column out, pass --exclude {quoted(str(column.name))}"
 
 
 def _group_of(texts: list[str], decimal: str) -> str | None:

@@ -19,7 +19,7 @@ from compsil_kit.data.numerals import DECIMALS, GROUPS
 from compsil_kit.data.refused import RefusedError
 from compsil_kit.data.sniff import Given, Layout
 from compsil_kit.util.checks import check_choice
-from compsil_kit.util.format import shorten
+from compsil_kit.util.format import quoted, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +169,9 @@ def _excluded(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
     known = [str(name) for name in frame.columns]
     for name in names:
         if name not in known:
-            raise RefusedError(f"--exclude: {name!r} is not a column of the data, which has {shorten(tuple(known))}.")
+            raise RefusedError(
+                f"--exclude: {quoted(name)} is not a column of the data, which has {shorten(tuple(known))}."
+            )
     return frame.loc[:, [name not in names for name in known]] if names else frame
 
 

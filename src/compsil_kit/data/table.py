@@ -15,7 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from compsil_kit.data.dataset import Preparation, PreparedTable
 from compsil_kit.data.matrix import is_numeric_dtype, to_matrix
 from compsil_kit.util.checks import check_choice, describe
-from compsil_kit.util.format import listed, shorten
+from compsil_kit.util.format import few, listed, quoted, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def _scaled(frame: pd.DataFrame, matrix: Array, scale: str) -> Array:
     wrong = [_name(frame, int(at)) for at in np.flatnonzero(np.abs(matrix).max(axis=0) > limit)]
     if wrong:
         raise ValueError(
-            f"columns: {listed(wrong[:5], 'has', 'have')} values too large for scale={scale!r}. Divide by a power of "
+            f"columns: {listed(wrong, 'has', 'have')} values too large for scale={scale!r}. Divide by a power of "
             "ten first, or pass scale=None."
         )
     scaled: Array = SCALERS[scale]().fit_transform(matrix)
@@ -139,9 +139,9 @@ def _find(frame: pd.DataFrame, name: Any) -> list[int]:
     except (KeyError, TypeError) as error:
         known = [_name(frame, at) for at in range(frame.shape[1])]
         near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = f" Did you mean {quoted(near[0])}?" if near else ""
         raise ValueError(
-            f"columns: {name!r} is not a column of the data, which has {shorten(tuple(known))}.{hint}"
+            f"columns: {quoted(name)} is not a column of the data, which has {shorten(tuple(known))}.{hint}"
         ) from error
     return np.atleast_1d(np.arange(frame.shape[1])[place]).tolist()  # type: ignore[no-any-return]
 
@@ -153,7 +153,7 @@ def _complete_rows(frame: pd.DataFrame, matrix: Array, missing: str) -> NDArray[
         return kept
     if missing == "raise":
         counts = {_name(frame, at): int(n) for at, n in enumerate(holes.sum(axis=0)) if n}
-        where = ", ".join(f"{name!r} ({n})" for name, n in counts.items())
+        where = few([f"{quoted(name)} ({n})" for name, n in counts.items()])
         raise ValueError(
             f"missing values in {where}. Drop these rows with missing='drop' (--missing drop), or fill them first."
         )
@@ -166,7 +166,7 @@ def _complete_rows(frame: pd.DataFrame, matrix: Array, missing: str) -> NDArray[
 
 def _check_finite(frame: pd.DataFrame, matrix: Array) -> None:
     infinite = np.isinf(matrix).sum(axis=0)
-    where = ", ".join(f"{_name(frame, at)!r} ({int(n)})" for at, n in enumerate(infinite) if n)
+    where = few([f"{quoted(_name(frame, at))} ({int(n)})" for at, n in enumerate(infinite) if n])
     if where:
         raise ValueError(f"infinite values in {where}. Replace them first.")
 

@@ -49,13 +49,27 @@ def format_seconds(seconds: float) -> str:
 
 def shorten(names: tuple[str, ...], most: int = 12) -> str:
     """Return names as a list that stays readable when there are hundreds."""
-    shown = ", ".join(printable(name).replace("\n", "\\n") for name in names[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+    return few([_cut(printable(name).replace("\n", "\\n")) for name in names], most)
+
+
+def few(items: Sequence[str], most: int = 8) -> str:
+    """Return the first of many items, and how many there are."""
+    shown = ", ".join(items[:most])
+    return shown if len(items) <= most else f"{shown}, ... ({len(items)} in all)"
+
+
+def quoted(name: object) -> str:
+    """Return a name in quotes, cut where it is long."""
+    return repr(_cut(name) if isinstance(name, str) else name)
+
+
+def _cut(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def listed(names: Sequence[str], one: str, several: str) -> str:
     """Return names in quotes with the verb that agrees with their number."""
-    return f"{', '.join(map(repr, names))} {one if len(names) == 1 else several}"
+    return f"{few([*map(quoted, names)])} {one if len(names) == 1 else several}"
 
 
 def one_line(error: Exception) -> str:
