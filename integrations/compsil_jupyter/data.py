@@ -12,6 +12,7 @@ from compsil_kit import prepare
 from compsil_kit.data.dataset import Dataset, as_dataset
 from compsil_kit.data.matrix import to_matrix
 from compsil_kit.data.table import check_scale
+from compsil_kit.run.request import warn_of_scale
 
 # Tables are standardised unless told otherwise, as df.compsil does; arrays are taken as they are, as select_k does.
 AUTO = "auto"
@@ -32,7 +33,11 @@ def resolve_scale(scale: str | None, data: Any, metric: Any) -> str | None:
     """Return how the data is scaled: as given, or by the kind of data. Distances are not scaled, even in a frame."""
     if scale != AUTO:
         return check_scale(scale)
-    return "standard" if is_table(data) and metric != "precomputed" else None
+    if metric == "precomputed":
+        return None
+    if is_data(data) and not is_table(data):
+        warn_of_scale(data, "scale='standard' (--scale standard); or pass scale=None (--scale none)")
+    return "standard" if is_table(data) else None
 
 
 def as_frame(data: Any) -> pd.DataFrame:

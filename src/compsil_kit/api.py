@@ -86,8 +86,8 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
     """Yield a growing result after every scored subsample; the last one equals that of :func:`select_k`.
 
     Leaving the loop stops the work. What a checkpoint holds comes as one first result. Keywords are checked at the
-    call, before the first result is asked for. Workers go on while a result is looked at, so BLAS, whose limit holds for
-    the whole process, has one thread until the loop ends.
+    call, before the first result is asked for. Workers go on while a result is looked at, so BLAS, whose limit holds
+    for the whole process, has one thread until the loop ends.
 
     Parameters
     ----------

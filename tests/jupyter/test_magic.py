@@ -1,6 +1,7 @@
 """%compsil in a real IPython: what it returns, stores, says and refuses."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.metrics import pairwise_distances
 
 import compsil_jupyter
 from compsil_kit import Comparison, SelectionResult, compare, prepare, select_k
+from compsil_kit.errors import ScaleWarning
 from compsil_pandas import ColumnWarning
 
 SHORT = {"ks": range(2, 5), "n_subsamples": 3}
@@ -88,6 +90,21 @@ def test_other_kinds_of_data(shell, frame):
         same(run(shell, "%compsil table"), expected)
     shell.push({"table": sparse.csr_matrix(np.abs(numeric.to_numpy()))})
     assert run(shell, "%compsil table").preparation is None
+
+
+@pytest.mark.parametrize("line", ["%compsil W", "%compsil explore W", "explore(W)"])
+def test_columns_of_different_scales_are_told(shell, line):
+    """For arrays, which are taken as they are, unless something is said about scaling."""
+    shell.run_cell("from compsil_jupyter import explore\nW = X * [1, 1000]")
+    chosen = line.replace(")", ", scale=None)") if line.endswith(")") else f"{line} --scale none"
+    for said, expected in [(line, 1), (chosen, 0), (line.replace("W", "df"), 0)]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run(shell, said)
+        told = [warning for warning in caught if warning.category is ScaleWarning]
+        assert len(told) == expected
+        assert all("scale='standard' (--scale standard)" in str(warning.message) for warning in told)
+        assert all("IPython" not in warning.filename for warning in told)
 
 
 def test_distances_are_not_scaled_even_in_a_frame(shell):

@@ -92,11 +92,11 @@ MOST_RATIO = 10.0
 MOST_ROWS = 100_000
 
 
-def scale_ratio(data: Dataset) -> float:
+def scale_ratio(matrix: Any) -> float:
     """Return by what factor the spreads of the columns differ; those of a sparse matrix are not looked at."""
-    if sparse.issparse(data.matrix):
+    if sparse.issparse(matrix):
         return 1.0
-    some = data.matrix[:: max(1, len(data.matrix) // MOST_ROWS)]
+    some = matrix[:: max(1, len(matrix) // MOST_ROWS)]
     # Half the range of the middle values: a single far value is no scale.
     spread = np.subtract(*np.quantile(some, [0.9, 0.1], axis=0))
     spread = spread[spread > 0]

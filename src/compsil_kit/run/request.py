@@ -13,7 +13,7 @@ from compsil_kit.data.dataset import MOST_RATIO, Dataset, as_dataset, scale_rati
 from compsil_kit.data.matrix import check_enough_distinct
 from compsil_kit.errors import ScaleWarning, SelectionError
 from compsil_kit.method.clusterers import check_input_kind, resolve_clusterer
-from compsil_kit.method.metrics import Metric, check_metric_fits, resolve_metric
+from compsil_kit.method.metrics import check_metric_fits, resolve_metric
 from compsil_kit.method.plan import Plan, make_plan
 from compsil_kit.method.weights import Transform
 from compsil_kit.result.result import SelectionResult, collect
@@ -77,22 +77,21 @@ def check_request(X: Any, group: type, given: Mapping[str, Any], *, warn: bool =
     check_input_kind(clusterer, data.matrix)
     check_metric_fits(metric, data.matrix)
     check_enough_distinct(data.matrix, plan.ks[-1])
-    if warn and not isinstance(X, Dataset):
-        _warn_of_scale(data, metric)
+    if warn and not isinstance(X, Dataset) and not metric.precomputed:
+        warn_of_scale(data.matrix, "prepare(df, scale='standard') or StandardScaler; or pass prepare(df, scale=None)")
     check_memory(plan, clusterer, n_workers(settings["n_jobs"]))
     job = Job(plan, clusterer, metric, skip_failures=settings["on_failure"] == "skip")
     choice = Choice(settings["transform"], settings["rule"], settings["z"])
     return Request(data, job, choice, settings["n_jobs"], settings["checkpoint"])
 
 
-def _warn_of_scale(data: Dataset, metric: Metric) -> None:
+def warn_of_scale(matrix: Any, means: str) -> None:
     """Say in one line, at the line that called, that columns of a large scale would decide the clusters."""
-    ratio = 1.0 if metric.precomputed else scale_ratio(data)
+    ratio = scale_ratio(matrix)
     if ratio > MOST_RATIO:
         warnings.warn(
             f"the columns of X differ in scale by a factor of {ratio:,.0f}, and X is used as it is: columns of a large "
-            "scale decide the clusters. Scale them first, with prepare(df, scale='standard') or StandardScaler; or "
-            "pass prepare(df, scale=None) if this is meant.",
+            f"scale decide the clusters. Scale them first, with {means} if this is meant.",
             ScaleWarning,
             stacklevel=caller_level(),
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-PACKAGES = ("compsil_kit", "compsil_pandas", "compsil_jupyter", "compsil_airflow")
+# IPython calls a magic on behalf of the cell.
+PACKAGES = ("compsil_kit", "compsil_pandas", "compsil_jupyter", "compsil_airflow", "IPython")
 
 
 def caller_level() -> int:
