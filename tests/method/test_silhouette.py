@@ -124,6 +124,15 @@ def test_a_hundred_labelings(kernel):
         np.testing.assert_allclose(found.per_point, silhouette_samples(X, labels), rtol=0, atol=1e-12)
 
 
+def test_the_first_of_many_labelings_is_not_forgotten():
+    """With 8 clusters each, the key of the last 22 labelings alone fills 64 bits and would push out the first."""
+    first, others = np.arange(16) // 8, np.arange(16) % 8
+    cell, member = silhouette.refine([first, *[others] * 30])
+    assert sorted(cell) == list(range(16))
+    np.testing.assert_array_equal(member[0][cell], first)
+    np.testing.assert_array_equal(member[-1][cell], others)
+
+
 @pytest.mark.parametrize(("offset", "tolerance"), [(1e8, 1e-9), (1e10, 1e-6), (-1e8, 1e-9)])
 @pytest.mark.parametrize("d", [3, 60])
 def test_offset_data(kernel, offset, tolerance, d):
