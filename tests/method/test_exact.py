@@ -12,6 +12,7 @@ from sklearn.datasets import make_blobs
 import naive
 from compsil_kit import silhouettes
 from compsil_kit.method import kernel_numba, silhouette
+from compsil_kit.method.exact import doubt_limit
 
 FILL = 9.97e36
 EXACT = {"rtol": 0, "atol": 1e-9}
@@ -52,6 +53,14 @@ def squared_oracle(X, labels):
         b = min(squares[labels == c].mean() for c in np.unique(labels[~own]))
         values[i] = (b - a) / max(a, b)
     return values
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-5)])
+def test_at_the_limit_of_doubt_rounding_reaches_the_tolerance(dtype, tolerance):
+    points = np.array([[3.0, 4.0], [-3.0, -4.0], [1.0, 0.0]], dtype)
+    radius, eps = 5.0, np.finfo(dtype).eps
+    assert eps * radius / doubt_limit(points, product=False) == pytest.approx(tolerance)
+    assert eps * (radius / doubt_limit(points, product=True)) ** 2 == pytest.approx(tolerance)
 
 
 @pytest.mark.parametrize("far", [1e5, 1e9, 1e13, 1e17, FILL, -1e160, 1e300, np.finfo(float).max])
