@@ -1,4 +1,4 @@
-"""The program that ``fuzz.faults`` disturbs: a selection, its result and its report, told line by line as it goes."""
+"""The program that ``fuzz.faults`` disturbs: a selection and its report, told line by line as it goes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def batches(folder: Path, n_jobs: int) -> SelectionResult:
 
 
 def main() -> None:
-    """Run, write result and report, and end with a line about how it went."""
+    """Run, write the report, and end with a line about how it went."""
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["select", "batches", "workers"])
     parser.add_argument("folder", type=Path)
@@ -70,8 +70,6 @@ def main() -> None:
             with processes:
                 result = (batches if given.what == "batches" else select)(given.folder, given.jobs)
             end["result"] = json.dumps(result.to_dict())
-            tell("result")
-            write_atomically(given.folder / "result.json", end["result"].encode())
             tell("report")
             result.report(given.folder / "report.html")
         except Exception as error:  # noqa: BLE001  (what it is, is judged by the process that started this one)

@@ -83,11 +83,14 @@ def one_case(target: Target, number: int, notes: Notes, examples: int = EXAMPLES
         faulthandler.cancel_dump_traceback_later()
         return problem is not None and (target.name, problem.place) not in known
 
-    value = run_case(target, number, is_bad, examples)
+    try:
+        value = run_case(target, number, is_bad, examples)
+    finally:
+        # Left there only if the process is gone.
+        notes.under_way.unlink(missing_ok=True)
     if value is not None:
         problem = judge(target.check, value)
         notes.keep(target.name, number, value, problem or Problem("comes and goes", "a problem that comes and goes"))
-    notes.under_way.unlink(missing_ok=True)
 
 
 def run_until(deadline: float, names: Sequence[str], notes: Notes, clock: Callable[[], float] = time.time) -> int:

@@ -104,7 +104,8 @@ def _options(random: Random) -> dict[str, Any]:
 
 
 def _damaged_text(random: Random) -> dict[str, Any]:
-    seeds = [text.encode(random.choice(ENCODINGS)) for text in TEXTS]
+    encoding = random.choice(ENCODINGS) if random.random() < 0.4 else "utf-8"
+    seeds = [text.encode(encoding) for text in TEXTS]
     name = random.choice(("t.csv", "t.csv", "t.tsv"))
     return {"name": name, "content": mutated(seeds, random), "options": _options(random)}
 

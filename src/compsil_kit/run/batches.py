@@ -24,7 +24,7 @@ from compsil_kit.run.engine import run
 from compsil_kit.run.fingerprint import differences
 from compsil_kit.run.request import check_request, chosen
 from compsil_kit.settings.keywords import ChoiceKeywords, PlanKeywords, SelectKeywords, defaults_of
-from compsil_kit.settings.rules import check_together
+from compsil_kit.settings.rules import ON_FAILURE, check_together
 from compsil_kit.settings.surfaces import check_keywords, takes
 from compsil_kit.util import schema
 from compsil_kit.util.checks import check_integer, describe
@@ -38,7 +38,9 @@ MOST_PREPARATION = 1000
 
 _PLANNED = {
     "plan": schema.anything,
-    "fingerprint": schema.mapping_of(schema.anything),
+    "fingerprint": schema.record(
+        {"clusterer": schema.text, "metric": schema.text, "on_failure": schema.choice(ON_FAILURE)}
+    ),
     "preparation": schema.optional(schema.mapping_of(schema.anything)),
     "indices": schema.list_of(schema.anything),
 }
