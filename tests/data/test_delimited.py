@@ -1,8 +1,9 @@
-"""Whatever pandas writes is read back as it was, without being told how it is written."""
+"""Whatever pandas writes is read back as it was, without being told how it is written; what is refused has its line."""
 
 import hypothesis.extra.numpy as arrays
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,3 +36,10 @@ def test_what_pandas_writes_is_read_back(tmp_path_factory, frame, sep, decimal, 
     frame.to_csv(path, index=False, sep=sep, decimal=decimal, encoding=encoding)
     expected = pd.read_csv(path, sep=sep, decimal=decimal, encoding=encoding)
     pd.testing.assert_frame_equal(read_table(str(path)), expected, check_exact=True)
+
+
+def test_lines_are_counted_through_line_breaks_in_quotes(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text('name,x\n"in\nthree\nlines",1\n\n"quoted",2\nplain,3\nplain,unknown\nplain,5\n')
+    with pytest.raises(ValueError, match=r"column 'x' is numeric except in 1 of 5 cells \(line 8\)"):
+        read_table(str(path))

@@ -34,7 +34,13 @@ def test_words_are_names_and_numbers_are_values(first, columns, expected):
 
 @pytest.mark.parametrize(
     ("first", "columns"),
-    [(["2019", "2020"], WHOLE), (["a", "1.5"], WHOLE), (["city", "2020"], [WORDS[0], WHOLE[0]])],
+    [
+        (["2019", "2020"], WHOLE),
+        (["a", "1.5"], WHOLE),
+        (["city", "2020"], [WORDS[0], WHOLE[0]]),
+        # One 0 is no numbering of columns as pandas writes it.
+        (["0"], WHOLE[:1]),
+    ],
 )
 def test_what_may_be_both_is_refused(first, columns):
     with pytest.raises(RefusedError, match=r"^line 1 may hold names of columns or numbers\. Pass --header"):

@@ -183,6 +183,12 @@ def test_fields_beyond_a_last_separator(refusal):
     assert refusal(text).startswith("not a readable table: line 400002 has a value after its last separator")
 
 
+def test_a_last_column_with_a_name_is_kept_where_it_is_empty(read):
+    assert list(read("a,b,notes\n" + "1.5,2,\n" * 5)[0].columns) == ["a", "b", "notes"]
+    late = read("a,b,notes\n" + "1.5,2,\n" * 500 + "1.5,2,7\n")[0]
+    assert late["notes"].iloc[-1] == 7
+
+
 @pytest.mark.parametrize("word", ["unknown", "-", "?", "12 cm", "none!"])
 @pytest.mark.parametrize("many", [1, 7])
 def test_a_few_cells_that_are_no_numbers(refusal, put, word, many):
