@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,19 @@ from compsil_kit.data.dataset import Dataset, as_dataset
 from compsil_kit.data.matrix import to_matrix
 from compsil_kit.data.table import check_scale
 from compsil_kit.run.request import warn_of_scale
+from compsil_kit.settings.keywords import TableKeywords, keywords_of
+from compsil_kit.settings.rules import choice, optional
 
 # Tables are standardised unless told otherwise, as df.compsil does; arrays are taken as they are, as select_k does.
 AUTO = "auto"
+_SCALE = keywords_of(TableKeywords)["scale"]
+SCALE = replace(
+    _SCALE,
+    default=AUTO,
+    check=optional(choice("scale", (AUTO, *_SCALE.choices))),
+    choices=(AUTO, *_SCALE.choices),
+    doc="How to scale the columns; auto is standard for tables and none for arrays.",
+)
 
 
 def is_table(data: Any) -> bool:

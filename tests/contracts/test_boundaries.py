@@ -176,8 +176,6 @@ SERVED = {
     "compsil_jupyter.explorer.texts": "jupyter/test_session.py",
     "compsil_jupyter.explorer.state": "jupyter/test_session.py",
     "compsil_jupyter.magic.magic": "jupyter/test_magic.py",
-    "compsil_jupyter.magic.commands": "jupyter/test_magic.py",
-    "compsil_jupyter.magic.help": "jupyter/test_magic_setup.py",
 }
 # Subjects that cross modules: files of earlier releases and forged ones, frames of every kind, a kernel, a browser.
 SUBJECTS = {
@@ -187,6 +185,7 @@ SUBJECTS = {
     "jupyter/test_frontends.py",
     "jupyter/test_magic_kernel.py",
     "jupyter/test_magic_mistakes.py",
+    "jupyter/test_magic_setup.py",
     "jupyter/test_old_runs.py",
 }
 # Folders whose tests are about all modules, or about none of these.

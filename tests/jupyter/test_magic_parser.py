@@ -2,7 +2,7 @@
 
 import pytest
 
-from compsil_jupyter.magic.parser import did_you_mean, split, split_list, unquote
+from compsil_jupyter.magic.parser import did_you_mean, split
 
 
 @pytest.mark.parametrize(
@@ -29,21 +29,6 @@ from compsil_jupyter.magic.parser import did_you_mean, split, split_list, unquot
 )
 def test_words(line, words):
     assert split(line) == words
-
-
-def test_quotes():
-    assert unquote('"net income"') == "net income"
-    assert unquote(r"'it\'s'") == "it's"
-    assert unquote(r'"C:\new.html"') == r"C:\new.html"
-    assert unquote("'a' + 'b'") == "'a' + 'b'"
-    assert unquote("plain") == "plain"
-
-
-def test_lists():
-    assert split_list("""a, "x, y",'z'""") == ["a", '"x, y"', "'z'"]
-    assert split_list("a,") == ["a", ""]
-    assert split_list('a,"x, ') == ["a", '"x,']
-    assert split_list("") == [""]
 
 
 def test_the_nearest_spelling():

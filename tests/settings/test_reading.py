@@ -96,10 +96,27 @@ def test_what_is_no_size():
         ("['a, b', 'c']", ["a, b", "c"]),
         ('["it\'s", "b"]', ["it's", "b"]),
         ("[1, 2]", ["1", "2"]),
+        ("""a,"net income, EUR",'it\\'s'""", ["a", "net income, EUR", "it's"]),
+        ("it's,b", ["it's", "b"]),
     ],
 )
 def test_names(text, expected):
     assert reading.read_names(text) == expected
+
+
+def test_quotes():
+    assert reading.unquote('"net income"') == "net income"
+    assert reading.unquote(r"'it\'s'") == "it's"
+    assert reading.unquote(r'"C:\new.html"') == r"C:\new.html"
+    assert reading.unquote("'a' + 'b'") == "'a' + 'b'"
+    assert reading.unquote("plain") == "plain"
+
+
+def test_lists():
+    assert reading.split_list("""a, "x, y",'z'""") == ["a", '"x, y"', "'z'"]
+    assert reading.split_list("a,") == ["a", ""]
+    assert reading.split_list('a,"x, ') == ["a", '"x,']
+    assert reading.split_list("") == [""]
 
 
 def test_what_is_no_list_of_names():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from compsil_kit.util.format import (
+    did_you_mean,
     few,
     format_ks,
     format_seconds,
@@ -102,3 +103,11 @@ def test_messages_stay_short_whatever_the_names():
     assert listed(["a"], "is", "are") == "'a' is"
     assert listed([f"c{at}" for at in range(99)], "is", "are").endswith("'c7', ... (99 in all) are")
     assert shorten(("a\nb",)) == r"a\nb"
+
+
+def test_the_nearest_spelling():
+    assert did_you_mean(["luck", "gpa"], ["micro", "gap"]) == " Did you mean 'gap'?"
+    assert did_you_mean(["-b"], ["-B", "--ks"]) == " Did you mean '-B'?"
+    assert did_you_mean(["City"], ["city"]) == " Did you mean 'city'?"
+    assert did_you_mean(["luck"], ["micro"]) == ""
+    assert did_you_mean([], []) == ""

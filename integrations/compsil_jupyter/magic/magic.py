@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,14 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 
 import compsil_jupyter
 from compsil_jupyter.data import make_ready, resolve_scale
-from compsil_jupyter.magic import commands, completion, parser
-from compsil_jupyter.magic.parser import COMMANDS, FLAGS, OPTIONS, QUOTED, Names, did_you_mean
+from compsil_jupyter.magic import parser
+from compsil_jupyter.magic.completion import match_compsil
+from compsil_jupyter.magic.parser import COMMANDS, FLAGS, OPTIONS, Names, did_you_mean
+from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, compare, select_k
 from compsil_kit.cli.options import report_path
+from compsil_kit.settings.keywords import CompareKeywords, keywords_of
+from compsil_kit.settings.reading import QUOTED, unquote
+from compsil_kit.show.report import write
 from compsil_kit.util.format import one_line
 
 # Importing this is also what gives frames their accessor.
@@ -27,6 +34,7 @@ from compsil_pandas import ColumnWarning
 
 _CALL = re.compile(rf"(get_ipython\(\)\.run_(?:line|cell)_magic)(\('compsil'(?:, (?:{QUOTED}))+\))$", re.MULTILINE)
 _SEMICOLON = re.compile(r"""\s*;[;\s]*(?:#[^'"\n]*)?\s*$""")
+_ENGINE_ERRORS = (ValueError, TypeError, ClusteringError, SelectionError, MemoryError, OSError, ImportError)
 # Columns, files and the like belong to a single line.
 _DEFAULTS = [name for name in COMMANDS["select"] if name not in ("columns", "checkpoint", "output", "quiet")]
 
@@ -60,13 +68,11 @@ class CompsilMagics(Magics):
         # The body comes first, as options may use its variables.
         data = None if cell is None else run_body(shell, cell)
         # One dict, as lambdas and comprehensions inside an evaluated expression see its globals only.
-        names: Names = shell.user_ns
-        if local_ns is not None and local_ns is not names:
-            names = {**names, **local_ns}
+        names = shell.user_ns if local_ns is None or local_ns is shell.user_ns else {**shell.user_ns, **local_ns}
         command, words, given = parser.parse_line(line, names, in_cell=cell is not None)
         if cell is None:
             data = evaluate(words[0], names)
-        with commands.shown_as_one_line():
+        with shown_as_one_line():
             value = self._run(command, data, words[-1], given, names)
         if command == "explore" and cell is None:
             # For the lines of code that repeat what the explorer shows.
@@ -79,24 +85,70 @@ class CompsilMagics(Magics):
 
     def _run(self, command: str, data: Any, target: str, given: Names, names: Names) -> Any:
         settings = {name: getattr(self, name) for name in COMMANDS[command] if name in _DEFAULTS} | given
-        own = {name: settings.pop(name, None) for name in ("columns", "scale", "missing", "quiet", "compare", "output")}
-        prepared = {
-            "columns": None if own["columns"] is None else parser.read_columns(own["columns"], data, names),
-            "scale": resolve_scale(own["scale"], data, settings["metric"]),
-            "missing": own["missing"],
-        }
+        word, quiet, others, _ = (settings.pop(name, None) for name in ("columns", "quiet", "compare", "output"))
+        columns = None if word is None else parser.read_columns(word, data, names)
         if command == "explore":
-            return compsil_jupyter.explore(data, **prepared, **settings)
-        table = make_ready(data, **prepared)
+            return compsil_jupyter.explore(data, columns, **settings)
+        scale = resolve_scale(settings.pop("scale"), data, settings["metric"])
+        table = make_ready(data, columns=columns, scale=scale, missing=settings.pop("missing"))
         for note in table.preparation.notes if table.preparation else ():
             # Four calls up is the line of the magic.
             warnings.warn(note, ColumnWarning, stacklevel=4)
-        settings["progress"] = False if own["quiet"] else None
-        if command == "report":
-            path = names.get(target)
-            file = Path(path if isinstance(path, str | os.PathLike) else parser.unquote(target)).expanduser()
-            return commands.report(table, settings, report_path(file), with_comparison=bool(own["compare"]))
-        return (commands.compare if command == "compare" else commands.select)(table, settings)
+        settings["progress"] = False if quiet else None
+        if command == "compare":
+            return compare(table, **settings)
+        if command == "select":
+            return select(table, settings)
+        path = names.get(target)
+        file = Path(path if isinstance(path, str | os.PathLike) else unquote(target)).expanduser()
+        return report(table, settings, report_path(file), with_comparison=bool(others))
+
+
+class Stopped(KeyboardInterrupt):
+    """An interrupt that left no result; IPython shows it as one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]
+
+
+@contextmanager
+def shown_as_one_line(finished: SelectionResult | None = None) -> Iterator[None]:
+    """Show interrupts and errors of the engine without a traceback; ``.result`` of an error is what was finished."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise Stopped("the run was interrupted before there was a result.") from stop
+    except _ENGINE_ERRORS as error:
+        result = getattr(error, "result", None) or finished
+        refusal = UsageError(one_line(error) + (" sys.last_value.result holds what was finished." if result else ""))
+        refusal.result = result  # type: ignore[attr-defined]
+        raise refusal from error
+
+
+def select(table: Any, keywords: dict[str, Any]) -> SelectionResult:
+    """Select k; an interrupt returns the result of the finished subsamples, if there are any."""
+    try:
+        return select_k(table, **keywords)
+    except Interrupted as stop:
+        if not isinstance(stop.result, SelectionResult):
+            raise
+        print(f"compsil: {stop.summary}; this is the result of the finished ones.", file=sys.stderr)
+        return stop.result
+
+
+def report(table: Any, keywords: dict[str, Any], target: Path, *, with_comparison: bool) -> SelectionResult:
+    """Select k and write the result to a file; an interrupt returns the selection and writes nothing."""
+    result, shared = select(table, keywords), keywords.keys() & keywords_of(CompareKeywords).keys()
+    try:
+        if result.partial:
+            raise KeyboardInterrupt
+        with shown_as_one_line(finished=result):
+            others = compare(table, **{name: keywords[name] for name in shared}) if with_comparison else None
+            write(result, target, others)
+        print(f"Report: {target}")
+    except KeyboardInterrupt:
+        print("compsil: the run was interrupted, so no report was written.", file=sys.stderr)
+    return result
 
 
 def evaluate(expression: str, names: Names) -> Any:
@@ -124,7 +176,7 @@ def run_body(shell: Any, body: str) -> Any:
     return eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns)
 
 
-def move_compsil_semicolon(lines: list[str]) -> list[str]:
+def move_semicolon(lines: list[str]) -> list[str]:
     """Move a ``;`` from the end of a magic's text to the end of the statement, where IPython looks for it."""
 
     def move(call: re.Match[str]) -> str:
@@ -139,8 +191,8 @@ def load(shell: InteractiveShell) -> None:
     """Give the shell the magic, its completion and its ``;``, in place of what an earlier load has left."""
     unload(shell)
     shell.register_magics(CompsilMagics(shell, config=shell.config))
-    shell.Completer.custom_matchers.append(completion.make_matcher(shell))
-    shell.input_transformers_post.append(move_compsil_semicolon)
+    shell.Completer.custom_matchers.append(match_compsil)
+    shell.input_transformers_post.append(move_semicolon)
 
 
 def unload(shell: InteractiveShell) -> None:
@@ -148,7 +200,5 @@ def unload(shell: InteractiveShell) -> None:
     shell.magics_manager.registry.pop("CompsilMagics", None)
     for magics in shell.magics_manager.magics.values():
         magics.pop("compsil", None)
-    shell.configurables[:] = [c for c in shell.configurables if type(c).__name__ != "CompsilMagics"]
-    matchers, transformers = shell.Completer.custom_matchers, shell.input_transformers_post
-    matchers[:] = [m for m in matchers if getattr(m, "matcher_identifier", "") != completion.IDENTIFIER]
-    transformers[:] = [t for t in transformers if getattr(t, "__name__", "") != move_compsil_semicolon.__name__]
+    for given in (shell.configurables, shell.Completer.custom_matchers, shell.input_transformers_post):
+        given[:] = [each for each in given if not getattr(each, "__module__", "").startswith("compsil_jupyter.magic")]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable
 from functools import partial
 from keyword import iskeyword
 from typing import Any
@@ -14,21 +12,32 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import MagicArgumentParser
 
-from compsil_jupyter.data import AUTO, column_names
-from compsil_jupyter.magic.help import ABOUT, EXAMPLES
-from compsil_kit.cli.options import TAKES, flags_of, specification
-from compsil_kit.settings.keywords import ExploreKeywords, Keyword, TableKeywords, keywords_of
-from compsil_kit.settings.reading import shown
-from compsil_kit.settings.rules import CRITERIA, choice, optional
-from compsil_kit.util.format import one_line
+from compsil_jupyter.data import SCALE, column_names
+from compsil_kit.cli.options import TAKES, add_options, flags_of, options_of, told
+from compsil_kit.settings.keywords import Keyword
+from compsil_kit.settings.reading import QUOTED, read_names, shown, unquote
+from compsil_kit.util.format import did_you_mean as nearest_spelling
 
+_ABOUT = """Select the number of clusters by Composite Silhouette.
+
+%compsil DATA [options]                    select the number of clusters; same as %compsil select DATA
+%compsil compare DATA [options]            compare the composite silhouette with other criteria
+%compsil explore DATA [options]            open the interactive explorer
+%compsil report DATA OUT.html [options]    select, and write the result to an HTML file
+%%compsil [options]                        run the cell and use its last line as the data
+
+DATA is a Python expression that gives a table, an array or a sparse matrix; with --metric precomputed,
+a matrix of distances. The result is returned, after an interrupt that of the finished subsamples; a
+trailing ; hides it. The value of an option may be a variable, unless the word has a meaning of its own,
+such as gmm or the name of a column. Column names that contain spaces or commas go in quotes."""
+_EXAMPLES = """examples:
+  r = %compsil df[df.city == "Oslo S"] --columns age,"net income" --ks 2:kmax -B 30 --rule lcb
+  %compsil compare X[:, :-1] --clusterer gmm --criteria composite,gap -o result
+  %config CompsilMagics.n_subsamples = 50    (%config CompsilMagics lists all defaults)"""
 Names = dict[str, Any]
 _IPYTHON = ("In", "Out", "exit", "quit", "open", "get_ipython")
-SWITCH = "bool"
-QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 # A quoted string, an unclosed quote with all that follows, a comma before another item of a list, or one character.
 _ATOM = re.compile(rf"""{QUOTED}|['"].*|,\s+(?=[^\s-])|.""", re.DOTALL)
-_ITEM = re.compile(rf"""(?:^|,)((?:{QUOTED}|['"].*|[^,])*)""", re.DOTALL)
 
 
 def _check_name(name: str) -> str:
@@ -39,45 +48,37 @@ def _check_name(name: str) -> str:
 
 def _options(command: str) -> dict[str, Keyword]:
     """Return the options of a sub-command by name; their ``choices`` take precedence over variables."""
-    found = {**keywords_of(TableKeywords), **keywords_of(TAKES.get(command, ExploreKeywords))}
-    scales = (AUTO, *found["scale"].choices)
-    doc = "How to scale the columns; auto is standard for tables and none for arrays"
-    scale = replace(found["scale"], default=AUTO, check=optional(choice("scale", scales)), doc=doc, choices=scales)
-    found |= {"scale": scale, "sample_size": replace(found["sample_size"], choices=("auto",))}
-    if command == "compare":
-        found["criteria"] = replace(found["criteria"], choices=("all", *CRITERIA))
-    if command == "report":
-        found["compare"] = Keyword(SWITCH, None, bool, "Include the other criteria")
-    if found.pop("progress", None):
-        found["quiet"] = Keyword(SWITCH, None, bool, "Show no progress bar", flags=("-q", "--quiet"))
     doc = "Also store the result in this variable"
-    return found | {"output": Keyword("str", None, _check_name, doc, flags=("-o", "--output"), metavar="NAME")}
+    output = Keyword("str", None, _check_name, doc, flags=("-o", "--output"), metavar="NAME")
+    return {**options_of(command), "scale": SCALE, "output": output}
 
 
-COMMANDS = {command: _options(command) for command in ("select", "compare", "explore", "report")}
+COMMANDS = {command: _options(command) for command in TAKES}
 OPTIONS = {name: keyword for options in COMMANDS.values() for name, keyword in options.items()}
 FLAGS = {flag: name for name, keyword in OPTIONS.items() for flag in flags_of(name, keyword)}
+
+
+def _owners(name: str) -> str:
+    return ", ".join(command for command in COMMANDS if name in COMMANDS[command])
 
 
 def make_parser(names: Names) -> Any:
     """Return a parser of all options, grouped by the sub-commands that take them; values may be among the names."""
     # A fixed width, as the help is not made where it is shown.
     style = partial(argparse.RawDescriptionHelpFormatter, width=100, max_help_position=32)
-    parser: Any = MagicArgumentParser("", argparse.SUPPRESS, ABOUT, EXAMPLES, formatter_class=style)  # type: ignore[no-untyped-call]
+    # What is not given is left out, so that the defaults of %config count.
+    parser: Any = MagicArgumentParser(  # type: ignore[no-untyped-call]
+        "", argparse.SUPPRESS, _ABOUT, _EXAMPLES, formatter_class=style, argument_default=argparse.SUPPRESS
+    )
     parser.allow_abbrev = False
-    groups: dict[str, Any] = {}
-    for name, keyword in OPTIONS.items():
-        owners = [command for command in COMMANDS if name in COMMANDS[command]]
-        title = "options" if len(owners) == len(COMMANDS) else f"options of {', '.join(owners)}"
-        groups[title] = groups.get(title) or parser.add_argument_group(title)
-        value = {"type": partial(_read, name, names), "metavar": keyword.metavar or f"{{{','.join(keyword.choices)}}}"}
-        kind = {"action": "store_true"} if keyword.type == SWITCH else value
-        shown = {"dest": name, "default": argparse.SUPPRESS, "help": specification(name, keyword)["help"]}
-        groups[title].add_argument(*flags_of(name, keyword), **shown, **kind)
+    for owners in dict.fromkeys(map(_owners, OPTIONS)):
+        group = parser.add_argument_group("options" if owners == _owners("output") else f"options of {owners}")
+        mine = {name: keyword for name, keyword in OPTIONS.items() if _owners(name) == owners}
+        add_options(group.add_argument, mine, partial(_read, names))
     return parser
 
 
-def _read(name: str, names: Names, word: str) -> Any:
+def _read(names: Names, name: str, word: str) -> Any:
     """Return the value of an option: what the word means by itself, else the variable of this name."""
     if name == "columns":
         # Which words are columns depends on the data.
@@ -85,51 +86,44 @@ def _read(name: str, names: Names, word: str) -> Any:
     keyword, text = OPTIONS[name], unquote(word)
     # Neither a quoted word nor the name of the output stands for a variable.
     variables = names if text == word and name != "output" else {}
-    parts = [part.strip() for part in re.split("([:,])", text)]
-    try:
+    with told(keyword, text, own_names(variables)):
         if text in variables and text not in keyword.choices:
             return keyword.check(variables[text])
-        plain = "".join(str(variables.get(part, part)) for part in parts) if name == "ks" else text
-        return keyword.check(keyword.read(plain))
-    except (ValueError, TypeError, OSError) as error:
-        hint = did_you_mean(parts, [*keyword.choices, *variables])
-        message = f"unknown value {shown(text)}." if hint and keyword.choices else one_line(error)
-        raise argparse.ArgumentTypeError(message + hint) from error
+        if name == "ks":
+            text = "".join(str(variables.get(part.strip(), part)) for part in re.split("([:,])", text))
+        return keyword.check(keyword.read(text))
 
 
 def parse_line(line: str, names: Names, *, in_cell: bool) -> tuple[str, list[str], dict[str, Any]]:
     """Return the sub-command, the expression of the data (not in a cell) and the file of a report, and the options."""
     known, words = make_parser(names).parse_known_args([word for word in split(line) if word])
-    given = vars(known)
     # A variable that has the name of a sub-command is the data where it stands alone.
     is_command = words[:1] and words[0] in COMMANDS and (words[1:] or in_cell or words[0] not in names)
     command = words.pop(0) if is_command else "select"
-    for name in given:
+    for name in vars(known):
         if name not in COMMANDS[command]:
-            flag, owners = flags_of(name, OPTIONS[name])[-1], [other for other in COMMANDS if name in COMMANDS[other]]
-            raise UsageError(f"{command} has no option {flag}; it belongs to {', '.join(owners)}.")
+            flag = flags_of(name, OPTIONS[name])[-1]
+            raise UsageError(f"{command} has no option {flag}; it belongs to {_owners(name)}.")
     unknown = re.search(r"^--?[A-Za-z][\w-]*", "\n".join(words), re.MULTILINE)
     if unknown is not None:
         minus = f" Data that starts with a minus sign needs parentheses: ({unknown[0][:60]})."
         other = " %compsil? lists the options." if unknown[0].startswith("--") else minus
         raise UsageError(f"unknown option {shown(unknown[0])}.{did_you_mean([unknown[0]], FLAGS) or other}")
-    expected = ["DATA"] * (not in_cell) + ["OUT.html"] * (command == "report")
+    target = ["OUT.html"] * (command == "report")
+    expected = target if in_cell else ["DATA", *target]
     if len(words) < len(expected):
-        usage = f"{'%' * (1 + in_cell)}compsil {' '.join([command, *expected])} [options]"
+        usage = f"{'%%' if in_cell else '%'}compsil {' '.join([command, *expected])} [options]"
         raise UsageError(f"{expected[len(words)]} is missing. Usage: {usage}")
-    n_data = len(words) - (command == "report")
+    n_data = len(words) - len(target)
     if in_cell and n_data:
         raise UsageError(f"unexpected argument {shown(words[0])}. The last line of a %%compsil cell is the data.")
-    return command, [unquote(" ".join(words[:n_data])), *words[n_data:]], given
+    return command, [unquote(" ".join(words[:n_data])), *words[n_data:]], vars(known)
 
 
 def read_columns(word: str, data: Any, names: Names) -> Any:
     """Return the columns that ``--columns`` names; a single word that is not a column may be a variable."""
-    # The columns of arrays, and some of frames, have numbers for names; text comes first.
-    known = {str(column): column for column in sorted(column_names(data), key=lambda column: isinstance(column, str))}
-    if word.isidentifier() and word not in known and word in names:
-        return names[word]
-    return [known.get(name, name) for name in map(unquote, split_list(word)) if name]
+    is_column = word in map(str, column_names(data))
+    return names[word] if word.isidentifier() and word in names and not is_column else read_names(word)
 
 
 def split(line: str) -> list[str]:
@@ -146,22 +140,11 @@ def split(line: str) -> list[str]:
     return words
 
 
-def split_list(word: str) -> list[str]:
-    """Split a word at commas outside quotes."""
-    return [item.strip() for item in _ITEM.findall(word)]
+def own_names(names: Iterable[str]) -> list[str]:
+    """Return the names of variables without those that IPython itself defines."""
+    return [name for name in names if name[0] != "_" and name not in _IPYTHON]
 
 
-def unquote(word: str) -> str:
-    r"""Return a word without the quotes around it; inside them, \' and \" stand for the quote itself."""
-    return re.sub(r"""\\(['"])""", r"\1", word[1:-1]) if re.fullmatch(QUOTED, word, re.DOTALL) else word
-
-
-def did_you_mean(words: Iterable[str], known: Iterable[str]) -> str:
-    """Return a question with the known spelling that is nearest to one of the words, or nothing."""
-    # Without dashes, which all options have in common, and without what IPython itself defines.
-    spelling = {name.lower().lstrip("-"): name for name in known if name[0] != "_" and name not in _IPYTHON}
-    for word in words:
-        near = difflib.get_close_matches(word.lower().lstrip("-"), spelling, n=1)
-        if near and spelling[near[0]] != word:
-            return f" Did you mean {spelling[near[0]]!r}?"
-    return ""
+def did_you_mean(words: Iterable[str], known: Collection[str]) -> str:
+    """Return a question with the user's own name, or the option, that is nearest to a word that is not known."""
+    return nearest_spelling([word for word in words if word not in known], own_names(known))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,13 +17,14 @@ from compsil_kit.settings.keywords import (
     ChoiceKeywords,
     CompareKeywords,
     CriteriaKeywords,
+    ExploreKeywords,
     Keyword,
     SelectKeywords,
     TableKeywords,
     keywords_of,
 )
-from compsil_kit.settings.reading import read_names
-from compsil_kit.util.format import one_line, printable
+from compsil_kit.settings.reading import read_names, shown
+from compsil_kit.util.format import did_you_mean, one_line, printable
 
 PROGRAM = "compsil-kit"
 USAGE = 2
@@ -32,11 +36,16 @@ HELP = {
     "report": "write the selection into one HTML file",
     "demo": "select k on an embedded, imbalanced data set",
 }
-# The keywords of each command that computes; the progress bar is ruled by --quiet.
-TAKES = {"select": SelectKeywords, "report": SelectKeywords, "compare": CompareKeywords}
+# The keywords of each command that computes, here or in a notebook.
+TAKES = {"select": SelectKeywords, "compare": CompareKeywords, "explore": ExploreKeywords, "report": SelectKeywords}
+SWITCH = "bool"
+_COMPARE = Keyword(SWITCH, None, bool, "Include the other criteria")
+_QUIET = Keyword(SWITCH, None, bool, "Show no progress bar", flags=("-q", "--quiet"))
 
 # What argparse calls add_argument, of a parser or of a group of options.
 Add = Callable[..., Any]
+# From the name of an option and its text to its value.
+Read = Callable[[str, str], Any]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,31 +64,45 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
         text = HELP[name]
         command = choices.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXIT_CODES)
         command.set_defaults(run=run)
-        if name in TAKES:
-            data = command.add_argument_group("data").add_argument
-            _add_files(data, with_target=name == "report")
-            add_keywords(data, keywords_of(TableKeywords))
-            _add_reading(data)
-            for title, group in grouped(TAKES[name]).items():
-                add_keywords(command.add_argument_group(title).add_argument, group)
-        _add_output(command.add_argument_group("output").add_argument, with_plot=name != "report")
+        for title, options in _grouped(options_of(name)).items():
+            add = command.add_argument_group(title).add_argument
+            if title == "data":
+                _add_files(add, with_target=name == "report")
+            add_options(add, options)
+            if title == "data":
+                _add_reading(add)
+            if title == "output":
+                _add_output(add, with_plot=name != "report")
     return parser
 
 
-def grouped(group: type) -> dict[str, dict[str, Keyword]]:
-    """Return the keywords of a command under the titles of its help; the progress bar has an option of its own."""
-    found: dict[str, dict[str, Keyword]] = {"method": {}, "choice": {}, "criteria": {}}
-    for name, keyword in keywords_of(group).items():
-        if name != "progress":
-            title = "choice" if name in keywords_of(ChoiceKeywords) else "method"
-            found["criteria" if name in keywords_of(CriteriaKeywords) else title][name] = keyword
+def options_of(command: str) -> dict[str, Keyword]:
+    """Return the options of a command by name; in place of the keyword of the progress bar there is a switch."""
+    if command not in TAKES:
+        return {"quiet": _QUIET}
+    found = {**keywords_of(TableKeywords), **keywords_of(TAKES[command])}
+    if command == "report":
+        found["compare"] = _COMPARE
+    if found.pop("progress", None):
+        found["quiet"] = _QUIET
+    return found
+
+
+def _grouped(options: Mapping[str, Keyword]) -> dict[str, dict[str, Keyword]]:
+    """Return options under the titles of a command's help."""
+    named = {"data": TableKeywords, "choice": ChoiceKeywords, "criteria": CriteriaKeywords}
+    found: dict[str, dict[str, Keyword]] = {title: {} for title in ("data", "method", "choice", "criteria", "output")}
+    for name, keyword in options.items():
+        other = "output" if keyword.type == SWITCH else "method"
+        title = next((title for title, group in named.items() if name in keywords_of(group)), other)
+        found[title][name] = keyword
     return {title: keywords for title, keywords in found.items() if keywords}
 
 
-def add_keywords(add: Add, keywords: Mapping[str, Keyword]) -> None:
-    """Add an option for each keyword."""
-    for name, keyword in keywords.items():
-        add(*flags_of(name, keyword), dest=name, **specification(name, keyword))
+def add_options(add: Add, options: Mapping[str, Keyword], read: Read | None = None) -> None:
+    """Add options as their definitions say or, with their text read by ``read(name, text)``, without defaults."""
+    for name, keyword in options.items():
+        add(*flags_of(name, keyword), dest=name, **_specification(name, keyword, read))
 
 
 def flags_of(name: str, keyword: Keyword) -> tuple[str, ...]:
@@ -88,33 +111,44 @@ def flags_of(name: str, keyword: Keyword) -> tuple[str, ...]:
     return keyword.flags if long else (*keyword.flags, f"--{name.replace('_', '-')}")
 
 
-def specification(name: str, keyword: Keyword) -> dict[str, Any]:
+def _specification(name: str, keyword: Keyword, read: Read | None) -> dict[str, Any]:
     """Return what argparse is told of a keyword."""
+    if keyword.type == SWITCH:
+        return {"action": "store_true", "help": keyword.help}
     # Distances in a file are read as a table, so they are points there.
     words = tuple(word for word in keyword.choices if word != "precomputed")
     spelled = keyword.help if name != "metric" else keyword.help.replace(" (", f": {', '.join(words)} (", 1)
-    shown = {"choices": words} if words else {"type": _typed(keyword)}
-    metavar = {"metavar": keyword.metavar} if keyword.metavar else {}
-    return {"default": keyword.default, "help": spelled, **shown, **metavar}
+    about = {"help": spelled, "metavar": keyword.metavar or f"{{{','.join(words)}}}"}
+    if read is not None:
+        return {**about, "type": partial(read, name)}
+    # A right value that has no meaning here is for argparse to refuse.
+    refused = {"choices": words} if words != keyword.choices else {}
+    return {**about, **refused, "type": partial(_read, keyword), "default": keyword.default}
 
 
-def _typed(keyword: Keyword) -> Callable[[str], Any]:
-    """Return a reader that also checks, so that a wrong value is told before the data are read."""
+def _read(keyword: Keyword, text: str) -> Any:
+    """Read and check a value, so that a wrong one is told before the data are read."""
+    with told(keyword, text):
+        return keyword.check(keyword.read(text))
 
-    def convert(text: str) -> Any:
-        try:
-            return keyword.check(keyword.read(text))
-        except (ValueError, OSError) as error:
-            raise argparse.ArgumentTypeError(one_line(error)) from error
 
-    return convert
+@contextmanager
+def told(keyword: Keyword, text: str, others: Iterable[str] = ()) -> Iterator[None]:
+    """Let argparse tell that a text is refused, and the nearest of the keyword's words and of others that it may be."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError) as error:
+        known = [*keyword.choices, *others]
+        parts = [part.strip() for part in re.split("[:,]", text)]
+        hint = did_you_mean([part for part in parts if part not in known], known)
+        message = f"unknown value {shown(text)}." if hint and keyword.choices else one_line(error)
+        raise argparse.ArgumentTypeError(message + hint) from error
 
 
 def _add_files(add: Add, *, with_target: bool) -> None:
     add("data", metavar="FILE", help=f"a table ({', '.join(KINDS)}, also compressed); - reads CSV from standard input")
     if with_target:
         add("out", metavar="OUT.html", help="where to write the report")
-        add("--compare", action="store_true", help="include the other criteria")
 
 
 def _add_reading(add: Add) -> None:
@@ -135,7 +169,6 @@ def _add_output(add: Add, *, with_plot: bool) -> None:
     add("--json", action="store_true", help="print the result as JSON instead of text")
     if with_plot:
         add("--plot", type=Path, metavar="OUT.png", help="also draw a picture into a file (.png, .svg, .pdf)")
-    add("-q", "--quiet", action="store_true", help="no progress bar")
 
 
 def report_path(text: str | Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Hashable, Sequence
 from hashlib import blake2b
@@ -15,7 +14,7 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from compsil_kit.data.dataset import Preparation, PreparedTable
 from compsil_kit.data.matrix import is_numeric_dtype, to_matrix
 from compsil_kit.util.checks import check_choice, describe
-from compsil_kit.util.format import few, listed, quoted, shorten
+from compsil_kit.util.format import did_you_mean, few, listed, quoted, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,8 +137,10 @@ def _find(frame: pd.DataFrame, name: Any) -> list[int]:
         place = frame.columns.get_loc(name)
     except (KeyError, TypeError) as error:
         known = [_name(frame, at) for at in range(frame.shape[1])]
-        near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f" Did you mean {quoted(near[0])}?" if near else ""
+        if isinstance(name, str) and name in known:
+            # Where columns are written as text, 2020 also stands for the number.
+            return [at for at, text in enumerate(known) if text == name]
+        hint = did_you_mean([str(name)], known)
         raise ValueError(
             f"columns: {quoted(name)} is not a column of the data, which has {shorten(tuple(known))}.{hint}"
         ) from error

@@ -21,7 +21,8 @@ from compsil_kit.util.checks import check_real
 class Keyword:
     """The definition of one keyword.
 
-    ``read`` makes its value of text, ``spelling`` says how to write that text, and ``choices`` are the words it may be.
+    ``read`` makes its value of text, ``spelling`` says how to write that text, and ``choices`` are words with a meaning
+    of their own. The type of a switch, an option without a value, is ``bool``.
     The first sentence of ``doc`` is its help on a command line.
     """
 
@@ -113,7 +114,7 @@ class ClusteringKeywords(TypedDict, total=False):
             '"auto", int or float, default="auto"', "auto", check_sample_size,
             "Number of rows in a subsample. ``\"auto\"`` chooses it from the number of rows; a float is a fraction of "
             "the rows.",
-            reading.read_size, spelling="auto, a number, or a fraction such as 0.5", metavar="M",
+            reading.read_size, choices=("auto",), spelling="auto, a number, or a fraction such as 0.5", metavar="M",
         ),
     ]  # fmt: skip
     metric: Annotated[
@@ -233,7 +234,8 @@ class CriteriaKeywords(TypedDict, total=False):
             'Criteria to compare. ``"composite"``, ``"micro"``, ``"macro"`` (means over subsamples), '
             '``"full-micro"``, ``"full-macro"``, ``"calinski-harabasz"``, ``"davies-bouldin"``, ``"elbow"`` (means '
             'over repeated runs on all the data), and ``"gap"``.',
-            reading.read_criteria, spelling=f"all, or some of {', '.join(rules.CRITERIA)}", metavar="A,B,...",
+            reading.read_criteria, choices=("all", *rules.CRITERIA),
+            spelling=f"all, or some of {', '.join(rules.CRITERIA)}", metavar="A,B,...",
         ),
     ]  # fmt: skip
     n_repeats: Annotated[

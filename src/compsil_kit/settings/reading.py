@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 NOTHING = ("", "none", "null")
+QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+# A name in quotes, an unclosed quote with all that follows, or what stands before the next comma.
+_NAME = re.compile(rf"""(?:^|,)\s*((?:{QUOTED}|['"].*)?[^,]*)""", re.DOTALL)
 _RANGE = re.compile(r"range\((-?\d+), ?(-?\d+)(?:, ?(-?\d+))?\)")
 
 
@@ -59,13 +62,31 @@ def read_size(text: str) -> str | int | float:
 
 
 def read_names(text: str) -> list[str]:
-    """Read names with commas between them or, for names that hold commas, a JSON list."""
+    """Read names with commas between them, in quotes where a name holds commas itself, or a JSON list."""
     if not text.strip().startswith("["):
-        return [word.strip() for word in text.split(",") if word.strip()]
+        return [unquote(name) for name in split_list(text) if name]
     try:
         return [str(word) for word in json.loads(text.replace("'", '"') if '"' not in text else text)]
     except (ValueError, RecursionError) as error:
         raise ValueError(f"must be names with commas between them, or a JSON list; got {shown(text)}.") from error
+
+
+def split_list(text: str) -> list[str]:
+    """Split text at commas outside quotes, which stay."""
+    return [name.strip() for name in _NAME.findall(text)]
+
+
+def unquote(word: str) -> str:
+    r"""Return a word without the quotes around it; inside them, \' and \" stand for the quote itself."""
+    return re.sub(r"""\\(['"])""", r"\1", word[1:-1]) if re.fullmatch(QUOTED, word, re.DOTALL) else word
+
+
+def quote(name: str) -> str:
+    """Return a name as :func:`read_names` and a line of words take it: in quotes where it needs them."""
+    if re.fullmatch(r"[^\s,;#'\"()\[\]{}]+", name):
+        return name
+    mark = "'" if '"' in name else '"'
+    return mark + name.replace(mark, rf"\{mark}") + mark
 
 
 def read_criteria(text: str) -> str | list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 import textwrap
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 
 from compsil_kit.settings.keywords import SelectKeywords, defaults_of, keywords_of
 from compsil_kit.settings.rules import check_together
+from compsil_kit.util.format import did_you_mean
 
 PLACEHOLDER = re.compile(r"^( *)\{keywords\}\n", re.MULTILINE)
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -21,8 +21,7 @@ def check_keywords(group: type, given: Mapping[str, Any]) -> dict[str, Any]:
     known = keywords_of(group)
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean([name], known)
             raise TypeError(f"unexpected keyword argument {name!r}.{hint} The keywords are {', '.join(known)}.")
     values = {name: keyword.check(given.get(name, keyword.default)) for name, keyword in known.items()}
     check_together({**defaults_of(SelectKeywords), **values})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -70,6 +71,16 @@ def _cut(text: str, most: int = 60) -> str:
 def listed(names: Sequence[str], one: str, several: str) -> str:
     """Return names in quotes with the verb that agrees with their number."""
     return f"{few([*map(quoted, names)])} {one if len(names) == 1 else several}"
+
+
+def did_you_mean(words: Iterable[str], known: Iterable[str]) -> str:
+    """Return a question with the known spelling that is nearest to one of the words, or nothing."""
+    # Without case, and without dashes, which all options have in common.
+    spelling = {name.lower().lstrip("-"): name for name in known}
+    for word in words:
+        for near in difflib.get_close_matches(word.lower().lstrip("-"), spelling, n=1):
+            return f" Did you mean {quoted(spelling[near])}?"
+    return ""
 
 
 def one_line(error: Exception) -> str:
