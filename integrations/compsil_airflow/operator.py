@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -90,12 +91,6 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         cluster(k=select.output)
     """
 
-    template_fields: Sequence[str] = (
-        "data", "conn_id", "sql", "parameters", "op_args", "op_kwargs", "base_dir", "columns", "scale", "missing", "ks",
-        "clusterer", "n_subsamples", "sample_size", "metric", "transform", "rule", "z", "n_calibration", "on_failure",
-        "n_jobs", "random_state", "checkpoint", "labels_path", "labels_keep", "report_path", "report_url",
-        "min_probability", "fallback_k", "on_unsure",
-    )  # fmt: skip
     template_ext: Sequence[str] = (".sql",)
     template_fields_renderers: Mapping[str, str] = {"sql": "sql", "op_args": "py", "op_kwargs": "py"}
     shallow_copy_attrs: Sequence[str] = ("python_callable", "clusterer", "metric", "transform")
@@ -139,17 +134,12 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         **kwargs: Any,
     ) -> None:
         """Assign; nothing is checked or imported while the DAG is parsed."""
+        given = {name: value for name, value in dict(locals()).items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
-        self.data, self.conn_id, self.sql, self.parameters, self.base_dir = data, conn_id, sql, parameters, base_dir
-        self.python_callable, self.op_args, self.op_kwargs = python_callable, op_args or [], op_kwargs or {}
-        self.columns, self.scale, self.missing, self.ks = columns, scale, missing, ks
-        self.clusterer, self.metric, self.transform = map(hide, (clusterer, metric, transform))
-        self.n_subsamples, self.sample_size, self.n_calibration = n_subsamples, sample_size, n_calibration
-        self.rule, self.z, self.on_failure = rule, z, on_failure
-        self.n_jobs, self.random_state, self.checkpoint = n_jobs, random_state, checkpoint
-        self.labels_path, self.labels_keep = labels_path, labels_keep
-        self.report_path, self.report_url = report_path, report_url
-        self.min_probability, self.fallback_k, self.on_unsure = min_probability, fallback_k, on_unsure
+        given |= {"op_args": op_args or [], "op_kwargs": op_kwargs or {}}
+        given |= {name: hide(given[name]) for name in ("clusterer", "metric", "transform")}
+        for name, value in given.items():
+            setattr(self, name, value)
         self._given = passed_by_dag(self, ("data", "sql"))
         self._running = False
         self._checkpoint: Path | Any = None
@@ -158,6 +148,10 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         self._used: list[str] = []
         self._written: dict[str, dict[str, Any]] = {}
         self._facts: dict[str, Any] = {}
+
+    template_fields: Sequence[str] = tuple(
+        name for name in inspect.signature(__init__).parameters if name not in ("self", "python_callable", "kwargs")
+    )
 
     def execute(self, context: Context) -> Any:
         """Load the data, select k, write the files that were asked for, and return k*.

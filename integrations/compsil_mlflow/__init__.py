@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 __all__ = ["log_if_active", "log_mlflow"]
 
 FOLDER = "compsil"
-_PLANNED = ("clusterer", "metric", "n_subsamples", "n_calibration", "sample_size", "n_rows", "n_features")
+# Of a plan, what is no parameter or is logged in a shorter form.
+_LEFT_OUT = ("ks", "seeds", "dtype")
 
 
 def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
@@ -74,7 +75,7 @@ def _parameters(result: SelectionResult) -> dict[str, Any]:
     from compsil_kit.util.format import format_ks
 
     plan, done = result.plan, result.preparation
-    return {f"compsil_{name}": getattr(plan, name) for name in _PLANNED} | {
+    return {f"compsil_{name}": value for name, value in vars(plan).items() if name not in _LEFT_OUT} | {
         "compsil_ks": format_ks(plan.ks),
         "compsil_first_seed": plan.seeds[0],
         "compsil_rule": result.rule,

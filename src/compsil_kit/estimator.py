@@ -101,6 +101,9 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     best_estimator_: Any
     labels_: NDArray[Any]
     n_features_in_: int
+    ks: Any
+    clusterer: Any
+    refit: bool
     transform = _Parameter()
 
     def __init__(
@@ -123,21 +126,9 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         refit: bool = True,
     ) -> None:
         """Keep the parameters as they are; ``fit`` checks them."""
-        self.ks = ks
-        self.clusterer = clusterer
-        self.n_subsamples = n_subsamples
-        self.sample_size = sample_size
-        self.metric = metric
-        self.transform = transform
-        self.rule = rule
-        self.z = z
-        self.n_calibration = n_calibration
-        self.on_failure = on_failure
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.refit = refit
+        given = dict(locals())
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, as scikit-learn's estimators do.

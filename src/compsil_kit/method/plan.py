@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.metrics import CLOSED_FORMS, Metric
 from compsil_kit.method.silhouette import MIN_COMPILED_POINTS
-from compsil_kit.method.subsample import make_seeds
+from compsil_kit.method.subsample import SEED_LIMIT, make_seeds
+from compsil_kit.util import schema
 from compsil_kit.util.checks import check_integer, check_real, describe, is_integer
 from compsil_kit.util.format import format_ks, format_seconds
 from compsil_kit.util.optional import has
@@ -47,16 +48,17 @@ class Plan:
         Names of what will be used.
     """
 
-    n_rows: int
-    n_features: int
-    ks: tuple[int, ...]
-    n_subsamples: int
-    n_calibration: int
-    sample_size: int
-    seeds: tuple[int, ...]
-    clusterer: str
-    metric: str
-    dtype: str
+    # With the checks of plans that come from a file.
+    n_rows: Annotated[int, schema.integer(2)]
+    n_features: Annotated[int, schema.integer(1)]
+    ks: Annotated[tuple[int, ...], schema.list_of(schema.integer(2))]
+    n_subsamples: Annotated[int, schema.integer(1, MOST)]
+    n_calibration: Annotated[int, schema.integer(0, MOST)]
+    sample_size: Annotated[int, schema.integer(3)]
+    seeds: Annotated[tuple[int, ...], schema.list_of(schema.integer(0, SEED_LIMIT - 1))]
+    clusterer: Annotated[str, schema.text]
+    metric: Annotated[str, schema.text]
+    dtype: Annotated[str, schema.choice(("float32", "float64"))]
 
     @property
     def n_pairs(self) -> int:

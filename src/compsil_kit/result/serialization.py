@@ -5,13 +5,13 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit.data.dataset import Preparation
-from compsil_kit.method.plan import MOST, Plan
+from compsil_kit.method.plan import Plan
 from compsil_kit.method.selection import RULES
 from compsil_kit.method.subsample import SEED_LIMIT
 from compsil_kit.method.weights import TRANSFORMS, transform_name
@@ -32,18 +32,7 @@ _SILHOUETTE = schema.optional(schema.real(-1.0 - 1e-9, 1.0 + 1e-9))
 _WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
 _SEED = schema.integer(0, SEED_LIMIT - 1)
 _COUNT = schema.integer(0)
-_PLAN = {
-    "n_rows": schema.integer(2),
-    "n_features": schema.integer(1),
-    "ks": schema.list_of(schema.integer(2)),
-    "n_subsamples": schema.integer(1, MOST),
-    "n_calibration": schema.integer(0, MOST),
-    "sample_size": schema.integer(3),
-    "seeds": schema.list_of(_SEED),
-    "clusterer": schema.text,
-    "metric": schema.text,
-    "dtype": schema.choice(("float32", "float64")),
-}
+_PLAN = {name: hint.__metadata__[0] for name, hint in get_type_hints(Plan, include_extras=True).items()}
 _PREPARATION = {
     "columns": schema.list_of(schema.text),
     "left_out": schema.list_of(schema.text),
