@@ -69,3 +69,17 @@ def test_mistakes_in_comparing(csv, capsys, words, message):
         main(["compare", str(csv), *words])
     assert end.value.code == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["select", "x.csv", "--clusterer", "kmean"], "--clusterer: unknown value 'kmean'. Did you mean 'kmeans'?"),
+        (["compare", "x.csv", "--criteria", "micro,gpa"], "unknown value 'micro,gpa'. Did you mean 'gap'?"),
+        (["select", "x.csv", "--metric", "precomputed"], "--metric: invalid choice: 'precomputed'"),
+    ],
+)
+def test_the_nearest_word_is_asked_for(words, message, capsys):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert message in capsys.readouterr().err

@@ -185,3 +185,10 @@ def test_values_that_cannot_be_scaled_are_refused(scale):
     with pytest.raises(ValueError, match=rf"columns: 'big' has values too large for scale='{scale}'"):
         prepare(frame, scale=scale)
     assert prepare(frame, scale=None).matrix.max() == 1e308
+
+
+def test_a_number_may_be_named_by_its_text():
+    frame = pd.DataFrame({2020: [1.0, 2.0], "2021": [3.0, 5.0], 2021: [4.0, 7.0]})
+    assert prepare(frame, columns=["2020"], scale=None).matrix.tolist() == [[1.0], [2.0]]
+    # Of a number and a text that look the same, the text is meant.
+    assert prepare(frame, columns=["2021"], scale=None).matrix.tolist() == [[3.0], [5.0]]

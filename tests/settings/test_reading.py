@@ -119,6 +119,11 @@ def test_lists():
     assert reading.split_list("") == [""]
 
 
+@pytest.mark.parametrize("name", ["a", "net income, EUR", 'say "x"', "it's", "[x]", "2020"])
+def test_a_quoted_name_is_read_as_it_is(name):
+    assert reading.read_names(f"b,{reading.quote(name)}") == ["b", name]
+
+
 def test_what_is_no_list_of_names():
     with pytest.raises(ValueError, match=r"^must be names with commas between them, or a JSON list; got '\[a, b'\.$"):
         reading.read_names("[a, b")
