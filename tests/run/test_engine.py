@@ -22,6 +22,10 @@ from small_runs import same
 
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, select_k
 from compsil_kit.method.subsample import make_seeds
+from compsil_kit.run.engine import run_subsample
+from compsil_kit.run.request import check_request
+from compsil_kit.run.workers import Stopped
+from compsil_kit.settings.keywords import SelectKeywords
 
 SETTINGS = {"ks": [2, 3, 4, 5], "n_subsamples": 6}
 
@@ -338,6 +342,21 @@ def test_an_interrupt_inside_a_clusterer_is_never_swallowed(on_failure, n_jobs):
     assert 3 not in got.value.result.trials.subsamples
     assert got.value.result.n_subsamples >= 1
     assert got.value.result.partial
+
+
+@pytest.mark.parametrize("on_failure", ["raise", "skip"])
+def test_a_stop_is_never_taken_for_a_failure(on_failure):
+    job = check_request(X, SelectKeywords, {"ks": [2, 3], "clusterer": split, "on_failure": on_failure}).job
+    # One tick for each clustering; the next one is that of the distances.
+    for n_ticks in range(3):
+        left = iter(range(n_ticks))
+
+        def tick(left=left):
+            if next(left, None) is None:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            run_subsample(X, 0, job, tick)
 
 
 def test_leaving_the_interpreter_is_never_swallowed():
