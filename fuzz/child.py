@@ -8,6 +8,7 @@ import resource
 import signal
 import warnings
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from compsil_kit.util.atomic import write_atomically
 
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]], 300, axis=0))
 N_SUBSAMPLES = 24
+LARGE = 4_000_000
 SETTINGS: dict[str, Any] = {"ks": range(2, 9), "n_subsamples": N_SUBSAMPLES}
 
 
@@ -46,10 +48,17 @@ def batches(folder: Path, n_jobs: int) -> SelectionResult:
     return combine_batches(finished)
 
 
+def writes(folder: Path) -> None:
+    """Replace a large file for ever, by others of one letter each."""
+    for at in count():
+        write_atomically(folder / "large", b"ab"[at % 2 : at % 2 + 1] * LARGE)
+        tell(at)
+
+
 def main() -> None:
     """Run, write the report, and end with a line about how it went."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["select", "batches", "workers"])
+    parser.add_argument("what", choices=["select", "batches", "workers", "writes"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pause", type=float, default=checkpoint.PAUSE_SECONDS)
     parser.add_argument("--jobs", type=int, default=1)
@@ -62,6 +71,8 @@ def main() -> None:
         # No file may be larger: the nearest thing to a full disk that needs no rights.
         resource.setrlimit(resource.RLIMIT_FSIZE, (given.room, resource.RLIM_INFINITY))
     tell("begin")
+    if given.what == "writes":
+        writes(given.folder)
     processes = joblib.parallel_config(backend="loky", n_jobs=2) if given.what == "workers" else nullcontext()
     end: dict[str, Any] = {"error": None, "finished": None, "result": None}
     with warnings.catch_warnings(record=True) as caught:

@@ -22,7 +22,7 @@ from threading import Timer
 from typing import Any
 
 from compsil_kit.util.schema import check_digest
-from fuzz.child import N_SUBSAMPLES
+from fuzz.child import LARGE, N_SUBSAMPLES
 from fuzz.judge import Broken, holds
 
 ROOT = Path(__file__).parents[1]
@@ -104,12 +104,13 @@ def kills(random: Random, share: float, folder: Path, expected: str, _: Sequence
     what = random.choice(("select", "select", "batches"))
     options = ("--pause", random.choice((0.0, 0.02, 1.0)), "--jobs", random.choice((1, 2)))
     said = []
+    (folder / "report.html").write_text("<html>of an earlier run</html>")
     for at in (share, *(random.random() for _ in range(random.randrange(3)))):
         how = random.choice(SIGNALS)
         child = Child(what, folder, *options)
         # After a line, and a moment later than that: between two lines lies work, or a file being written.
         if child.read(round(at * LINES[what])):
-            time.sleep(random.choice((0.0, random.uniform(0, 0.05))))
+            time.sleep(random.uniform(0, 2.0 if child.lines[-1:] == ["report\n"] else 0.05))
         done = sum(line.strip().isdigit() for line in child.lines)
         child.process.send_signal(how)
         child.finish()
@@ -120,6 +121,18 @@ def kills(random: Random, share: float, folder: Path, expected: str, _: Sequence
             holds(kept >= known + done - 1, "an interrupt keeps all that was told")
     check_end(Child(what, folder, *options).finish(), expected, folder)
     return f"{what} {options}: {', '.join(said)}"
+
+
+def half_files(random: Random, share: float, folder: Path, _: str, __: Sequence[int]) -> str:
+    """Kill a process that does nothing but replace a file: what is there is one of the files it wrote."""
+    child = Child("writes", folder)
+    child.read(2 + round(50 * share))
+    time.sleep(random.uniform(0, 0.02))
+    child.process.send_signal(random.choice(SIGNALS[:3]))
+    child.finish()
+    content = (folder / "large").read_bytes()
+    holds(content in (b"a" * LARGE, b"b" * LARGE), "a file is there whole")
+    return f"killed after {len(child.lines) - 1} files"
 
 
 def full_disk(random: Random, share: float, folder: Path, expected: str, sizes: Sequence[int]) -> str:
@@ -195,7 +208,7 @@ def workers_of(parent: int) -> list[int]:
     return found
 
 
-JOBS = {"kills": kills, "full_disk": full_disk, "dead_worker": dead_worker}
+JOBS = {"kills": kills, "half_files": half_files, "full_disk": full_disk, "dead_worker": dead_worker}
 
 
 def run_round(name: str, number: int, rounds: int, seed: int, whole: tuple[str, list[int]]) -> str:
