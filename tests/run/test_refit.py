@@ -1,11 +1,14 @@
 """All rows in one k, with the clusterer and the first seed of a selection."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from small_runs import X, split
 
 from compsil_kit import plan_selection
+from compsil_kit.errors import ScaleWarning
 from compsil_kit.run.refit import cluster_rows
 
 
@@ -32,6 +35,12 @@ def test_a_function_leaves_no_estimator():
 def test_candidates_of_the_selection_do_not_matter():
     _, labels = cluster_rows(X, 3, {"ks": range(40, 50)})
     assert len(set(labels)) == 3
+
+
+def test_what_the_selection_has_said_of_scale_is_not_said_again():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        cluster_rows(X * [1.0, 1000.0], 3, {})
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,15 @@ def test_long_work_is_announced(monkeypatch, caplog, capfd):
     assert "Estimated time:" in capfd.readouterr().err
 
 
+def test_the_time_announced_is_that_of_what_is_left(tmp_path, monkeypatch, caplog):
+    path = tmp_path / "run.json"
+    run(n_subsamples=3, checkpoint=path)
+    monkeypatch.setattr("compsil_kit.method.plan.Plan.estimate_seconds", lambda *_: 7200.0)
+    with caplog.at_level(logging.INFO, logger="compsil_kit"):
+        run(checkpoint=path)
+    assert "Estimated time: 60 min (3 of 6 subsamples are finished already)." in caplog.text
+
+
 def test_short_work_is_not_announced(caplog):
     with caplog.at_level(logging.DEBUG, logger="compsil_kit"):
         run()
