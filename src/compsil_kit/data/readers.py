@@ -188,8 +188,8 @@ def _parse(name: str, read: Callable[[], tuple[pd.DataFrame, Any]]) -> tuple[pd.
     except MemoryError as error:
         # Damaged Arrow files have lengths of exabytes; which of the two it is cannot be told from here.
         raise ValueError(
-            f"{name}: not a readable table: it asks for more memory than there is. It is damaged, or too large for this "
-            "machine."
+            f"{name}: not a readable table: it asks for more memory than there is. It is damaged, or too large for "
+            "this machine."
         ) from error
     except DAMAGED as error:
         # The texts of pandas and pyarrow can quote the content, so only the kind is told.

@@ -65,9 +65,13 @@ def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str
         except (TypeError, ValueError, RecursionError):
             # A forged file may hold anything.
             text = type(value).__name__
-        return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+        return _cut(text)
 
-    return f"{name} was {shown(there)} and is now {shown(here)}"
+    return f"{_cut(name)} was {shown(there)} and is now {shown(here)}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
