@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Protocol
 
 from compsil_kit.util.optional import has
@@ -80,11 +81,9 @@ class _Bar:
         self._shown: Any = None
         settings: Any = {"total": total, "desc": "compsil", "unit": "subsample", "leave": False}
         if _in_notebook() and has("ipywidgets"):
-            from IPython.display import display
-            from tqdm.notebook import tqdm_notebook
-
-            self._bar: Any = tqdm_notebook(**settings, display=False)
-            self._shown = display(self._bar.container, display_id=True)  # type: ignore[no-untyped-call]
+            notebook: Any = import_module("tqdm.notebook")
+            self._bar: Any = notebook.tqdm_notebook(**settings, display=False)
+            self._shown = notebook.display(self._bar.container, display_id=True)
         else:
             from tqdm import tqdm
 
