@@ -4,6 +4,7 @@ import html
 import inspect
 import re
 import sys
+from threading import Event
 from types import SimpleNamespace
 
 import ipywidgets as widgets
@@ -111,6 +112,24 @@ class TestRun:
         assert "changed" not in text(explorer, "progress")
         assert explorer.result.preparation.scale == "robust"
 
+    def test_settings_changed_during_a_run_are_mentioned_when_it_has_ended(self, frame):
+        begun, go_on = Event(), Event()
+
+        def held(X, k, seed):
+            begun.set()
+            assert go_on.wait(PATIENCE)
+            return np.arange(len(X)) % k
+
+        explorer = explore(frame, clusterer=held, **SMALL)
+        find(explorer, "run").click()
+        assert begun.wait(PATIENCE)
+        find(explorer, "scale").value = "robust"
+        assert "changed" not in text(explorer, "progress")
+        go_on.set()
+        explorer.wait(PATIENCE)
+        assert "Settings have changed. Press Run to apply them." in text(explorer, "progress")
+        explorer.close()
+
     def test_a_growing_result_is_counted_and_not_called_partial(self, frame, monkeypatch):
         monkeypatch.setattr("compsil_jupyter.explorer.view.REDRAW_SECONDS", 0.0)
         explorer = explore(frame, ks=[2, 3], n_subsamples=4, rule="lcb")
@@ -198,6 +217,14 @@ class TestSettings:
         assert find(explorer, "ks").tooltip.startswith("candidate numbers of clusters")
         # How a command line spells the candidates is of no use to a slider.
         assert "2:20:2" not in find(explorer, "ks").tooltip
+
+    def test_the_slider_of_k_reaches_the_candidates_that_were_given(self, frame):
+        explorer = explore(frame, ks=range(3, 31), n_subsamples=2)
+        ks = find(explorer, "ks")
+        assert (ks.value, ks.max) == ((3, 30), 30)
+        ks.value = (3, 28)
+        assert explorer.session.settings["ks"] == tuple(range(3, 29))
+        explorer.close()
 
     def test_given_objects_are_on_offer(self, frame):
         def mine(X, k, seed):

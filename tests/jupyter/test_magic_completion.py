@@ -31,6 +31,8 @@ def test_data_and_sub_commands(complete):
     assert complete("%compsil co")[1] == ["compare"]
     # Another variable may lead to data, so it comes too, behind the data.
     assert complete("%compsil d")[1] == ["df", "dog"]
+    # IPython's own variables, such as exit, are hidden.
+    assert complete("%compsil e")[1] == ["explore"]
     assert complete("%compsil compare ")[1] == ["X", "Y", "df", "odd"]
     assert complete("%compsil --ks 2:4 o")[1] == ["odd"]
 
