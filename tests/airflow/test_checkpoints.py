@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import shutil
 from datetime import timedelta
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from runs import run_select
 
-from compsil_airflow.checkpoints import forget
+from compsil_airflow.checkpoints import forget, own_checkpoint
 from compsil_kit import select_k
 
 
@@ -56,6 +57,20 @@ def test_other_data_make_an_old_checkpoint_useless_not_fatal(csv, frame, capfd):
     assert done.state == "success"
     assert "changed since the last attempt" in printed.out + printed.err
     assert done.xcom("selection")["plan"]["n_rows"] == 290
+
+
+def test_every_task_instance_has_a_file_of_its_own(home):
+    """What differs in its DAG, its run, its task or its place among mapped tasks leaves the others' files alone."""
+    instance = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": 0}
+    request, log = SimpleNamespace(fingerprint={"data": "x"}), logging.getLogger()
+    paths = []
+    for change in ({}, {"dag_id": "d2"}, {"run_id": "r2"}, {"task_id": "t2"}, {"map_index": 1}):
+        paths.append(own_checkpoint(request, SimpleNamespace(**{**instance, **change}), log))
+        paths[-1].write_text("{}")
+    assert len(set(paths)) == 5
+    assert all(path.exists() and path.is_relative_to(home) for path in paths)
+    for path in paths:
+        path.unlink()
 
 
 def test_a_checkpoint_of_ones_own_is_refused_if_it_belongs_elsewhere(csv, tmp_path, frame, capfd):
