@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -185,7 +186,7 @@ def dead_worker(random: Random, share: float, folder: Path, expected: str, _: Se
     if end["error"] is None:
         holds(end["result"] == expected, "a run that ends well ends with the same bits")
     else:
-        holds("Worker" in end["error"], f"the error is about workers: {end['error'][:200]}")
+        holds(re.search("Worker|Pool|Executor", end["error"]), f"the error is about workers: {end['error'][:200]}")
         holds(not told or end["finished"] is not None, "the error has the finished part")
     kept = check_files(folder)
     holds(not told or kept >= max(told), "the checkpoint has all that was told")
@@ -221,7 +222,7 @@ def run_round(name: str, number: int, rounds: int, seed: int, whole: tuple[str, 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the rounds of every kind of fault; 1 if a property did not hold."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.faults", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=12, help="rounds of each kind (default: 12)")
+    parser.add_argument("--rounds", type=int, default=10, help="rounds of each kind (default: 10)")
     parser.add_argument("--only", choices=list(JOBS), nargs="+", default=list(JOBS))
     parser.add_argument("--seed", type=int, default=int(time.time()), help="repeats a run; new ones by default")
     given = parser.parse_args(argv)
@@ -231,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for number in range(given.rounds):
             try:
                 said = run_round(name, number, given.rounds, given.seed, whole)
-            except Broken as problem:
+            except (Broken, ValueError) as problem:
                 failed += 1
                 again = f"--only {name} --rounds {given.rounds} --seed {given.seed}"
                 said = f"FAILED: {problem}\n  python -m fuzz.faults {again}"

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import partial
 from random import Random
@@ -50,7 +50,7 @@ NAMES: dict[str, Any] = {
     "df": pd.DataFrame({"a": [1.0], "b c": [2.0], 3: [0.5], '"': [1.0]}), "kmax": 5, "X": pd.Series([1.0]), "report": 1,
 }  # fmt: skip
 WORK = ("n_subsamples", "n_calibration", "n_repeats", "n_references")
-MOST_WORK = 12
+MOST_WORK = 3
 
 texts = st.text(st.characters(), max_size=30) | st.text("0123456789:,.-+e_[]() rangenoutl\"'\u0663", max_size=20)
 numbers = st.integers() | st.sampled_from([10**400, -(2**63), 2**32, 2]) | st.floats() | st.floats(0, 1)
@@ -83,26 +83,25 @@ def _check_kept(name: str, value: Any) -> None:
     if name == "ks":
         ks = list(value)
         holds(ks == sorted(set(ks)) and ks[0] >= 2, "ks are ascending, from 2 on")
-    if name in ("n_subsamples", "n_calibration", "n_repeats", "n_references") and value is not None:
-        holds(0 <= value <= 10**400 and isinstance(value, int), f"{name} is a count")
+    if name in WORK and value is not None:
+        holds(isinstance(value, int) and value >= 0, f"{name} is a count")
     if name == "z":
         holds(0 <= value <= 1e6, "z is within its bounds")
 
 
-class _TooMuch(Exception):
-    """The line asks for more work than a case may take."""
-
-
 def _bounded(function: Callable[..., Any], table: Any, **given: Any) -> Any:
-    if any((given.get(name) or 0) > MOST_WORK for name in WORK) or len(list(given.get("ks", ()))) > MOST_WORK:
-        raise _TooMuch
-    return function(table, **given)
+    """Call with no more work than a case may take: few candidates, subsamples, repetitions and seeds."""
+    small = {name: min(given[name], MOST_WORK) for name in WORK if isinstance(given.get(name), int)}
+    lists = {
+        name: list(given[name])[:MOST_WORK] for name in ("ks", "random_state") if isinstance(given.get(name), Iterable)
+    }
+    return function(table, **{**given, **small, **lists})
 
 
 def _check_command(words: Any) -> None:
     """Run a command line; anything but its exit codes and a short complaint is broken."""
     # Nothing may be written outside of the folder of the case.
-    if any("/" in word or ".." in word for word in words) or "demo" in words:
+    if any("/" in word for word in words) or "demo" in words:
         return
     # As a pipe would have them: strict about what cannot be written.
     out, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", policy) for policy in ("strict", "backslashreplace"))
@@ -118,19 +117,17 @@ def _check_command(words: Any) -> None:
         ):
             code = _exit_code(words)
     printed, complaint = (_written(stream) for stream in (out, errors))
-    holds(code in (None, 0, 1, 2), "the exit code is 0, 1 or 2")
+    holds(code in (0, 1, 2), "the exit code is 0, 1 or 2")
     if code:
         holds("compsil-kit: error: " in complaint, "a failure is told")
         holds(max(map(len, complaint.splitlines())) < 600 and "Traceback" not in complaint, "a complaint is short")
-    elif code == 0 and "--json" in words and "--help" not in words:
+    elif "--json" in words and "--help" not in words:
         json.loads(printed, parse_constant=lambda name: holds(False, f"{name} in the JSON"))
 
 
 def _exit_code(words: list[str]) -> Any:
     try:
         return cli.main(words)
-    except _TooMuch:
-        return None
     except SystemExit as stop:
         return stop.code
     except Exception as error:  # noqa: BLE001  (none may leave the program, whatever it is)

@@ -6,6 +6,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit.cli.main import COMMANDS, main
+from compsil_kit.cli.options import brief
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +84,11 @@ def test_the_nearest_word_is_asked_for(words, message, capsys):
     with pytest.raises(SystemExit):
         main(words)
     assert message in capsys.readouterr().err
+
+
+def test_a_long_message_keeps_its_beginning_and_its_end():
+    assert brief("short") == "short"
+    long = brief("--plot must be " + "x" * 2000 + ". Do this.")
+    assert len(long) < 500
+    assert long.startswith("--plot must be x")
+    assert long.endswith("x. Do this.")

@@ -42,7 +42,7 @@ _ATOM = re.compile(rf"""{QUOTED}|['"].*|,\s+(?=[^\s-])|.""", re.DOTALL)
 
 def _check_name(name: str) -> str:
     if not name.isidentifier() or iskeyword(name):
-        raise ValueError(f"must be a valid variable name, such as result; got {name!r}.")
+        raise ValueError(f"must be a valid variable name, such as result; got {shown(name)}.")
     return name
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compsil_kit.api import select_k
-from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, report_path
+from compsil_kit.cli.options import PROGRAM, USAGE, brief, make_parser, report_path
 from compsil_kit.criteria.compare import compare
 from compsil_kit.data.dataset import PreparedTable
 from compsil_kit.data.readers import make_given, read_file
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(text: str) -> None:
-    print(f"{PROGRAM}: error: {text}", file=sys.stderr)
+    print(f"{PROGRAM}: error: {brief(text)}", file=sys.stderr)
 
 
 def _load(arguments: argparse.Namespace) -> PreparedTable:

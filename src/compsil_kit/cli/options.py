@@ -28,7 +28,7 @@ from compsil_kit.util.format import did_you_mean, one_line, printable
 
 PROGRAM = "compsil-kit"
 USAGE = 2
-MOST_MESSAGE = 400
+MOST_MESSAGE = 500
 EXIT_CODES = "Exit codes: 0 done, 1 the selection failed, 2 wrong use or unusable data, 130 interrupted."
 HELP = {
     "select": "select the number of clusters of a table",
@@ -48,11 +48,14 @@ Add = Callable[..., Any]
 Read = Callable[[str, str], Any]
 
 
+def brief(message: str) -> str:
+    """Return a message without the middle of long words that it quotes: its end is what to do."""
+    return message if len(message) <= MOST_MESSAGE else f"{message[:250]} ... {message[-200:]}"
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        # argparse quotes what was given, however long that is.
-        short = message if len(message) <= MOST_MESSAGE else f"{message[: MOST_MESSAGE - 3]}..."
-        self.exit(USAGE, f"{PROGRAM}: error: {printable(short)}\nTry '{self.prog} --help'.\n")
+        self.exit(USAGE, f"{PROGRAM}: error: {printable(brief(message))}\nTry '{self.prog} --help'.\n")
 
 
 def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.ArgumentParser:
