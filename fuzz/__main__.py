@@ -34,7 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in given.target:
             one_case(TARGETS[name], given.seed, notes)
     else:
-        supervise(time.time() + 60 * given.minutes, given.target, given.folder)
+        try:
+            supervise(time.time() + 60 * given.minutes, given.target, given.folder)
+        except KeyboardInterrupt:
+            print("Stopped; the next run goes on from here.")
     found = sorted(notes.findings.glob("*.json"))
     cases = sum(notes.next_number(name) for name in given.target)
     print(f"{cases} cases so far, {len(found)} findings{' in ' + str(notes.findings) if found else ''}.")
