@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import KEYWORDS
 from prefect import flow
@@ -11,6 +12,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.testing.utilities import prefect_test_harness
 
+from compsil_kit import prepare
 from compsil_prefect import select_k
 
 
@@ -48,6 +50,18 @@ def test_the_task_is_the_selection_of_one_process(table, whole):
         return await Artifact.aget("segments")
 
     assert asyncio.run(artifact()).data == whole.explain()
+
+
+def test_the_names_of_many_columns_are_remembered():
+    """Batches do not hold names of more than a thousand characters; the result has them from the table."""
+    values = np.random.default_rng(0).normal(size=(60, 80))
+    wide = prepare(pd.DataFrame(values, columns=[f"feature number {at}" for at in range(80)]))
+
+    @flow
+    def segments():
+        return select_k(lambda: wide, n_batches=2, artifact=None, ks=[2, 3], n_subsamples=2)
+
+    assert segments().preparation == wide.preparation
 
 
 def test_a_failed_batch_is_retried_alone(table):
