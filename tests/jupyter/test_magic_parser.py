@@ -1,8 +1,9 @@
 """How a line is taken apart: as a user would read it."""
 
 import pytest
+from IPython.core.error import UsageError
 
-from compsil_jupyter.magic.parser import did_you_mean, split
+from compsil_jupyter.magic.parser import did_you_mean, parse_line, split
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,36 @@ from compsil_jupyter.magic.parser import did_you_mean, split
 )
 def test_words(line, words):
     assert split(line) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "in_cell", "parsed"),
+    [
+        ("df", False, ("select", ["df"], {})),
+        ("df [0] -B 5", False, ("select", ["df [0]"], {"n_subsamples": 5})),
+        ("compare df", False, ("compare", ["df"], {})),
+        ("report df out.html", False, ("report", ["df", "out.html"], {})),
+        ("", True, ("select", [""], {})),
+        ("report out.html", True, ("report", ["", "out.html"], {})),
+    ],
+)
+def test_a_line_is_a_command_its_data_and_options(line, in_cell, parsed):
+    assert parse_line(line, {}, in_cell=in_cell) == parsed
+
+
+@pytest.mark.parametrize(
+    ("line", "in_cell", "told"),
+    [
+        ("", False, "DATA is missing. Usage: %compsil select DATA [options]"),
+        ("report df", False, "OUT.html is missing. Usage: %compsil report DATA OUT.html [options]"),
+        ("report", True, "OUT.html is missing. Usage: %%compsil report OUT.html [options]"),
+        ("df", True, "unexpected argument 'df'. The last line of a %%compsil cell is the data."),
+    ],
+)
+def test_a_line_with_too_few_or_too_many_words_is_told(line, in_cell, told):
+    with pytest.raises(UsageError) as error:
+        parse_line(line, {}, in_cell=in_cell)
+    assert str(error.value) == told
 
 
 def test_the_nearest_spelling():

@@ -1,5 +1,8 @@
 """The compiled sums are those of the plain kernel, for every way, width and type."""
 
+import importlib.util
+
+import numba
 import numpy as np
 import pytest
 
@@ -30,6 +33,30 @@ def test_direct_sums(n_features, panel):
     starts = np.array([0, 1, 3, 6, 10, 15, 900, 1023, 1025])
     found = compiled.accumulate_direct(points.T.copy(), starts, cells(1300, starts), panel, no_tick)
     np.testing.assert_allclose(found, expected(points, starts, panel), rtol=1e-11, atol=1e-10)
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """The kernel as Python runs it, with short walks: an index outside an array is an error, not a foreign byte."""
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
+    module = importlib.util.module_from_spec(compiled.__spec__)
+    compiled.__spec__.loader.exec_module(module)
+    monkeypatch.setattr(module, "WIDTH", 8)
+    return module
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+@pytest.mark.parametrize("panel", [slice(0, 45), slice(0, 5), slice(3, 38), slice(16, 45)])
+def test_no_sum_touches_what_lies_beside_its_array(interpreted, n_features, panel):
+    """The last walk is shorter than the others, which a comparison of sums alone does not see."""
+    points, starts = RNG.normal(size=(45, n_features)), np.array([0, 1, 3, 6, 10, 15, 23, 25])
+    columns_of, cell, rows = points.T.copy(), cells(45, starts), np.arange(panel.start, panel.stop)
+    sums = expected(points, starts, panel)
+    direct = interpreted.accumulate_direct(columns_of, starts, cell, panel, no_tick)
+    some = interpreted.accumulate_rows(columns_of, starts, cell, rows, no_tick)
+    product = plain.accumulate(plain.squared_tile(points), interpreted.add_squared, starts, panel, 45, no_tick)
+    for found in (direct, some, product):
+        np.testing.assert_allclose(found, sums, rtol=1e-7, atol=1e-7)
 
 
 def test_sums_from_a_matrix_product():
