@@ -90,6 +90,20 @@ def test_without_a_header(read, put):
     assert read(iris)[0].shape == (60, 4)
 
 
+def test_the_last_comment_is_the_header_where_it_names_every_column(read, refusal):
+    """As programs write it that mark their header with #; its names stay as they are written."""
+    body = FRAME.to_csv(index=False, header=False)
+    for above, line in (("", 1), ("# lab, 2020\n", 2), ("# x,y,z\n\n", 3)):
+        found, said = read(f"{above}#a,b,c\n{body}")
+        same(found, FRAME.set_axis(["#a", "b", "c"], axis=1))
+        assert said.endswith(f"header in line {line}")
+        told = refusal(f"{above}#a,b,c\n{body}1,2\n")
+        assert told.startswith(f"not a readable table: line {line + 61} has 2 fields, line {line} has 3.")
+    plain = FRAME.set_axis(["column 1", "column 2", "column 3"], axis=1)
+    same(read(f"# lab, 2020\n{body}")[0], plain)
+    same(read(f"#a,b,c\n{body}", header=False)[0], plain)
+
+
 def test_names_that_are_numbers(read):
     for names in ([0, 1, 2], [2019, 2020, 2021]):
         text = (FRAME + 0.001).set_axis(names, axis=1).to_csv(index=False)
