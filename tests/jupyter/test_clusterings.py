@@ -1,5 +1,7 @@
 """The clusterings that the explorer draws: their labels, their order, samples of large data, failures."""
 
+from threading import Event
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,4 +99,24 @@ class TestClusterings:
         clusterings = session.clusterings
         session.close()
         clusterings.want(3)
-        assert clusterings.get(3) is None
+        clusterings.wait(PATIENCE)
+        assert [k for k in KS if clusterings.get(k) is not None] == []
+
+    def test_close_ends_them_after_the_one_in_progress(self, frame):
+        begun, go_on = Event(), Event()
+
+        def waits(X, k, seed):
+            if len(X) == len(frame):
+                begun.set()
+                go_on.wait(PATIENCE)
+            return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+        session = Session(frame, settings(ks=KS, n_subsamples=2, sample_size=100, clusterer=waits))
+        finish(session)
+        clusterings = session.clusterings
+        clusterings.want(3)
+        assert begun.wait(PATIENCE)
+        session.close()
+        go_on.set()
+        clusterings.wait(PATIENCE)
+        assert [k for k in KS if clusterings.get(k) is not None] == [3]
