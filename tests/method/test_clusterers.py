@@ -19,13 +19,14 @@ from sklearn.cluster import (
     MiniBatchKMeans,
     SpectralClustering,
 )
+from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
 from sklearn.mixture import GaussianMixture
 
 from compsil_kit import select_k
 from compsil_kit.method.clusterers import NAMED, Clusterer, fit_all_rows, resolve_clusterer
-from compsil_kit.method.metrics import Metric
+from compsil_kit.method.metrics import Metric, resolve_metric
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
 X = np.random.default_rng(3).normal(np.repeat(CENTERS, [40, 30, 20], axis=0))
@@ -309,3 +310,44 @@ def test_agglomerative_reads_distances():
     assert result.best_k == 3
     assert result.plan.metric == "precomputed"
     assert np.array_equal(result.micro, select_k(pd.DataFrame(D), **keywords).micro)
+
+
+# --- many labelings of the same points --------------------------------------------------------------------------------
+
+
+def compiled(clusterer, X):
+    """Tell whether compiled k-means finds the labels, and check that they are those of the clusterer itself."""
+    found = resolve_clusterer(clusterer, resolve_metric("euclidean"))
+    label = found.labeler(X)
+    for k in (2, 5):
+        np.testing.assert_array_equal(label(k, 3), found.labels(X, k, 3))
+    return "Fits" in str(label.__closure__)
+
+
+MANY = make_blobs(1200, 3, centers=5, random_state=0)[0]
+
+
+@pytest.mark.parametrize(
+    ("clusterer", "X", "expected"),
+    [
+        ("kmeans", MANY, True),
+        ("kmeans", MANY.astype(np.float32), True),
+        (KMeans(n_init=3, tol=1e-3, max_iter=7), MANY, True),
+        ("kmeans", MANY[:900], False),
+        ("kmeans", sparse.csr_array(MANY), False),
+        # Far values: the labels come another way.
+        ("kmeans", np.vstack([MANY, [[1e30, 0.0, 0.0]]]), False),
+        (KMeans(algorithm="elkan"), MANY, False),
+        (KMeans(init="random", n_init=1), MANY, False),
+        (KMeans(init=lambda X, k, random_state: X[:k], n_init=1), MANY, False),
+        ("minibatch-kmeans", MANY, False),
+        (lambda X, k, seed: np.arange(len(X)) % k, MANY, False),
+    ],
+)
+def test_one_preparation_for_all_ks_gives_the_same_labels(clusterer, X, expected):
+    assert compiled(clusterer, X) is expected
+
+
+def test_without_numba_scikit_learn_does_it_all(monkeypatch):
+    monkeypatch.setattr("compsil_kit.method.clusterers.has", lambda name: False)
+    assert not compiled("kmeans", MANY)

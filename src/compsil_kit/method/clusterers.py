@@ -15,10 +15,10 @@ from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 
 from compsil_kit.method.labels import distinct_labels
-from compsil_kit.method.magnitude import check_magnitude, fit_predict
+from compsil_kit.method.magnitude import check_magnitude, fit_predict, loses_digits
 from compsil_kit.method.metrics import Metric
 from compsil_kit.util.checks import check_choice, describe
-from compsil_kit.util.optional import require
+from compsil_kit.util.optional import has, require
 
 Array = NDArray[Any]
 
@@ -63,6 +63,8 @@ NAMED: dict[str, Callable[[Metric], Any]] = {
     "clara": _medoids("clara", "CLARA"),
 }
 _READ_DISTANCES = ("agglomerative", "kmedoids")
+# From so many points on, compiled k-means is worth loading.
+MIN_COMPILED_POINTS = 1000
 # These hold a matrix of all pairs; bytes per pair, all copies together.
 QUADRATIC_BYTES = {"AgglomerativeClustering": 16, "SpectralClustering": 32, "KMedoids": 24}
 
@@ -104,10 +106,31 @@ class Clusterer:
         given = self.function(own, k, seed) if self.function else fit_predict(self.build(k, seed), own)
         return check_clusters(given, X.shape[0], k)
 
+    def labeler(self, X: Any) -> Callable[[int, int], Array]:
+        """Return a function of k and seed that does the same as ``labels``, with X prepared once for all of them."""
+        if not self._compiles(X):
+            return lambda k, seed: self.labels(X, k, seed)
+        from compsil_kit.method.kmeans.fit import Fits
+
+        fits = Fits(X, self.estimator.tol)
+        return lambda k, seed: check_clusters(fits.labels(self.build(k, seed)), X.shape[0], k)
+
+    def _compiles(self, X: Any) -> bool:
+        """Tell whether compiled k-means finds the labels of this clusterer."""
+        dense = not sparse.issparse(X) and X.shape[0] >= MIN_COMPILED_POINTS
+        return dense and _is_plain_kmeans(self.estimator) and has("numba") and not loses_digits(X)
+
     @property
     def bytes_per_pair(self) -> int:
         """Memory that the clusterer itself takes for each pair of points."""
         return QUADRATIC_BYTES.get(type(self.estimator).__name__, 0)
+
+
+def _is_plain_kmeans(estimator: Any) -> bool:
+    """Tell whether this is scikit-learn's k-means by Lloyd's steps, from k-means++ or from given centres."""
+    if type(estimator) is not sk.KMeans or estimator.algorithm != "lloyd" or estimator.verbose:
+        return False
+    return estimator.init == "k-means++" if isinstance(estimator.init, str) else not callable(estimator.init)
 
 
 def check_clusters(given: Any, n_points: int, k: int) -> Array:

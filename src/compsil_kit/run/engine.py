@@ -61,9 +61,10 @@ def cluster_under_all(
     """Return the labels of X by position in ks, and the clusterings that failed."""
     failures: list[Failure] = []
     labelings: dict[int, Array] = {}
+    label = job.clusterer.labeler(X)
     for position, k in enumerate(job.plan.ks):
         tick()
-        outcome = _cluster(X, k, index, seed, job)
+        outcome = _cluster(label, k, index, seed, job)
         if isinstance(outcome, Failure):
             failures.append(outcome)
         else:
@@ -83,10 +84,10 @@ def score_labelings(X: Any, labelings: dict[int, Array], job: Job, tick: Callabl
     return micro, macro
 
 
-def _cluster(X: Any, k: int, index: int, seed: int, job: Job) -> Any:
+def _cluster(label: Callable[[int, int], Array], k: int, index: int, seed: int, job: Job) -> Any:
     """Return the labels of a clustering, or its failure if those are to be skipped."""
     try:
-        return job.clusterer.labels(X, k, seed)
+        return label(k, seed)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  (a clusterer may raise anything: it is reported with its cause)

@@ -1,0 +1,88 @@
+"""The labels are scikit-learn's, whatever the data: ties, copies, lattices, far values, both precisions."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from benchmarks.kmeans_labels import KINDS, compare_fits
+from compsil_kit.method.kmeans.fit import Fits
+
+
+def plain(X, k, **keywords):
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return KMeans(k, **keywords).fit(X).labels_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_labels_of_every_kind_of_data(kind, dtype):
+    counts = compare_fits(seed=7, n_fits=60, kind=kind, dtype=dtype)
+    assert counts["fits"] >= 60
+    assert counts["different"] == 0
+
+
+def test_ordinary_data_need_no_help():
+    for seed, spread in enumerate([0.5, 1.0, 3.0]):
+        X = make_blobs(2000, 10, centers=6, cluster_std=spread, random_state=seed)[0]
+        fits = Fits(X, 1e-4)
+        for k in range(2, 11):
+            np.testing.assert_array_equal(fits.labels(KMeans(k, random_state=seed)), plain(X, k, random_state=seed))
+        assert dict(fits.counts) == {"fits": 9}
+
+
+def test_the_paths_to_scikit_learn_are_taken():
+    """The lattices and copies of the test above are of use only if they do lead there."""
+    counts = compare_fits(seed=2, n_fits=150, kind="lattice", dtype="float64")
+    assert counts["handed over"] > 0
+    assert counts["starts"] > 0
+    assert counts["settled"] > 0
+
+
+def test_one_preparation_serves_all_ks_seeds_and_starts():
+    X = make_blobs(700, 4, centers=5, random_state=0)[0] + 100.0
+    fits = Fits(X, 1e-4)
+    for seed in (0, 2**32 - 1):
+        for k in (2, 9, 30):
+            for n_init in (1, "auto", 4):
+                expected = plain(X, k, random_state=seed, n_init=n_init)
+                found = fits.labels(KMeans(k, random_state=seed, n_init=n_init))
+                np.testing.assert_array_equal(found, expected)
+                assert found.dtype == np.int32
+    assert fits.counts["handed over"] == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_given_centres(dtype):
+    X = make_blobs(500, 3, centers=4, random_state=3)[0].astype(dtype)
+    fits = Fits(X, 1e-4)
+    np.testing.assert_array_equal(fits.labels(KMeans(4, init=X[:4], n_init=1)), plain(X, 4, init=X[:4], n_init=1))
+    with pytest.raises(ValueError, match="does not match the number of clusters"):
+        fits.labels(KMeans(5, init=X[:4], n_init=1))
+
+
+def test_lengths_whose_squares_are_out_of_range_are_left_to_scikit_learn():
+    X = make_blobs(300, 2, random_state=0)[0] * 1e-160
+    fits = Fits(X, 1e-4)
+    np.testing.assert_array_equal(fits.labels(KMeans(3, random_state=0)), plain(X, 3, random_state=0))
+    assert fits.counts["handed over"] == 1
+
+
+def test_too_few_distinct_points_are_told_by_scikit_learn():
+    X = np.repeat([[0.0], [1.0], [5.0]], 100, axis=0)
+    with pytest.warns(ConvergenceWarning, match="Number of distinct clusters"):
+        Fits(X, 1e-4).labels(KMeans(4, random_state=0))
+
+
+def test_of_equally_good_starts_the_first_is_kept():
+    """Both ways to halve a square have the same inertia: rounding decides, so scikit-learn has to."""
+    X = np.repeat([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], 40, axis=0)
+    fits = Fits(X, 1e-4)
+    for seed in range(5):
+        expected = plain(X, 2, random_state=seed, n_init=6)
+        np.testing.assert_array_equal(fits.labels(KMeans(2, random_state=seed, n_init=6)), expected)
