@@ -113,7 +113,14 @@ class Clusterer:
         from compsil_kit.method.kmeans.fit import Fits
 
         fits = Fits(X, self.estimator.tol)
-        return lambda k, seed: check_clusters(fits.labels(self.build(k, seed)), X.shape[0], k)
+
+        def label(k: int, seed: int) -> Array:
+            labels = fits.labels(self.build(k, seed))
+            # Codes of k non-empty clusters are what is wanted; to look for other names takes as long as a start.
+            whole = np.bincount(labels, minlength=k).min() > 0
+            return labels.astype(np.intp) if whole else check_clusters(labels, X.shape[0], k)
+
+        return label
 
     def _compiles(self, X: Any) -> bool:
         """Tell whether compiled k-means finds the labels of this clusterer."""

@@ -206,7 +206,8 @@ def refine(labelings: Sequence[Array]) -> tuple[Array, Array]:
 
 def _gather(belongs: Array) -> Any:
     """Return the matrix that adds the sums of a cluster's cells; sparse, as each cell has one cluster."""
-    return sparse.csr_array((np.ones(len(belongs)), (belongs, np.arange(len(belongs)))))
+    shape = (int(belongs.max()) + 1, len(belongs))
+    return sparse.csc_array((np.ones(len(belongs)), belongs, np.arange(len(belongs) + 1)), shape=shape)
 
 
 def _choose_kernel(

@@ -8,6 +8,7 @@ is handed over to scikit-learn.
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class Fits:
         draws = self._random(seed, (start + 1) * per_start)[start * per_start :]
         if self._given.dtype == np.float64:
             # All points are drawn alike; this is what RandomState.choice makes of equal weights.
-            first = self._shares().searchsorted(draws[0], side="right")
+            first = self._shares.searchsorted(draws[0], side="right")
             share = 4.0 * n * UNIT
             if plus_plus(self._points, self._known, first, draws[1:per_start], n_trials, centers, self._gamma, share):
                 return True
@@ -119,6 +120,7 @@ class Fits:
             self._draws[seed] = np.random.RandomState(seed).random_sample(max(n, 256))
         return self._draws[seed]
 
+    @cached_property
     def _shares(self) -> Array:
         weights = np.ones(len(self._given), self._given.dtype)
         shares: Array = np.asarray(weights / weights.sum(), np.float64).cumsum()
