@@ -87,7 +87,7 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
 
     Leaving the loop stops the work. What a checkpoint holds comes as one first result. Keywords are checked at the
     call, before the first result is asked for. Workers go on while a result is looked at, so BLAS, whose limit holds
-    for the whole process, has one thread until the loop ends.
+    for the whole process, has one thread until the last subsample is computed or the loop is left.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ import threading
 import pytest
 from small_runs import flow, run, split
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
-from waiting import PATIENCE
+from waiting import PATIENCE, join, threads
 
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, process_controller
 
@@ -52,11 +52,29 @@ def test_a_run_that_ends_lets_the_other_one_keep_one_native_thread(leaving):
 
 def test_a_stream_has_one_native_thread_until_it_is_closed():
     """Workers go on while nobody asks for the next result, and with more threads they might round in another way."""
+    go = threading.Event()
+
+    def waits(X, k, seed):
+        assert seed == 0 or go.wait(PATIENCE)
+        return split(X, k, seed)
+
     with threadpool_limits(limits=3):
-        held = flow()
+        held = flow(clusterer=waits, random_state=range(6))
         assert next(held).n_subsamples == 1
         assert limits("blas") == {1}
         held.close()
+        assert limits("blas") == {3}
+        go.set()
+
+
+def test_a_stream_that_is_held_has_its_threads_back_once_all_is_computed():
+    with threadpool_limits(limits=3):
+        held = flow()
+        assert next(held).n_subsamples == 1
+        join(threads("compsil"))
+        assert next(held).n_subsamples == 2
+        assert limits("blas") == {3}
+        assert [result.n_subsamples for result in held] == [3, 4, 5, 6]
         assert limits("blas") == {3}
 
 

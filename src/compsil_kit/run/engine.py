@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -158,8 +158,10 @@ def _in_threads(X: Any, order: list[int], job: Job, workers: int, stop: Event | 
             rows = subsample_rows(job.plan.seeds[index], job.plan.n_rows, job.plan.sample_size)
             return run_subsample(take_rows(X, rows, job.metric), index, job, tick)
 
-    with one_blas_thread():
-        yield from in_threads(work, order, workers, stop)
+    with ExitStack() as limit:
+        limit.enter_context(one_blas_thread())
+        # Whoever holds a stream may need the threads of BLAS: they are given back as soon as no worker does.
+        yield from in_threads(work, order, workers, stop, at_rest=limit.close)
 
 
 def _settings(job: Job) -> dict[str, bool]:

@@ -30,8 +30,11 @@ def in_threads(
     items: Sequence[Item],
     n_workers: int,
     stop: Event | None = None,
+    at_rest: Callable[[], object] = int,
 ) -> Iterator[Outcome]:
     """Yield ``work(item, tick)`` of every item as it is finished; an exception in a worker is raised here.
+
+    ``at_rest`` is called in this thread once all work is finished, though perhaps not yet handed over.
 
     Work calls ``tick`` now and then; once the iterator is closed or interrupted, or somebody else sets ``stop``, tick
     raises and the iterator ends. The threads are daemons, so that one deep inside foreign code does not hold up the end
@@ -52,10 +55,12 @@ def in_threads(
             worker = Thread(target=_run_items, args=(work, waiting, finished, ended), name="compsil", daemon=True)
             _workers.add(worker)
             worker.start()
-        for _ in items:
+        for n_before in range(len(items)):
             arrived = _wait(finished, ended)
             if arrived is None:
                 return
+            if n_before + 1 + finished.qsize() == len(items):
+                at_rest()
             outcome, error = arrived
             if isinstance(error, Stopped):
                 continue
