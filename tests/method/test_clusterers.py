@@ -351,3 +351,13 @@ def test_one_preparation_for_all_ks_gives_the_same_labels(clusterer, X, expected
 def test_without_numba_scikit_learn_does_it_all(monkeypatch):
     monkeypatch.setattr("compsil_kit.method.clusterers.has", lambda name: False)
     assert not compiled("kmeans", MANY)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_only_the_first_run_on_a_machine_must_compile(known, monkeypatch):
+    monkeypatch.setattr("compsil_kit.method.kmeans.fit.is_compiled", lambda: known)
+    kmeans = resolve_clusterer("kmeans", resolve_metric("euclidean"))
+    assert kmeans.must_compile(MANY, 1200) is not known
+    assert not kmeans.must_compile(MANY, 999)
+    assert not kmeans.must_compile(sparse.csr_array(MANY), 1200)
+    assert not resolve_clusterer("gmm", resolve_metric("euclidean")).must_compile(MANY, 1200)

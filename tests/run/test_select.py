@@ -136,6 +136,13 @@ def test_the_time_announced_is_that_of_what_is_left(tmp_path, monkeypatch, caplo
     assert "Estimated time: 60 min (3 of 6 subsamples are finished already)." in caplog.text
 
 
+def test_the_first_run_says_that_it_compiles(monkeypatch, capfd):
+    for first in (True, False):
+        monkeypatch.setattr("compsil_kit.method.clusterers.Clusterer.must_compile", lambda *_, first=first: first)
+        run(progress=True)
+        assert ("Compiling k-means, once on this machine" in capfd.readouterr().err) is first
+
+
 def test_short_work_is_not_announced(caplog):
     with caplog.at_level(logging.DEBUG, logger="compsil_kit"):
         run()

@@ -124,8 +124,19 @@ class Clusterer:
 
     def _compiles(self, X: Any) -> bool:
         """Tell whether compiled k-means finds the labels of this clusterer."""
-        dense = not sparse.issparse(X) and X.shape[0] >= MIN_COMPILED_POINTS
-        return dense and _is_plain_kmeans(self.estimator) and has("numba") and not loses_digits(X)
+        return self._may_compile(X, X.shape[0]) and not loses_digits(X)
+
+    def _may_compile(self, X: Any, n_points: int) -> bool:
+        dense = not sparse.issparse(X) and n_points >= MIN_COMPILED_POINTS
+        return dense and _is_plain_kmeans(self.estimator) and has("numba")
+
+    def must_compile(self, X: Any, n_points: int) -> bool:
+        """Tell whether a run on so many rows of X begins by compiling k-means: the first one on a machine does."""
+        if not self._may_compile(X, n_points):
+            return False
+        from compsil_kit.method.kmeans.fit import is_compiled
+
+        return not is_compiled()
 
     @property
     def bytes_per_pair(self) -> int:

@@ -77,6 +77,8 @@ def _grow(
 def _announce(request: Request, meter: Meter, n_done: int) -> None:
     if n_done:
         meter.resume(n_done)
+    if request.job.clusterer.must_compile(request.data.matrix, request.plan.sample_size):
+        meter.announce("Compiling k-means, once on this machine; this may take half a minute.")
     n_all = len(request.plan.seeds)
     seconds = request.plan.estimate_seconds(n_workers(request.n_jobs)) * (1 - n_done / n_all)
     if seconds >= LONG_SECONDS:

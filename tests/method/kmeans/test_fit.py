@@ -1,5 +1,8 @@
 """The labels are scikit-learn's, whatever the data: ties, copies, lattices, far values, both precisions."""
 
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -10,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from benchmarks.kmeans_labels import KINDS, compare_fits
-from compsil_kit.method.kmeans.fit import Fits
+from compsil_kit.method.kmeans.fit import Fits, is_compiled
 
 
 def plain(X, k, **keywords):
@@ -86,3 +89,22 @@ def test_of_equally_good_starts_the_first_is_kept():
     for seed in range(5):
         expected = plain(X, 2, random_state=seed, n_init=6)
         np.testing.assert_array_equal(fits.labels(KMeans(2, random_state=seed, n_init=6)), expected)
+
+
+def test_it_is_known_whether_the_loops_are_compiled(tmp_path):
+    """In an interpreter of its own, with an empty place for what is compiled; there, and then no more."""
+    code = """
+import numpy as np
+from sklearn.cluster import KMeans
+from compsil_kit.method.kmeans.fit import Fits, is_compiled
+before = is_compiled()
+Fits(np.random.default_rng(0).normal(size=(50, 2)), 0.0).labels(KMeans(2, random_state=0))
+print(before, is_compiled())
+"""
+    for expected in ("False True", "True True"):
+        run = [sys.executable, "-c", code]
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        assert subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout.strip() == expected
+    fits = Fits(np.random.default_rng(0).normal(size=(50, 2)), 0.0)
+    fits.labels(KMeans(2, random_state=0))
+    assert is_compiled()

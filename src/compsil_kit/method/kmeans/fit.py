@@ -7,8 +7,10 @@ is handed over to scikit-learn.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,13 @@ MOST_SETTLED = 30
 LONGEST = {"float64": 1e150, "float32": 1e17}
 # Two inertias that differ by no more than this share may come out in another order.
 SAME_INERTIA = {"float64": 1e-9, "float32": 1e-3}
+
+
+def is_compiled() -> bool:
+    """Tell whether the loops have been compiled, in this process or, for this source, in an earlier one."""
+    loops: Any = steps.lloyd
+    kept = Path(loops.stats.cache_path).glob(f"steps.lloyd-*{sys.implementation.cache_tag[-3:]}*.nbc")
+    return bool(loops.signatures) or any(kept)
 
 
 class Fits:
