@@ -1,5 +1,6 @@
 """A shell of its own for every test, with the magic loaded and data to try it on."""
 
+import atexit
 import os
 
 import numpy as np
@@ -34,3 +35,5 @@ def shell(frame, tmp_path, monkeypatch):
     yield shell
     shell.run_line_magic("unload_ext", "compsil_jupyter")
     InteractiveShell.clear_instance()
+    # Otherwise every shell of the session collects garbage when Python ends, a quarter of a second each.
+    atexit.unregister(shell.atexit_operations)

@@ -34,7 +34,8 @@ def reassign(points, known, rows, norms, shifts, gaps, fixed, slope, slack):
         rest[index] = known.rest[i]
         error[index] = fixed + slope * points.lengths[i]
     _judge(own, second, rest, error, slack, known.outcome)
-    n_moved, n_unsure, n_left = 0, 0, 0
+    # Typed, or each of the zeros would be compiled as a case of its own.
+    n_moved, n_unsure, n_left = np.int64(0), np.int64(0), np.int64(0)
     for index in range(n_todo):
         i = known.todo[index]
         known.upper[i], known.near[i] = own[index], second[index]
@@ -55,8 +56,9 @@ def reassign(points, known, rows, norms, shifts, gaps, fixed, slope, slack):
 @fused
 def _follow(lengths, known, shifts, gaps, fixed, slope, slack):
     """Let the bounds follow the centres; list the points whose label they leave open, and return their number."""
-    most = shifts.max()
-    n = 0
+    n, most = 0, 0.0
+    for shift in shifts:
+        most = max(most, shift)
     for i in range(lengths.shape[0]):
         own = known.label[i]
         upper = known.upper[i] + shifts[own]
@@ -119,17 +121,18 @@ def compare_listed(points, known, rows, norms, fixed, slope, n_todo, n_moved, n_
 @fused
 def _compare_whole(points, known, rows, norms, fixed, slope, start, stop, three, two, buffer):
     """Compare all points of a block with all centres; points that are not listed only get closer bounds."""
-    three[:] = np.inf
-    two[:] = 0
     k = norms.shape[0]
+    for p in range(WIDTH):
+        three[0, p] = three[1, p] = three[2, p] = np.inf
+        two[0, p] = two[1, p] = 0
     for j in range(0, k, 4):
         n = min(4, k - j)
         compare_block(points.blocks[start // WIDTH], rows, norms, j, n, buffer)
         for r in range(n):
             keep_three(buffer[r], j + r, three[0], three[1], three[2], two[0], two[1])
-    known.other[start:stop] = two[1, : stop - start]
     for p in range(stop - start):
         i = start + p
+        known.other[i] = two[1, p]
         bound(known, i, three[0, p], three[1, p], three[2, p], points.squares[i], fixed + slope * points.lengths[i])
 
 
@@ -173,7 +176,7 @@ def begin(points, known, centers, gamma, compared):
     rows, norms = np.empty(centers.shape), np.empty(centers.shape[0])
     furthest = double(centers, rows, norms)
     fixed, slope = gamma * furthest * furthest, 2.0 * gamma * furthest
-    n_moved, n_unsure = 0, 0
+    n_moved, n_unsure, n_todo = np.int64(0), np.int64(0), np.int64(points.squares.shape[0])
     if compared:
         for i in range(points.squares.shape[0]):
             known.unsure[n_unsure] = i
@@ -182,9 +185,9 @@ def begin(points, known, centers, gamma, compared):
             error = fixed + slope * points.lengths[i]
             bound(known, i, known.upper[i], known.near[i], known.rest[i], points.squares[i], error)
     else:
-        known.label[:] = -1
-        known.todo[:] = np.arange(points.squares.shape[0])
-        n_moved, n_unsure = compare_listed(points, known, rows, norms, fixed, slope, known.todo.shape[0], 0, 0)
+        for i in range(points.squares.shape[0]):
+            known.label[i], known.todo[i] = -1, i
+        n_moved, n_unsure = compare_listed(points, known, rows, norms, fixed, slope, n_todo, n_moved, n_unsure)
     n_moved, n_unsure = settle_alone(points, known, rows, norms, gamma, n_moved, n_unsure)
     for index in range(n_moved):
         known.label[known.moved[index]] = known.to[index]

@@ -39,10 +39,8 @@ def compare_block(block, rows, norms, first, n_rows, out):
     """
     r1, r2, r3 = first + min(1, n_rows - 1), first + min(2, n_rows - 1), first + min(3, n_rows - 1)
     b0, b1, b2, b3 = out[0], out[1], out[2], out[3]
-    b0[:] = norms[first]
-    b1[:] = norms[r1]
-    b2[:] = norms[r2]
-    b3[:] = norms[r3]
+    for p in range(WIDTH):
+        b0[p], b1[p], b2[p], b3[p] = norms[first], norms[r1], norms[r2], norms[r3]
     t, d = 0, block.shape[0]
     while t + 4 <= d:
         x0, x1, x2, x3 = block[t], block[t + 1], block[t + 2], block[t + 3]

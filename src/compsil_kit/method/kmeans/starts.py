@@ -15,38 +15,70 @@ def plus_plus(points, known, first, draws, n_trials, centers, gamma, share):
     ``gamma`` bounds the rounding of a squared distance, ``share`` that of adding them up, both relative. On the way
     every point learns its two nearest centres, and ``known`` holds |c|² - 2 x·c of the three nearest.
     """
-    n_points, n_blocks, k = points.squares.shape[0], points.blocks.shape[0], centers.shape[0]
-    best = np.full((n_blocks, WIDTH), np.inf)
-    second, third = best.copy(), best.copy()
+    n_blocks, k = points.blocks.shape[0], centers.shape[0]
+    best, second, third = _infinite(n_blocks), _infinite(n_blocks), _infinite(n_blocks)
     nearest, next_ = np.zeros((n_blocks, WIDTH), np.int64), np.zeros((n_blocks, WIDTH), np.int64)
     room = (n_trials + 3) // 4 * 4
     values, sums, totals = np.empty((n_blocks, room, WIDTH)), np.empty((room, n_blocks)), np.empty(room)
     rows, norms, ids = np.empty((room, centers.shape[1])), np.empty(room), np.empty(room, np.int64)
-    longest = points.lengths.max()
-    rounding = gamma * 2.0 * (points.squares.sum() + n_points * longest * longest)
+    rounding = _bound_rounding(points, gamma)
     ids[0] = first
     n, total = 1, 0.0
     for c in range(k):
         if c > 0:
-            n, error = n_trials, 2.0 * (rounding + share * total)
-            for r in range(n):
-                ids[r] = _locate(sums[0], best, points.squares, draws[(c - 1) * n_trials + r] * total, error)
-            if ids[:n].min() < 0:
+            n = n_trials
+            drawn = draws[(c - 1) * n : c * n]
+            if not _draw(drawn, total, 2.0 * (rounding + share * total), sums[0], best, points.squares, ids):
                 return False
         _try(points, best, ids, n, rows, norms, values, sums, totals)
         chosen = _choose(points.data, ids, totals, n, rounding, share)
         if chosen < 0:
             return False
-        centers[c] = points.rows[ids[chosen]]
+        for t in range(centers.shape[1]):
+            centers[c, t] = points.rows[ids[chosen], t]
         total = totals[chosen]
-        sums[0] = sums[chosen]
         for i in range(n_blocks):
+            sums[0, i] = sums[chosen, i]
             keep_three(values[i, chosen], c, best[i], second[i], third[i], nearest[i], next_[i])
-    for i in range(n_points):
+    _note(known, best, second, third, nearest, next_)
+    return True
+
+
+@fused
+def _infinite(n_blocks):
+    values = np.empty((n_blocks, WIDTH))
+    for i in range(n_blocks):
+        for p in range(WIDTH):
+            values[i, p] = np.inf
+    return values
+
+
+@fused
+def _draw(drawn, total, error, sums, best, squares, ids):
+    """Find the points that the draws name; return whether all of them are certain."""
+    certain = True
+    for r in range(drawn.shape[0]):
+        ids[r] = _locate(sums, best, squares, drawn[r] * total, error)
+        certain = certain and ids[r] >= 0
+    return certain
+
+
+@fused
+def _note(known, best, second, third, nearest, next_):
+    for i in range(known.label.shape[0]):
         block, p = i // WIDTH, i % WIDTH
         known.label[i], known.other[i] = nearest[block, p], next_[block, p]
         known.upper[i], known.near[i], known.rest[i] = best[block, p], second[block, p], third[block, p]
-    return True
+
+
+@reordered
+def _bound_rounding(points, gamma):
+    """Return by how much rounding may change a sum of squared distances, but for the adding."""
+    longest, total = 0.0, 0.0
+    for i in range(points.squares.shape[0]):
+        longest = max(longest, points.lengths[i])
+        total += points.squares[i]
+    return gamma * 2.0 * (total + points.squares.shape[0] * longest * longest)
 
 
 @fused
@@ -65,7 +97,9 @@ def _try(points, best, ids, n, rows, norms, values, sums, totals):
         for r in range(n):
             sums[r, i] = _sum_nearest(values[i, r], best[i], squares)
     for r in range(n):
-        totals[r] = sums[r].sum()
+        totals[r] = 0.0
+        for i in range(points.blocks.shape[0]):
+            totals[r] += sums[r, i]
 
 
 @reordered
@@ -103,6 +137,15 @@ def _choose(data, ids, totals, n, rounding, share):
             chosen = r
     for r in range(n):
         close = totals[r] - totals[chosen] <= 2.0 * (rounding + share * totals[r])
-        if r != chosen and close and (data[ids[r]] != data[ids[chosen]]).any():
+        # Whichever of two equal rows is taken, the centre is the same.
+        if r != chosen and close and _differ(data[ids[r]], data[ids[chosen]]):
             return -1
     return chosen
+
+
+@fused
+def _differ(a, b):
+    different = False
+    for t in range(a.shape[0]):
+        different = different or a[t] != b[t]
+    return different

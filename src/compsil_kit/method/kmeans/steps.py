@@ -25,20 +25,20 @@ def lloyd(points, known, centers, sums, counts, state, gamma, tol, max_iter, alw
     precision (``always_exact``) that is done at every step.
     """
     shifts, old = np.empty(centers.shape[0]), np.empty(centers.shape)
-    reach = points.lengths.max()
+    reach = _largest(points.lengths)
     while True:
         if state[SETTLED] == 0:
-            if counts.min() == 0:
+            if _any_empty(counts):
                 return EMPTY
             if always_exact:
                 _recall(points, known, sums, counts, state)
-            old[:] = centers
+            _copy(centers, old)
             _average(sums, counts, centers)
             state[STEPS] += 1
             if state[MOVED] == 0:
                 return DONE
             # How far scikit-learn's centres may be from the means, and ours.
-            drift = 0.0 if always_exact else 4.0 * UNIT * reach * (counts.sum() + state[INEXACT] + 8.0)
+            drift = 0.0 if always_exact else 4.0 * UNIT * reach * (known.label.shape[0] + state[INEXACT] + 8.0)
             total = _measure_shifts(old, centers, 2.0 * drift, shifts)
             if _too_close(total, tol, drift, centers.shape[0], always_exact):
                 return UNSURE
@@ -51,6 +51,29 @@ def lloyd(points, known, centers, sums, counts, state, gamma, tol, max_iter, alw
         state[INEXACT] += state[MOVED]
         if state[LAST] == 1:
             return DONE
+
+
+@fused
+def _largest(values):
+    most = values[0]
+    for value in values:
+        most = max(most, value)
+    return most
+
+
+@fused
+def _any_empty(counts):
+    empty = False
+    for count in counts:
+        empty = empty or count == 0
+    return empty
+
+
+@fused
+def _copy(source, target):
+    for j in range(source.shape[0]):
+        for t in range(source.shape[1]):
+            target[j, t] = source[j, t]
 
 
 @fused
@@ -91,8 +114,10 @@ def _too_close(total, tol, drift, k, always_exact):
 def add_up(data, label, sums, counts):
     """Add up the points of each cluster in their order, as scikit-learn does with one thread."""
     d = data.shape[1]
-    sums[:] = 0
-    counts[:] = 0
+    for j in range(sums.shape[0]):
+        counts[j] = 0
+        for t in range(d):
+            sums[j, t] = 0
     for i in range(label.shape[0]):
         own = label[i]
         counts[own] += 1
@@ -126,8 +151,8 @@ def _measure_shifts(old, new, extra, shifts):
 @fused
 def _half_gaps(rows, norms, error, gaps):
     """Write half the distance from each centre to the nearest other one, rounded down."""
-    gaps[:] = np.inf
     for i in range(norms.shape[0]):
+        gaps[i] = np.inf
         for j in range(i):
             # The rows are -2 c, so their product is 4 times that of the centres.
             squared = norms[i] + norms[j] - 0.5 * dot(rows[i], rows[j]) - error
