@@ -156,16 +156,16 @@ def _add_files(add: Add, *, with_target: bool) -> None:
 
 def _add_reading(add: Add) -> None:
     """Add what says how a text file is written; what is not said is found out, and refused where it is not clear."""
-    add("--exclude", type=read_names, default=(), metavar="A,B,...", help="Columns to leave out.")
-    add("--sep", metavar="CHARACTER", help="Separator of a CSV file, such as ';' or tab. Found out if not given.")
-    add("--decimal", choices=tuple(DECIMALS), help="Decimal mark of a CSV file. Found out if not given.")
-    add("--thousands", choices=GROUPS, metavar="CHARACTER", help="Mark between thousands, such as ',' in 1,234.")
-    add("--encoding", metavar="NAME", help="Encoding of a CSV file, such as windows-1252. Found out if not given.")
+    add("--exclude", type=read_names, default=(), metavar="A,B,...", help="columns to leave out")
+    add("--sep", metavar="CHARACTER", help="separator of a CSV file, such as ';' or tab (default: detected)")
+    add("--decimal", choices=tuple(DECIMALS), help="decimal mark of a CSV file (default: detected)")
+    add("--thousands", choices=GROUPS, metavar="CHARACTER", help="mark between thousands, such as ',' in 1,234")
+    add("--encoding", metavar="NAME", help="encoding of a CSV file, such as windows-1252 (default: detected)")
     add(
         "--header", action=argparse.BooleanOptionalAction,
-        help="Whether the first line of a CSV file names the columns. Found out if not given.",
+        help="whether the first line of a CSV file names the columns (default: detected)",
     )  # fmt: skip
-    add("--na-values", type=read_names, default=(), metavar="A,B,...", help="Further texts that mean a missing value.")
+    add("--na-values", type=read_names, default=(), metavar="A,B,...", help="further texts that mean a missing value")
 
 
 def _add_output(add: Add, *, with_plot: bool) -> None:
