@@ -21,6 +21,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_samples, silhouette_score
 from threadpoolctl import threadpool_limits
 
+import readme
 from compsil_kit import select_k, silhouettes
 from compsil_kit.method import silhouette
 from compsil_kit.method.kmeans.fit import Fits
@@ -247,7 +248,8 @@ def main() -> None:
             rows.append(row)
     if not arguments.only:
         OUTPUT.write_text(markdown(rows, "make bench" + (" with --quick" if arguments.quick else "")))
-        print(f"Table: {OUTPUT.relative_to(Path.cwd())}")
+        readme.main()
+        print(f"Table: {OUTPUT.relative_to(Path.cwd())}; the README has its figures.")
 
 
 if __name__ == "__main__":

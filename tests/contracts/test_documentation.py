@@ -11,6 +11,7 @@ import matplotlib as mpl
 import pytest
 from sklearn.datasets import load_wine
 
+from benchmarks.readme import read_table, written
 from compsil_kit.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -87,3 +88,12 @@ def links(path):
 @pytest.mark.parametrize("path", [p for p in PAGES if links(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(path):
     assert [target for target in links(path) if not (path.parent / target).exists()] == []
+
+
+def test_the_figures_of_the_readme_are_those_of_the_benchmark():
+    """Both come from one run; `make bench` writes them."""
+    table = read_table((ROOT / "docs" / "benchmarks.md").read_text())
+    text = (ROOT / "README.md").read_text()
+    assert written(text, table) == text
+    work = next(work for work in table if work.startswith("whole selection, N = 2,000"))
+    assert written(text, {**table, work: ("9 s", "8 s", "7777")}) != text
