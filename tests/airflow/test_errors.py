@@ -1,5 +1,7 @@
 """Which failures are final, and which are retried."""
 
+import json
+import re
 from datetime import timedelta
 
 import numpy as np
@@ -10,6 +12,7 @@ from runs import QUICK, run, run_select
 from compsil_airflow import SelectKOperator
 from compsil_airflow.compat import AirflowException, AirflowFailException
 from compsil_airflow.errors import data_errors, interruptions
+from compsil_kit import select_k
 from compsil_kit.errors import Interrupted
 
 
@@ -127,6 +130,13 @@ def test_the_cause_of_a_mistake_is_left_out():
         read()
     assert caught.value.__suppress_context__
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("read", [lambda: json.loads("{"), lambda: select_k(np.zeros(3))], ids=["Python", "engine"])
+def test_a_mistake_is_placed_in_the_code_of_the_user_not_in_what_it_calls(read):
+    place = rf" \({re.escape(__file__)}, line {read.__code__.co_firstlineno}, in <lambda>\)$"
+    with pytest.raises(AirflowFailException, match=place), data_errors():
+        read()
 
 
 def test_a_stop_says_how_far_the_run_got():

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compsil_kit.data.readers import read_table
+from compsil_kit.data.sniff import SAMPLE
 
 TEXTS = ["Rome", "Oslo, N", 'so "x"', "a;b|c", "Zürich", "two\nlines", "12 cm", "2020-01-01"]
 NAMES = st.lists(st.from_regex(r"[A-Za-z_ü][\w ,;|.-]{0,9}", fullmatch=True), min_size=3, max_size=6, unique=True)
@@ -42,4 +43,13 @@ def test_lines_are_counted_through_line_breaks_in_quotes(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text('name,x\n"in\nthree\nlines",1\n\n"quoted",2\nplain,3\nplain,unknown\nplain,5\n')
     with pytest.raises(ValueError, match=r"column 'x' is numeric except in 1 of 5 cells \(line 8\)"):
+        read_table(str(path))
+
+
+def test_separators_in_quotes_do_not_make_up_for_one_that_a_line_lacks(tmp_path):
+    """Beyond the sample, where only their number tells whether a line is too short."""
+    path, plain = tmp_path / "data.csv", "plain,1\n"
+    rows = SAMPLE // len(plain) + 1
+    path.write_text("name,x\n" + plain * rows + '"quoted",2\n"with, three, more, separators",3\nshort\n')
+    with pytest.raises(ValueError, match=rf"line {rows + 4} has 1 "):
         read_table(str(path))

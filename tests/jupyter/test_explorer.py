@@ -1,7 +1,9 @@
 """The explorer's widgets, driven from Python: what a click or a slider does, and what is shown then."""
 
+import base64
 import html
 import inspect
+import io
 import re
 import sys
 from threading import Event
@@ -11,6 +13,7 @@ import ipywidgets as widgets
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
@@ -19,9 +22,11 @@ from waiting import PATIENCE
 import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
+from compsil_jupyter.explorer.render import DPI
 from compsil_jupyter.explorer.view import TABS
 from compsil_kit import select_k
 from compsil_kit.settings.keywords import ExploreKeywords, TableKeywords, defaults_of, keywords_of
+from compsil_kit.show import report
 
 SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
 
@@ -365,6 +370,16 @@ class TestTabs:
         assert "choose k =" in text(explorer, "note-compare")
         assert "Compare" in pictures(explorer)
         assert explorer.comparison.choices["composite"] == explorer.result.best_k
+
+    def test_the_comparison_is_as_high_as_in_the_report(self, explorer):
+        run(explorer)
+        show(explorer, "Compare")
+        find(explorer, "compare").click()
+        explorer.wait(PATIENCE)
+        *_, printed = re.findall(r'base64,([^"]+)', report.render(explorer.result, explorer.comparison))
+        there = Image.open(io.BytesIO(base64.b64decode(printed)))
+        here = Image.open(io.BytesIO(picture(explorer, "compare")))
+        assert here.height / DPI == pytest.approx(there.height / there.info["dpi"][1], abs=0.02)
 
     def test_table_and_code(self, explorer):
         run(explorer)

@@ -1,5 +1,7 @@
 """The definitions of the keywords: groups, defaults, help texts, and readers that agree with checks."""
 
+from dataclasses import FrozenInstanceError
+
 import pytest
 
 from compsil_kit.settings.keywords import (
@@ -47,6 +49,13 @@ def test_defaults():
     }  # fmt: skip
     assert defaults_of(TableKeywords) == {"columns": None, "scale": "standard", "missing": "raise"}
     assert defaults_of(CriteriaKeywords) == {"criteria": "all", "n_repeats": None, "n_references": 20}
+
+
+def test_a_definition_cannot_be_changed():
+    """All surfaces share it, and a change in one would be felt in the others."""
+    keyword = Keyword("int, default=3", 3, int, "A number.")
+    with pytest.raises(FrozenInstanceError):
+        keyword.default = 4
 
 
 @pytest.mark.parametrize("name", EVERY)
