@@ -69,6 +69,15 @@ def test_points_in_the_middle_are_left_open():
     assert follow(points, known, centers, centers + np.array([0.1, 0.0])) == (0, 0)
 
 
+def test_far_from_the_mean_more_is_left_open():
+    """Rounding grows with the length of a point: of two that are as close to call, the longer one is."""
+    centers, data = np.array([[-1.0, 0.0], [1.0, 0.0]]), np.array([[1e-5, 0.1], [1e-5, 100.0]])
+    points, known = lay_out(data), make_room(2)
+    assert begin(points, known, centers, GAMMA, False) == 0
+    assert follow(points, known, centers, centers, fixed=1e-6) == (0, 1)
+    assert known.unsure[0] == 1
+
+
 def settle(points, known, centers, n_unsure):
     rows, norms = np.empty(centers.shape), np.empty(len(centers))
     double(centers, rows, norms)
