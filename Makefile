@@ -48,13 +48,13 @@ $(VENV)-orchestrators/.test: pyproject.toml
 postgres:
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; } >/dev/null 2>&1 || \
-	  echo "No PostgreSQL, and it could not be installed: tests that query one will be skipped."
+	  echo "No PostgreSQL, and it could not be installed: tests that query one will fail."
 
-# The pages are rendered in a real browser. Where it is missing and may not be installed, those tests say so and skip.
+# The pages are rendered in a real browser. Where it is missing and may not be installed, those tests fail and say so.
 browser:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
-	  echo "No browser, and it could not be installed: tests that render pages will be skipped."
+	  echo "No browser, and it could not be installed: tests that render pages will fail."
 
 $(VENV)/.lint: $(VENV)/.base
 	$(PIP) --group lint

@@ -53,7 +53,7 @@ def browse(page, folder):
     file.write_text(page, encoding="utf-8")
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
-        pytest.skip("no Chromium here, and make could not install it")
+        pytest.fail("there is no Chromium. `make browser` installs it from Debian's packages.")
     command = [
         program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
         "--disable-background-networking", "--enable-logging=stderr", "--v=0", "--window-size=640,900",

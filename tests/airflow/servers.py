@@ -75,7 +75,7 @@ def postgres() -> Iterator[int]:
     """Run a fresh PostgreSQL on loopback and yield its port."""
     programs = postgres_programs()
     if programs is None:
-        pytest.skip("no PostgreSQL here, and make could not install it (Debian's package postgresql)")
+        pytest.fail("there is no PostgreSQL. `make postgres` installs it from Debian's packages.")
     # Not in pytest's folder: it is private, and every pytest that starts makes it so again, while PostgreSQL's user
     # must be able to pass.
     with tempfile.TemporaryDirectory(prefix="compsil-pg-", ignore_cleanup_errors=True) as name:

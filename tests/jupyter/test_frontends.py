@@ -54,7 +54,7 @@ def shown(desk, *names):
 @pytest.fixture(scope="module")
 def browser():
     if find_browser() is None:
-        pytest.skip("no Chromium: JupyterLab and Voilà are not tested. Install it, for instance by `make browser`")
+        pytest.fail("there is no Chromium. `make browser` installs it from Debian's packages.")
     with launch() as browser:
         yield browser
 

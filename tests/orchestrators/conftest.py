@@ -15,6 +15,7 @@ os.environ.update(
     NO_PROXY="127.0.0.1,localhost",
 )
 
+import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 import pytest  # noqa: E402
 from sklearn.datasets import make_blobs  # noqa: E402
@@ -36,6 +37,20 @@ def whole(table):
     from compsil_kit import select_k
 
     return select_k(table, **KEYWORDS)
+
+
+@pytest.fixture
+def fragile():
+    """A clusterer that loses its connection once, in the second of three batches."""
+    calls = []
+
+    def cluster(X, k, seed):
+        calls.append(k)
+        if len(calls) == 8:
+            raise ConnectionError("away")
+        return np.arange(len(X)) % k
+
+    return cluster
 
 
 @pytest.fixture

@@ -64,15 +64,7 @@ def test_the_names_of_many_columns_are_remembered():
     assert segments().preparation == wide.preparation
 
 
-def test_a_failed_batch_is_retried_alone(table):
-    calls = []
-
-    def fragile(X, k, seed):
-        calls.append(k)
-        if len(calls) == 8:
-            raise ConnectionError("away")
-        return np.arange(len(X)) % k
-
+def test_a_failed_batch_is_retried_alone(table, fragile):
     @flow
     def segments():
         from prefect.runtime import flow_run

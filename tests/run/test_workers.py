@@ -140,7 +140,9 @@ def test_what_a_worker_raises_is_raised_here_and_ends_the_others():
     join(threads("compsil"))
 
 
-def test_setting_the_event_ends_the_iterator_after_what_was_finished():
+@pytest.fixture
+def endless():
+    """An event, and results of which the first has arrived while the worker is busy with the second for ever."""
     stop, begun = threading.Event(), threading.Event()
 
     def work(item, tick):
@@ -153,25 +155,19 @@ def test_setting_the_event_ends_the_iterator_after_what_was_finished():
     results = in_threads(work, range(5), 1, stop)
     assert next(results) == 0
     assert begun.wait(PATIENCE)
+    return stop, results
+
+
+def test_setting_the_event_ends_the_iterator_after_what_was_finished(endless):
+    stop, results = endless
     stop.set()
     assert list(results) == []
     join(threads("compsil"))
 
 
-def test_closing_the_iterator_stops_the_work_at_its_next_step():
+def test_closing_the_iterator_stops_the_work_at_its_next_step(endless):
     """The event given is left alone: another pool may have it next."""
-    stop, begun = threading.Event(), threading.Event()
-
-    def work(item, tick):
-        if item == 1:
-            begun.set()
-            while True:
-                tick()
-        return item
-
-    results = in_threads(work, range(5), 1, stop)
-    assert next(results) == 0
-    assert begun.wait(PATIENCE)
+    stop, results = endless
     results.close()
     join(threads("compsil"))
     assert not stop.is_set()

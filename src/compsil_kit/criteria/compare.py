@@ -26,6 +26,7 @@ from compsil_kit.run.memory import check_memory
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread
 from compsil_kit.run.progress import Meter, make_meter
 from compsil_kit.run.request import Request, check_request
+from compsil_kit.run.select import announce_compiling
 from compsil_kit.run.workers import in_threads
 from compsil_kit.settings.keywords import CompareKeywords
 from compsil_kit.settings.surfaces import check_keywords, takes
@@ -83,6 +84,7 @@ def run_comparison(X: Any, keywords: Mapping[str, Any], stop: Event | None = Non
         check_memory(request.plan, request.job.clusterer, n_workers(work.n_jobs), request.plan.n_rows)
     meter = make_meter(settings["progress"], work.n_steps)
     try:
+        announce_compiling(request, meter)
         with warnings.catch_warnings():
             work.do(meter, Event() if stop is None else stop)
     except KeyboardInterrupt as stop:

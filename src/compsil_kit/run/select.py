@@ -74,11 +74,16 @@ def _grow(
                 yield growing
 
 
+def announce_compiling(request: Request, meter: Meter) -> None:
+    """Say so where the first run on a machine begins by compiling."""
+    if request.job.clusterer.must_compile(request.data.matrix, request.plan.sample_size):
+        meter.announce("Compiling k-means, once on this machine; this may take half a minute.")
+
+
 def _announce(request: Request, meter: Meter, n_done: int) -> None:
     if n_done:
         meter.resume(n_done)
-    if request.job.clusterer.must_compile(request.data.matrix, request.plan.sample_size):
-        meter.announce("Compiling k-means, once on this machine; this may take half a minute.")
+    announce_compiling(request, meter)
     n_all = len(request.plan.seeds)
     seconds = request.plan.estimate_seconds(n_workers(request.n_jobs)) * (1 - n_done / n_all)
     if seconds >= LONG_SECONDS:

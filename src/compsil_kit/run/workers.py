@@ -25,12 +25,16 @@ class Stopped(Exception):
     """Raised inside a worker once nobody waits for its result."""
 
 
+def _do_nothing() -> None:
+    """Take no notice of the end of the work."""
+
+
 def in_threads(
     work: Callable[[Item, Callable[[], None]], Outcome],
     items: Sequence[Item],
     n_workers: int,
     stop: Event | None = None,
-    at_rest: Callable[[], object] = int,
+    at_rest: Callable[[], None] = _do_nothing,
 ) -> Iterator[Outcome]:
     """Yield ``work(item, tick)`` of every item as it is finished; an exception in a worker is raised here.
 

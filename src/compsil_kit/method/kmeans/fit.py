@@ -39,8 +39,8 @@ SAME_INERTIA = {"float64": 1e-9, "float32": 1e-3}
 def is_compiled() -> bool:
     """Tell whether the loops have been compiled, in this process or, for this source, in an earlier one."""
     loops: Any = steps.lloyd
-    kept = Path(loops.stats.cache_path).glob(f"steps.lloyd-*{sys.implementation.cache_tag[-3:]}*.nbc")
-    return bool(loops.signatures) or any(kept)
+    python = "py{}{}".format(*sys.version_info)
+    return bool(loops.signatures) or any(Path(loops.stats.cache_path).glob(f"steps.lloyd-*.{python}.*.nbc"))
 
 
 class Fits:
