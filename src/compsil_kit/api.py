@@ -86,8 +86,8 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
     """Yield a growing result after every scored subsample; the last one equals that of :func:`select_k`.
 
     Leaving the loop stops the work. What a checkpoint holds comes as one first result. Keywords are checked at the
-    call, before the first result is asked for. Workers go on while a result is looked at, so BLAS, whose limit holds
-    for the whole process, has one thread until the last subsample is computed or the loop is left.
+    call, before the first result is asked for. Nothing is computed while a result is looked at, and BLAS has its
+    threads back in between; so several workers take a little longer here than in :func:`select_k`.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
     >>> [result.n_subsamples for result in stream(X, ks=[4, 5], n_subsamples=3)]
     [1, 2, 3]
     """
-    return stream_selection(check_request(X, StreamKeywords, keywords))
+    return stream_selection(check_request(X, StreamKeywords, keywords), in_rounds=True)
 
 
 @takes(PlanKeywords)

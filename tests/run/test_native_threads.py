@@ -50,32 +50,24 @@ def test_a_run_that_ends_lets_the_other_one_keep_one_native_thread(leaving):
     assert after == {3}
 
 
-def test_a_stream_has_one_native_thread_until_it_is_closed():
-    """Workers go on while nobody asks for the next result, and with more threads they might round in another way."""
-    go = threading.Event()
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_stream_that_is_held_gives_the_threads_back_between_steps(n_jobs, kept, tmp_path):
+    seen = []
 
-    def waits(X, k, seed):
-        assert seed == 0 or go.wait(PATIENCE)
+    def look(X, k, seed):
+        seen.append(limits("blas"))
         return split(X, k, seed)
 
     with threadpool_limits(limits=3):
-        held = flow(clusterer=waits, random_state=range(6))
-        assert next(held).n_subsamples == 1
-        assert limits("blas") == {1}
-        held.close()
-        assert limits("blas") == {3}
-        go.set()
-
-
-def test_a_stream_that_is_held_has_its_threads_back_once_all_is_computed():
-    with threadpool_limits(limits=3):
-        held = flow()
-        assert next(held).n_subsamples == 1
-        join(threads("compsil"))
-        assert next(held).n_subsamples == 2
-        assert limits("blas") == {3}
-        assert [result.n_subsamples for result in held] == [3, 4, 5, 6]
-        assert limits("blas") == {3}
+        keywords = {"checkpoint": tmp_path / "run.json"} if kept else {}
+        for step, result in enumerate(flow(clusterer=look, n_jobs=n_jobs, **keywords), start=1):
+            assert result.n_subsamples == step
+            assert limits("blas") == {3}
+            # Nobody computes meanwhile: three ks for each subsample of the rounds so far.
+            join(threads("compsil"))
+            assert len(seen) == 3 * -(-step // n_jobs) * n_jobs
+    assert all(limit == {1} for limit in seen)
 
 
 def limits(kind):

@@ -33,20 +33,20 @@ _FILE = schema.record({"fingerprint": schema.mapping_of(schema.anything), "trial
 Records = dict[int, dict[str, Any]]
 
 
-def resume(path: Path, request: Request, stop: Event | None = None) -> tuple[list[Trial], Generator[Trial, None, None]]:
+def resume(
+    path: Path, request: Request, stop: Event | None = None, *, in_rounds: bool = False
+) -> tuple[list[Trial], Generator[Trial, None, None]]:
     """Return the trials that the file holds, and an iterator that computes the others and keeps them there."""
     own, plan = request.fingerprint, request.plan
     kept = _read(path, own) if path.exists() else {}
     places = list(enumerate(plan.seeds))
     done = [trial_in(kept[seed], index, plan.ks) for index, seed in places if seed in kept]
     missing = [index for index, seed in places if seed not in kept]
-    return done, _compute(request, missing, _Keeper(path, own, kept), stop)
+    work = run(request.data.matrix, request.job, request.n_jobs, missing, stop, in_rounds=in_rounds)
+    return done, _compute(work, request, _Keeper(path, own, kept)) if missing else work
 
 
-def _compute(request: Request, missing: list[int], keeper: _Keeper, stop: Event | None) -> Generator[Trial, None, None]:
-    if not missing:
-        return
-    work = run(request.data.matrix, request.job, request.n_jobs, missing, stop)
+def _compute(work: Generator[Trial, None, None], request: Request, keeper: _Keeper) -> Generator[Trial, None, None]:
     with locked(keeper.path), keeper, closing(work) as trials:
         for trial in trials:
             keeper.add(trial_out(trial, request.plan.seeds[trial.index]))

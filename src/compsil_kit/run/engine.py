@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -119,9 +119,18 @@ def take_rows(X: Any, rows: Any, metric: Metric) -> Any:
 
 
 def run(
-    X: Any, job: Job, n_jobs: int | None, indices: Collection[int] | None = None, stop: Event | None = None
+    X: Any,
+    job: Job,
+    n_jobs: int | None,
+    indices: Collection[int] | None = None,
+    stop: Event | None = None,
+    *,
+    in_rounds: bool = False,
 ) -> Generator[Trial, None, None]:
     """Yield the trial of every subsample, or of those in ``indices``, as it is finished, calibration subsamples first.
+
+    ``in_rounds`` keeps threads at rest while a trial is looked at: each worker computes one subsample, then they wait.
+    Only then can BLAS, whose limit holds for the whole process, have its threads in between.
 
     Closing the iterator stops the work: at once on this side, in the workers at their next step. Setting ``stop`` in
     another thread ends the iterator, at the latest when the next subsample is finished.
@@ -133,7 +142,7 @@ def run(
         order = [index for index in order if index in wanted]
     backend, _ = get_active_backend(prefer="threads")
     if getattr(backend, "uses_threads", False):
-        yield from _in_threads(X, order, job, n_workers(n_jobs), stop)
+        yield from _in_threads(X, order, job, n_workers(n_jobs), stop, in_rounds)
     else:
         with closing(_on_backend(X, order, job, n_jobs)) as arriving:
             for trial in arriving:
@@ -147,7 +156,9 @@ def n_workers(n_jobs: int | None) -> int:
     return int(joblib.effective_n_jobs(n_jobs))
 
 
-def _in_threads(X: Any, order: list[int], job: Job, workers: int, stop: Event | None) -> Iterator[Trial]:
+def _in_threads(
+    X: Any, order: list[int], job: Job, workers: int, stop: Event | None, in_rounds: bool
+) -> Iterator[Trial]:
     """Run in threads of this process, even with one worker: the waiting main thread can then be interrupted at once."""
     controller = ThreadpoolController()
     config = {**sklearn.get_config(), **_settings(job)}
@@ -158,10 +169,14 @@ def _in_threads(X: Any, order: list[int], job: Job, workers: int, stop: Event | 
             rows = subsample_rows(job.plan.seeds[index], job.plan.n_rows, job.plan.sample_size)
             return run_subsample(take_rows(X, rows, job.metric), index, job, tick)
 
-    with ExitStack() as limit:
-        limit.enter_context(one_blas_thread())
-        # Whoever holds a stream may need the threads of BLAS: they are given back as soon as no worker does.
-        yield from in_threads(work, order, workers, stop, at_rest=limit.close)
+    if not in_rounds:
+        with one_blas_thread():
+            yield from in_threads(work, order, workers, stop)
+        return
+    for at in range(0, len(order), workers):
+        with one_blas_thread():
+            trials = list(in_threads(work, order[at : at + workers], workers, stop))
+        yield from trials
 
 
 def _settings(job: Job) -> dict[str, bool]:

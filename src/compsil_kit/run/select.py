@@ -47,16 +47,23 @@ def run_selection(request: Request, progress: Any = None) -> SelectionResult:
     return chosen(request.result(trials))
 
 
-def stream_selection(request: Request, stop: Event | None = None) -> Generator[SelectionResult, None, None]:
-    """Return a generator of growing results; it ends early when ``stop`` is set. A checkpoint is read at once."""
-    return _grow(request, *_begin(request, stop))
+def stream_selection(
+    request: Request, stop: Event | None = None, *, in_rounds: bool = False
+) -> Generator[SelectionResult, None, None]:
+    """Return a generator of growing results; it ends early when ``stop`` is set. A checkpoint is read at once.
+
+    ``in_rounds`` lets the workers rest while a result is looked at.
+    """
+    return _grow(request, *_begin(request, stop, in_rounds=in_rounds))
 
 
-def _begin(request: Request, stop: Event | None = None) -> tuple[list[Trial], Generator[Trial, None, None]]:
+def _begin(
+    request: Request, stop: Event | None = None, *, in_rounds: bool = False
+) -> tuple[list[Trial], Generator[Trial, None, None]]:
     """Return the trials that are known already, and an iterator that computes the others."""
     if request.checkpoint is None:
-        return [], run(request.data.matrix, request.job, request.n_jobs, stop=stop)
-    return resume(request.checkpoint, request, stop)
+        return [], run(request.data.matrix, request.job, request.n_jobs, stop=stop, in_rounds=in_rounds)
+    return resume(request.checkpoint, request, stop, in_rounds=in_rounds)
 
 
 def _grow(

@@ -25,20 +25,13 @@ class Stopped(Exception):
     """Raised inside a worker once nobody waits for its result."""
 
 
-def _do_nothing() -> None:
-    """Take no notice of the end of the work."""
-
-
 def in_threads(
     work: Callable[[Item, Callable[[], None]], Outcome],
     items: Sequence[Item],
     n_workers: int,
     stop: Event | None = None,
-    at_rest: Callable[[], None] = _do_nothing,
 ) -> Iterator[Outcome]:
     """Yield ``work(item, tick)`` of every item as it is finished; an exception in a worker is raised here.
-
-    ``at_rest`` is called in this thread once all work is finished, though perhaps not yet handed over.
 
     Work calls ``tick`` now and then; once the iterator is closed or interrupted, or somebody else sets ``stop``, tick
     raises and the iterator ends. The threads are daemons, so that one deep inside foreign code does not hold up the end
@@ -59,12 +52,10 @@ def in_threads(
             worker = Thread(target=_run_items, args=(work, waiting, finished, ended), name="compsil", daemon=True)
             _workers.add(worker)
             worker.start()
-        for n_before in range(len(items)):
+        for _ in items:
             arrived = _wait(finished, ended)
             if arrived is None:
                 return
-            if n_before + 1 + finished.qsize() == len(items):
-                at_rest()
             outcome, error = arrived
             if isinstance(error, Stopped):
                 continue
