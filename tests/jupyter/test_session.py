@@ -282,6 +282,15 @@ class TestReading:
         assert not session.stale
 
 
+def test_a_run_that_begins_by_compiling_says_so(session, monkeypatch):
+    monkeypatch.setattr("compsil_jupyter.explorer.session.first_words", lambda request: "Compiling <first>")
+    seen = []
+    session.listen(lambda _: seen.append(texts.progress(session)))
+    finish(session)
+    assert any("Compiling &lt;first&gt;" in text for text in seen)
+    assert "Compiling" not in seen[-1]
+
+
 class TestComparison:
     def test_is_that_of_compare(self, session, blobs):
         finish(session)

@@ -17,7 +17,7 @@ from compsil_jupyter.explorer.state import Reading, Settings, Shown, Status, Tas
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit.criteria.compare import NEED_POINTS, run_comparison
 from compsil_kit.run.request import Request, check_request
-from compsil_kit.run.select import stream_selection
+from compsil_kit.run.select import first_words, stream_selection
 from compsil_kit.settings.keywords import CompareKeywords, ExploreKeywords, TableKeywords, keywords_of
 from compsil_kit.settings.rules import CRITERIA
 from compsil_kit.show.report import write
@@ -172,6 +172,7 @@ class Session:
         result = None
         try:
             request = self._request(task.settings, choice)
+            self._update(task, words=first_words(request))
             clusterings = Clusterings(request, lambda: self._notify("clusters"))
             with closing(stream_selection(request, stop=task.stop)) as growing:
                 for result in growing:

@@ -36,6 +36,8 @@ class Status:
     total: int = 0
     seconds: float = 0.0
     error: str = ""
+    # What there is to say before the first step is finished.
+    words: str = ""
 
     @property
     def seconds_left(self) -> float | None:

@@ -110,7 +110,7 @@ def progress(session: Session) -> str:
     count = f"{status.done} of {status.total} subsamples"
     parts = {
         "idle": "",
-        "running": f"{_finished(status)}{_left(status)}",
+        "running": f"{_finished(status)}{_left(status)}" if status.done else status.words or _finished(status),
         "done": f"{count} in {format_seconds(status.seconds)}",
         "stopped": f"stopped after {count}; finished subsamples are kept",
         "failed": f"failed after {count}",

@@ -81,10 +81,18 @@ def _grow(
                 yield growing
 
 
-def announce_compiling(request: Request, meter: Meter) -> None:
-    """Say so where the first run on a machine begins by compiling."""
+def first_words(request: Request) -> str:
+    """Return what there is to say before the first subsample: the first run on a machine begins by compiling."""
     if request.job.clusterer.must_compile(request.data.matrix, request.plan.sample_size):
-        meter.announce("Compiling k-means, once on this machine; this may take half a minute.")
+        return "Compiling k-means, once on this machine; this may take half a minute."
+    return ""
+
+
+def announce_compiling(request: Request, meter: Meter) -> None:
+    """Say the first words, if there are any."""
+    words = first_words(request)
+    if words:
+        meter.announce(words)
 
 
 def _announce(request: Request, meter: Meter, n_done: int) -> None:
