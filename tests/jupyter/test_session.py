@@ -11,7 +11,7 @@ from waiting import PATIENCE, join, threads
 
 from compsil_jupyter.explorer import texts
 from compsil_jupyter.explorer.session import Session, describe_error
-from compsil_jupyter.explorer.state import Status
+from compsil_jupyter.explorer.state import Status, Task
 from compsil_kit import compare, select_k
 
 
@@ -382,3 +382,7 @@ class TestComparison:
     def test_no_report_before_a_result(self, session, tmp_path):
         with pytest.raises(ValueError, match="no result yet"):
             session.report(tmp_path / "none.html")
+
+
+def test_a_task_does_not_hold_up_the_end_of_the_program():
+    assert Task(settings(), lambda task: None).thread.daemon
