@@ -115,6 +115,7 @@ def test_a_dag_that_is_passed():
     before >> select_k_mapped("select_k", data="x.csv", dag=dag)
     assert set(dag.task_ids) == {"before", *(f"select_k.{step}" for step in ("plan", "batch", "combine"))}
     assert "select_k" in dag.task_group.children
+    assert dag.get_task("select_k.plan").n_batches == 8
     assert dag.get_task("select_k.plan").upstream_task_ids == {"before"}
 
 

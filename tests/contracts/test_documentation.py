@@ -1,5 +1,6 @@
 """The examples in the documentation, run as they stand."""
 
+import ast
 import doctest
 import os
 import re
@@ -97,3 +98,46 @@ def test_the_figures_of_the_readme_are_those_of_the_benchmark():
     assert written(text, table) == text
     work = next(work for work in table if work.startswith("whole selection, N = 2,000"))
     assert written(text, {**table, work: ("9 s", "8 s", "7777")}) != text
+
+
+def signatures(path):
+    """Yield the functions of a file as name, docstring and defaults in source text; of a class, its own docstring."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef):
+            inits = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+            pairs = [(node.name, ast.get_docstring(node), each.args) for each in inits]
+        elif isinstance(node, ast.FunctionDef):
+            pairs = [(node.name, ast.get_docstring(node), node.args)]
+        else:
+            continue
+        for name, said, given in pairs:
+            named = [*given.posonlyargs, *given.args]
+            found = [*zip(reversed(named), reversed(given.defaults), strict=False)]
+            found += zip(given.kwonlyargs, given.kw_defaults, strict=True)
+            defaults = {each.arg: ast.unparse(value) for each, value in found if value is not None}
+            yield name, said or "", defaults
+
+
+def written_defaults(said):
+    """What a docstring says of parameters: their default, as source text; "None" if they are optional."""
+    for names, kind in re.findall(r"^(\w+(?:, \w+)*) : (.+)$", said, re.MULTILINE):
+        default = re.search(r"default=(.+)$", kind)
+        if default or kind.endswith("optional"):
+            for name in names.split(", "):
+                yield name, default[1] if default else "None"
+
+
+def test_docstrings_say_the_defaults_of_the_code():
+    """Also in packages whose host is not installed here: the files are read, not imported."""
+    compared = []
+    for path in sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "integrations").rglob("*.py")]):
+        for function, said, defaults in signatures(path):
+            for name, told in written_defaults(said):
+                # A constant by its name is compared where its module is imported.
+                if not defaults.get(name, "A").isupper():
+                    expected = ast.unparse(ast.parse(told, mode="eval"))
+                    assert defaults[name] == expected, f"{path.name}: {name} of {function}"
+                    compared.append((path.parent.name, function, name))
+    assert {"compsil_kit", "result", "compsil_pandas", "compsil_airflow", "compsil_prefect"} <= {c[0] for c in compared}
+    assert ("compsil_airflow", "select_k_mapped", "n_batches") in compared
+    assert len(compared) > 40

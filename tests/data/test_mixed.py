@@ -37,6 +37,8 @@ def test_a_few_cells_are_named_by_their_lines():
         settle("1", "2", "s3cret", "4", "5")
     assert "s3cret" not in str(told.value)
     assert "--exclude 'x'" in str(told.value)
+    with pytest.raises(RefusedError, match=r"5 of 15 cells \(lines 12, 13, 14, 15, 16\)\."):
+        settle(*["1"] * 10, *["none so far"] * 5)
     with pytest.raises(RefusedError, match=r"6 of 16 cells \(lines 12, 13, 14, 15, 16, \.\.\.\)"):
         settle(*["1"] * 10, *["none so far"] * 6)
 

@@ -199,6 +199,14 @@ class TestCode:
         finish(session)
         assert "# All rows; the explorer shows a sample." in code(session, "X", k=2)
 
+    def test_says_that_the_clusters_are_those_shown_where_all_rows_are(self, session):
+        assert session.clusterings is None
+        assert "# The clusters shown." in code(session, "df", k=2)
+        finish(session)
+        assert "# The clusters shown." in code(session, "df", k=2)
+        assert "a sample" not in code(session, "df", k=2)
+        assert "clusters" not in code(session, "df")
+
     def test_is_about_the_result_shown(self, session):
         finish(session)
         session.change(ks=(2, 3))

@@ -17,7 +17,7 @@ from PIL import Image
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
-from waiting import PATIENCE
+from waiting import PATIENCE, until
 
 import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
@@ -359,6 +359,30 @@ class TestTabs:
         explorer.session.clusterings.wait(PATIENCE)
         assert "too many &lt;rows&gt;" in find(explorer, "note-clusters").value
         assert "Clusters" not in pictures(explorer)
+        explorer.close()
+
+    def test_a_picture_stays_until_the_next_is_ready_and_goes_if_there_is_none(self, frame):
+        go_on = Event()
+
+        def refuses_four(X, k, seed):
+            if len(X) == len(frame) and k == 4:
+                assert go_on.wait(PATIENCE)
+                raise RuntimeError("no four")
+            return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+        explorer = explore(frame, clusterer=refuses_four, sample_size=100, ks=[2, 4], n_subsamples=5)
+        run(explorer)
+        find(explorer, "k").value = 2
+        show(explorer, "Clusters")
+        until(lambda: "Clusters" in pictures(explorer), "two clusters are drawn")
+        find(explorer, "k").value = 4
+        assert "Clusters" in pictures(explorer)
+        go_on.set()
+        explorer.session.clusterings.wait(PATIENCE)
+        assert "no four" in find(explorer, "note-clusters").value
+        assert "Clusters" not in pictures(explorer)
+        find(explorer, "k").value = 2
+        assert "Clusters" in pictures(explorer)
         explorer.close()
 
     def test_compare_on_demand(self, explorer):

@@ -43,6 +43,18 @@ def test_clusterers_that_hold_all_pairs_need_more_memory(monkeypatch):
     assert select_k(wide, ks=2, n_subsamples=1, sample_size=500, clusterer="agglomerative").best_k == 2
 
 
+@pytest.mark.parametrize(
+    ("clusterer", "gib"), [("kmeans", "0.1"), ("agglomerative", "23.9"), ("spectral", "47.7"), ("kmedoids", "35.8")]
+)
+@pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning")
+def test_the_pairs_that_a_clusterer_holds_are_counted(clusterer, gib, monkeypatch):
+    """16, 32 and 24 bytes for each of 40,000 x 40,000 pairs."""
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 2**20)
+    X = np.arange(40_000.0)[:, None]
+    with pytest.raises(MemoryError, match=rf"need about {gib} GiB with 1 worker"):
+        plan_selection(X, ks=2, n_subsamples=1, sample_size=40_000, clusterer=clusterer)
+
+
 def test_a_result_of_very_many_subsamples_needs_memory(monkeypatch):
     """A million subsamples and nine ks were measured to take 2.1 GB as a dict, and much less to explain."""
     monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 2**30)

@@ -1,10 +1,18 @@
 """How a function takes a group of keywords: checked, shown in its signature, told in its docstring."""
 
 import inspect
+from typing import Annotated, TypedDict
 
 import pytest
 
-from compsil_kit.settings.keywords import ChoiceKeywords, PlanKeywords, SelectKeywords, defaults_of, keywords_of
+from compsil_kit.settings.keywords import (
+    ChoiceKeywords,
+    Keyword,
+    PlanKeywords,
+    SelectKeywords,
+    defaults_of,
+    keywords_of,
+)
 from compsil_kit.settings.surfaces import check_keywords, documented, takes
 
 
@@ -89,6 +97,28 @@ def test_keywords_are_part_of_the_signature_and_of_the_docstring():
         assert f"\n{name} : {keyword.type}\n    {keyword.doc[:40]}" in doc
     assert max(map(len, doc.splitlines())) <= 110
     assert doc.index("X : array") < doc.index("transform :") < doc.index("z :") < doc.index("Returns")
+
+
+class Long(TypedDict, total=False):
+    """A keyword of which much is to be said."""
+
+    word: Annotated[int, Keyword("int", 1, int, "x " * 300)]
+
+
+def test_lines_of_a_docstring_are_filled_up_to_110_characters():
+    def long(**keywords):
+        """Do something.
+
+        Parameters
+        ----------
+        {keywords}
+        """
+
+    lines = takes(Long)(long).__doc__.splitlines()
+    said = [len(line) - len("        ") for line in lines if line.endswith("x")]
+    # Of letters with a space between them an odd number fits, and what is filled in stands four deep.
+    assert said[0] == 109
+    assert len(set(said[:-1])) == 1
 
 
 def test_without_docstrings_there_is_nothing_to_fill_in():
