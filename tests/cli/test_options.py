@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit.cli.main import COMMANDS, main
-from compsil_kit.cli.options import brief
+from compsil_kit.cli.options import brief, report_path
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +92,13 @@ def test_a_long_message_keeps_its_beginning_and_its_end():
     assert len(long) < 500
     assert long.startswith("--plot must be x")
     assert long.endswith("x. Do this.")
+
+
+def test_a_report_is_a_page_and_its_folder_is_made(tmp_path):
+    for name in ("a.html", "b.HTM", "new/folder/c.html"):
+        assert report_path(str(tmp_path / name)) == tmp_path / name
+    assert (tmp_path / "new" / "folder").is_dir()
+    for name in ("a.pdf", "html", "a.html.txt"):
+        with pytest.raises(ValueError, match=r"OUT must name a \.html file; got "):
+            report_path(tmp_path / "other" / name)
+    assert not (tmp_path / "other").exists()

@@ -26,6 +26,9 @@ def header(first, columns, *, refuse=True):
         (["2019", "2020"], DECIMALS, True),
         (["7", "7"], WHOLE, False),
         (["a", "2020"], WHOLE, True),
+        # Half of the cells are not most of them: the column is one of words.
+        (["-7"], [["1", "x"]], True),
+        (["-7"], [["1", "2", "x"]], False),
     ],
 )
 def test_words_are_names_and_numbers_are_values(first, columns, expected):

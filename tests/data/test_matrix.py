@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from compsil_kit import select_k
-from compsil_kit.data.matrix import as_matrix
+from compsil_kit.data.matrix import as_matrix, check_enough_distinct, read
 
 RNG = np.random.default_rng(7)
 # Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.
@@ -237,3 +237,40 @@ def test_plain_arrays_are_not_copied_and_others_are():
     assert as_matrix(WHOLE) is WHOLE
     assert np.shares_memory(as_matrix(WHOLE[::2]), WHOLE)
     assert not np.shares_memory(as_matrix(WHOLE.astype(int)), WHOLE)
+
+
+REFUSED = {
+    "a number": (7, ValueError, "got a value of type int. Pass an array or a table."),
+    "one dimension": (np.arange(3.0), ValueError, r"got shape \(3,\). Reshape your data with X.reshape\(-1, 1\) if"),
+    "nothing": ([], ValueError, r"got shape \(0,\).$"),
+    "three dimensions": (np.zeros((2, 2, 2)), ValueError, r"got shape \(2, 2, 2\).$"),
+    "one row": (np.ones((1, 3)), ValueError, "X must have at least 2 rows; got 1"),
+    "no column": (np.ones((3, 0)), ValueError, "X must have at least 1 column"),
+    "one sparse dimension": (sparse.coo_array(np.ones(3)), ValueError, "got a sparse array of shape"),
+    "sparse complex": (sparse.csr_array(np.ones((3, 2)) * 1j), ValueError, "Complex data not supported"),
+    "complex": (np.ones((3, 2)) * 1j, ValueError, "Complex data not supported"),
+    "a complex object": (np.array([[1, 2], [3j, 4]], dtype=object), ValueError, "Complex data not supported"),
+    "text": (np.array([[1, 2], ["3", 4]], dtype=object), TypeError, "X: row 1, column 0 holds a value of type str"),
+    "dates": (np.zeros((3, 2), "M8[D]"), ValueError, "X must be numeric or boolean"),
+    "ragged": ([[1.0, 2.0], [3.0]], ValueError, "X must be rectangular"),
+    "NaN": (np.array([[1.0, 2.0], [3.0, np.nan]]), ValueError, "NaN.*row 1, column 1"),
+    "infinity": (np.array([[1.0, 2.0], [-np.inf, 1]]), ValueError, "infinity.*row 1, column 0"),
+    "a sparse NaN": (sparse.csr_array([[0.0, 2.0], [0.0, np.nan]]), ValueError, "NaN.*row 1, column 1"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_matrix_is_refused(name):
+    X, error, message = REFUSED[name]
+    with pytest.raises(error, match=message):
+        read(X)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_as_many_distinct_rows_as_clusters_are_enough(form):
+    rows = form(np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 0.0], [3.0, 3.0], [2.0, 0.0]]))
+    check_enough_distinct(rows, 3)
+    with pytest.raises(ValueError, match=r"up to 4 clusters, but X has only 3 distinct rows\. Pass ks of at most 3\."):
+        check_enough_distinct(rows, 4)
+    with pytest.raises(ValueError, match="X is constant"):
+        check_enough_distinct(rows[:2], 2)

@@ -295,3 +295,14 @@ def test_options_of_text_files_are_refused_elsewhere(put):
 def test_a_tsv_file_without_tabs(read):
     same(read(GERMAN, "data.tsv")[0])
     same(read(FRAME.to_csv(index=False, sep="\t", decimal=","), "data.tsv")[0])
+
+
+def test_words_before_numbers_are_row_names_and_no_decimals(read, put):
+    """A comma between a word and a number separates; between two numbers of which one is negative, too."""
+    frame, said = read("x\nfoo,1\nbar,2\nbaz,4\n")
+    assert frame["x"].tolist() == [1, 2, 4]
+    assert "separator ','" in said
+    frame, said = read("1,-2\n3,-4\n5,-1\n")
+    assert frame.shape == (3, 2)
+    frame, said = read("rome,3\noslo,4\nlima,4\n", header=False)
+    assert frame.shape == (3, 2)

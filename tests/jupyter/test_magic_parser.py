@@ -67,3 +67,10 @@ def test_the_nearest_spelling():
     assert did_you_mean(["-b"], ["-B", "--ks"]) == " Did you mean '-B'?"
     assert did_you_mean(["ou", "_idx"], ["Out", "_idy"]) == ""
     assert did_you_mean(["df"], ["df"]) == ""
+
+
+@pytest.mark.parametrize("line", ["df --n-sub 5", "df --rul lcb", "df --n-subsample 5"])
+def test_half_an_option_is_none(line):
+    """What is an abbreviation today is ambiguous when the next option comes."""
+    with pytest.raises(UsageError, match=r"Did you mean|unrecognized|unknown"):
+        parse_line(line, {}, in_cell=False)

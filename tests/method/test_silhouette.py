@@ -150,6 +150,15 @@ def test_any_scale(kernel, scale, offset):
     np.testing.assert_allclose(found, silhouettes(X, y).per_point, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("scale", [1e-290, 1e-200, 1e200, 1e290])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_scale_whose_squares_are_no_numbers(kernel, scale, metric, form):
+    X, y = make_blobs(300, 4, centers=3, random_state=5)
+    found = silhouettes(form(X * scale), y, metric=metric).per_point
+    np.testing.assert_allclose(found, silhouettes(X, y, metric=metric).per_point, rtol=0, atol=1e-13)
+
+
 def test_one_far_outlier_costs_no_digits(kernel):
     """A sentinel value far away ruins distances taken from a common origin; ours take a local one."""
     X, y = make_blobs(1000, 3, centers=5, random_state=6)

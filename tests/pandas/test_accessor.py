@@ -277,6 +277,11 @@ def test_compare(df, scaled):
     assert df.compsil.compare(criteria="elbow", **FAST).selection is None
 
 
+def test_the_first_picture_is_the_curve(df, ax):
+    said = df.compsil.plot(ax=ax, **FAST).get_title(loc="left")
+    assert said == df.compsil.plot("curve", ax=Figure().subplots(), **FAST).get_title(loc="left")
+
+
 @pytest.mark.parametrize("kind", ["curve", "weights", "convergence", "probability"])
 def test_pictures_of_the_selection(df, ax, kind):
     result = df.compsil.select_k(**FAST)

@@ -63,6 +63,9 @@ def test_guarantee_of_a_run():
     noisy = made_up([[0.5] * 4, [0.9, 0.2, 0.9, 0.2]], [[0.5] * 4, [0.9, 0.2, 0.9, 0.2]], rule="lcb")
     assert noisy.best_k == 2
     assert noisy.lead > 0 > noisy.guarantee().lead
+    for delta in (0.0, 1.0, 1.5):
+        with pytest.raises(ValueError, match=r"^delta must be a number in \(0, 1\); got"):
+            run.guarantee(delta)
     tie = made_up([[0.5] * 3, [0.5] * 3], [[0.5] * 3, [0.5] * 3]).guarantee()
     assert tie.needed is None
     assert not tie.proven

@@ -310,3 +310,12 @@ def test_nothing_is_said_where_scale_was_chosen_or_does_not_differ(call):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         call()
+
+
+@pytest.mark.parametrize(("factor", "told"), [(9.9, False), (10.1, True)])
+def test_from_which_difference_on_it_is_said(factor, told):
+    column = np.linspace(0, 1, 50)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plan_selection(np.column_stack([column, column[::-1] * factor]), ks=2)
+    assert [warning.category for warning in caught] == [ScaleWarning] * told

@@ -36,6 +36,7 @@ def test_something_is_read_where_none_is_possible():
     ("text", "expected"),
     [
         ("2:4", [2, 3, 4]),
+        ("2:4:1", [2, 3, 4]),
         ("2:8:3", [2, 5, 8]),
         ("2:9:3", [2, 5, 8]),
         ("3", [3]),
