@@ -12,7 +12,7 @@ KS = (2, 3, 4, 5)
 
 def settings(**given):
     """What is computed, by default without scaling."""
-    return {**defaults_of(TableKeywords), **defaults_of(PlanKeywords), "n_jobs": None, "scale": None, **given}
+    return {**defaults_of(TableKeywords), **defaults_of(PlanKeywords), "n_jobs": "auto", "scale": None, **given}
 
 
 QUICK = settings(ks=KS, n_subsamples=6)

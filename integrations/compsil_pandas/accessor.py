@@ -13,7 +13,7 @@ import pandas as pd
 from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, prepare, select_k, silhouettes
 from compsil_kit.method.labels import number_by_size
 from compsil_kit.run.refit import cluster_rows
-from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords
+from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, interactive_defaults
 from compsil_kit.settings.surfaces import takes
 from compsil_kit.show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit.show.plots import KINDS
@@ -65,7 +65,7 @@ class CompsilAccessor:
         """Take the frame; it is never changed."""
         self._frame = frame
 
-    @takes(SelectKeywords)
+    @takes(SelectKeywords, interactive=True)
     def select_k(
         self,
         columns: Any = None,
@@ -95,18 +95,16 @@ class CompsilAccessor:
             The result, which remembers columns, scale and dropped rows; with ``by``, one per group.
         """
         if by is None:
-            return select_k(_table(self._frame, columns, scale, missing), **keywords)
+            return _select(_table(self._frame, columns, scale, missing), keywords)
         if keywords.get("checkpoint") is not None:
             raise ValueError("checkpoint cannot be shared by groups. Leave out by=, or select each group by itself.")
         keys = key_columns(self._frame, by) if columns is None else []
         # Wrong columns, missing values and odd columns are told once, for the whole frame.
         _table(_without(self._frame, keys), columns, scale, missing)
         settings: dict[str, Any] = {"columns": columns, "scale": scale, "missing": missing}
-        return select_groups(
-            self._frame, by, lambda part: select_k(prepare(_without(part, keys), **settings), **keywords)
-        )
+        return select_groups(self._frame, by, lambda part: _select(prepare(_without(part, keys), **settings), keywords))
 
-    @takes(SelectKeywords)
+    @takes(SelectKeywords, interactive=True)
     def cluster(
         self,
         k: int | None = None,
@@ -156,7 +154,7 @@ class CompsilAccessor:
         """
         return profile(_table(self._frame, columns, scale, missing), align(labels, self._frame), metric)
 
-    @takes(CompareKeywords)
+    @takes(CompareKeywords, interactive=True)
     def compare(
         self,
         columns: Any = None,
@@ -178,7 +176,7 @@ class CompsilAccessor:
         Comparison
             Values per k, choices, and who agrees with whom.
         """
-        return compare(_table(self._frame, columns, scale, missing), **keywords)
+        return _compare(_table(self._frame, columns, scale, missing), keywords)
 
     def plot(
         self, kind: str = "curve", *, k: int | None = None, labels: Any = None, columns: Any = None,
@@ -209,9 +207,9 @@ class CompsilAccessor:
         check_choice("kind", kind, (*KINDS, "comparison", *CLUSTER_KINDS))
         table = _table(self._frame, columns, scale, missing if labels is None else "drop")
         if kind in KINDS:
-            return select_k(table, **keywords).plot(kind, ax=ax)
+            return _select(table, keywords).plot(kind, ax=ax)
         if kind == "comparison":
-            return compare(table, **keywords).plot(ax=ax)
+            return _compare(table, keywords).plot(ax=ax)
         if labels is None:
             labels = self._series(table, _labels(table, k, keywords))
         return _plot_clusters(kind, align(labels, self._frame), table, keywords.get("metric", "euclidean"), ax)
@@ -250,6 +248,14 @@ def _table(frame: pd.DataFrame, columns: Any, scale: str | None, missing: str) -
     return table
 
 
+def _select(table: PreparedTable, keywords: Mapping[str, Any]) -> SelectionResult:
+    return select_k(table, **{**interactive_defaults(SelectKeywords), **keywords})
+
+
+def _compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison:
+    return compare(table, **{**interactive_defaults(CompareKeywords), **keywords})
+
+
 def _without(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
     """Return the frame without some columns; by position, as names may occur twice or have levels."""
     return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
@@ -258,7 +264,7 @@ def _without(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
 def _labels(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     """Cluster all rows into k, or k*, and number the clusters from the largest to the smallest."""
     if k is None:
-        found = select_k(table, **keywords)
+        found = _select(table, keywords)
         # The seed with which CompositeSilhouette refits too.
         k, keywords = found.best_k, {**keywords, "random_state": found.plan.seeds}
     return number_by_size(cluster_rows(table, k, keywords)[1])

@@ -30,7 +30,7 @@ def select_k(
     transform: Transform = "tanh",
     rule: str = "max",
     z: float = 1.0,
-    n_jobs: int | None = None,
+    n_jobs: int | str | None = None,
     checkpoint: str | PathLike[str] | None = None,
     progress: bool | Callable[[int, int], None] | None = None,
 ) -> SelectionResult:

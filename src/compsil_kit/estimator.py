@@ -120,7 +120,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         transform: Any = "tanh",
         rule: str = "max",
         z: float = 1.0,
-        n_jobs: int | None = None,
+        n_jobs: int | str | None = None,
         checkpoint: Any = None,
         progress: Any = None,
         refit: bool = True,

@@ -2,7 +2,9 @@
 
 import argparse
 import inspect
+import json
 
+import numpy as np
 import numpydoc.docscrape
 import pandas as pd
 import pytest
@@ -12,8 +14,9 @@ from sklearn.datasets import make_blobs
 
 import compsil_kit
 from compsil_jupyter import explore
-from compsil_kit.cli.main import COMMANDS, READING
+from compsil_kit.cli.main import COMMANDS, READING, main
 from compsil_kit.cli.options import flags_of, make_parser
+from compsil_kit.run.workers import in_threads
 from compsil_kit.settings.keywords import (
     ChoiceKeywords,
     CompareKeywords,
@@ -99,6 +102,11 @@ OWN = {
 AUTOMATIC = {"explore, table": {"scale": "auto"}}
 
 
+def waits(surface):
+    """Tell whether somebody waits at a surface: some defaults are others there, which the definitions say."""
+    return surface.startswith(("df.compsil", "explore"))
+
+
 def same(default, expected):
     return list(default) == list(expected) if isinstance(expected, range) else default == expected
 
@@ -120,7 +128,7 @@ def test_every_keyword_has_a_wrong_value_and_words():
 def test_functions_have_the_names_and_defaults(surface):
     group, function, _ = FUNCTIONS[surface]
     parameters = inspect.signature(function).parameters
-    for name, keyword in keywords_of(group).items():
+    for name, keyword in keywords_of(group, interactive=waits(surface)).items():
         expected = AUTOMATIC.get(surface, {}).get(name, keyword.default)
         assert same(parameters[name].default, expected), f"{surface}: {name}"
     known = {*keywords_of(group), *OWN} | (set(keywords_of(CriteriaKeywords)) if "compare" in surface else set())
@@ -161,7 +169,7 @@ def test_functions_document_their_keywords(surface):
     group, function, _ = FUNCTIONS[surface]
     documentation = numpydoc.docscrape.FunctionDoc if inspect.isfunction(function) else numpydoc.docscrape.ClassDoc
     entries = {entry.name: entry for entry in documentation(function)["Parameters"]}
-    for name, keyword in keywords_of(group).items():
+    for name, keyword in keywords_of(group, interactive=waits(surface)).items():
         said = entries.get(name) or next(entry for entry in entries.values() if name in entry.name.split(", "))
         if said.name == name:
             assert said.type == keyword.type, f"{surface}: {name}"
@@ -179,7 +187,7 @@ def subcommand(name):
 def test_the_command_line_has_every_keyword(command, group, capsys):
     """The progress bar is ruled by --quiet."""
     options = {action.dest: action for action in subcommand(command)._actions}
-    wanted = {**keywords_of(TableKeywords), **keywords_of(group)}
+    wanted = {**keywords_of(TableKeywords), **keywords_of(group, interactive=True)}
     del wanted["progress"]
     own = {"help", "data", "exclude", *READING, "out", "compare", "json", "plot", "quiet"}
     assert set(options) <= set(wanted) | own
@@ -230,7 +238,7 @@ def test_the_magic_refuses_what_the_definition_refuses(command, group, shell):
 
 def test_config_has_every_keyword_with_its_default_and_check(shell):
     (magics,) = (c for c in shell.configurables if type(c).__name__ == "CompsilMagics")
-    kept = {**keywords_of(TableKeywords), **keywords_of(SelectKeywords)}
+    kept = {**keywords_of(TableKeywords), **keywords_of(SelectKeywords, interactive=True)}
     for name in ("columns", "progress", "checkpoint"):
         del kept[name]
     assert set(magics.class_own_traits(config=True)) | set(magics.class_traits(config=True)) >= set(kept)
@@ -242,3 +250,121 @@ def test_config_has_every_keyword_with_its_default_and_check(shell):
         with pytest.raises(Exception, match=name):
             setattr(magics, name, WRONG[name])
         assert getattr(magics, name) == before
+
+
+def explored(**keywords):
+    explorer = explore(FRAME, **keywords)
+    explorer.run()
+    explorer.wait()
+    return explorer.result
+
+
+def magic(line):
+    """Return what a line of the magic gives."""
+    return InteractiveShell.instance().run_line_magic("compsil", line)
+
+
+def commanded(capsys, *words):
+    """Return what the command line prints as JSON."""
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+FEW = {"ks": range(2, 5), "n_subsamples": 5, "random_state": 7}
+WORKERS = pytest.mark.parametrize("n_jobs", [{}, {"n_jobs": 1}, {"n_jobs": 3}, {"n_jobs": "auto"}], ids=str)
+
+
+def line_of(n_jobs):
+    return [
+        "--ks",
+        "2:4",
+        "-B",
+        "5",
+        "--seed",
+        "7",
+        "-q",
+        *(word for value in n_jobs.values() for word in ("-j", str(value))),
+    ]
+
+
+@pytest.fixture
+def file(tmp_path):
+    FRAME.to_csv(tmp_path / "data.csv", index=False)
+    return str(tmp_path / "data.csv")
+
+
+@WORKERS
+def test_selections_do_not_depend_on_the_workers(n_jobs, shell, capsys, file, tmp_path):
+    """At every surface, bit for bit, with its own default too."""
+    table, keywords, line = compsil_kit.prepare(FRAME), {**FEW, **n_jobs}, line_of(n_jobs)
+    expected = compsil_kit.select_k(table, **FEW).to_dict()["trials"]
+    found = {
+        "select_k": compsil_kit.select_k(table, **keywords).to_dict(),
+        "stream": list(compsil_kit.stream(table, **keywords))[-1].to_dict(),
+        "estimator": compsil_kit.CompositeSilhouette(**keywords).fit(table.matrix).result_.to_dict(),
+        "accessor": CompsilAccessor(FRAME).select_k(**keywords).to_dict(),
+        "explorer": explored(**keywords).to_dict(),
+        "magic": magic(f"df {' '.join(line)}").to_dict(),
+        "command line": commanded(capsys, "select", file, *line),
+        "report": commanded(capsys, "report", file, str(tmp_path / "out.html"), *line),
+    }
+    for surface, result in found.items():
+        assert result["trials"] == expected, surface
+
+
+@WORKERS
+def test_clusters_and_groups_do_not_depend_on_the_workers(n_jobs):
+    accessor, halves = CompsilAccessor(FRAME), np.arange(len(FRAME)) % 2
+    assert accessor.cluster(**FEW, **n_jobs).equals(accessor.cluster(**FEW, n_jobs=1))
+    for half, result in accessor.select_k(by=halves, **FEW, **n_jobs).items():
+        alone = compsil_kit.select_k(compsil_kit.prepare(FRAME[halves == half]), **FEW)
+        assert result.to_dict()["trials"] == alone.to_dict()["trials"]
+
+
+@WORKERS
+def test_comparisons_do_not_depend_on_the_workers(n_jobs, shell, capsys, file):
+    table = compsil_kit.prepare(FRAME)
+    expected = compsil_kit.compare(table, **FEW).to_dict()
+    assert compsil_kit.compare(table, **FEW, **n_jobs).to_dict() == expected
+    assert CompsilAccessor(FRAME).compare(**FEW, **n_jobs).to_dict() == expected
+    assert magic(f"compare df {' '.join(line_of(n_jobs))}").to_dict() == expected
+    assert commanded(capsys, "compare", file, *line_of(n_jobs)) == json.loads(json.dumps(expected))
+
+
+def test_all_cores_are_used_where_somebody_waits(shell, capsys, file, monkeypatch):
+    """And one worker elsewhere, as in scikit-learn."""
+    pools = []
+
+    def count(work, items, n_workers, stop=None):
+        pools.append(n_workers)
+        return in_threads(work, items, n_workers, stop)
+
+    monkeypatch.setattr("compsil_kit.run.engine.in_threads", count)
+    monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 5 if n_jobs == -1 else n_jobs or 1)
+    few = {"ks": [2, 3], "n_subsamples": 2}
+    line = ["--ks", "2:3", "-B", "2", "-q"]
+    accessor = CompsilAccessor(FRAME)
+    for wait in (
+        lambda: accessor.select_k(**few),
+        lambda: accessor.select_k(by=np.arange(60) // 60, **few),
+        lambda: accessor.cluster(**few),
+        lambda: accessor.compare(criteria="composite", **few),
+        lambda: accessor.plot(**few),
+        lambda: explored(**few),
+        lambda: magic(f"df {' '.join(line)}"),
+        lambda: magic(f"compare df --criteria micro {' '.join(line)}"),
+        lambda: commanded(capsys, "select", file, *line),
+        lambda: commanded(capsys, "compare", file, "--criteria", "micro", *line),
+        lambda: commanded(capsys, "demo", "-q"),
+    ):
+        wait()
+        assert pools == [5]
+        pools.clear()
+    for call in (
+        lambda: compsil_kit.select_k(X, **few),
+        lambda: compsil_kit.compare(X, criteria="composite", **few),
+        lambda: compsil_kit.CompositeSilhouette(**few).fit(X),
+    ):
+        call()
+        assert pools == [1]
+        pools.clear()

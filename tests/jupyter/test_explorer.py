@@ -274,7 +274,9 @@ class TestSettings:
     def test_the_signature_shows_every_keyword_with_its_default(self):
         parameters = inspect.signature(explore).parameters
         own = {"data": inspect.Parameter.empty, "columns": None, "scale": "auto", "missing": "raise"}
-        assert {name: p.default for name, p in parameters.items()} == own | defaults_of(ExploreKeywords)
+        assert {name: p.default for name, p in parameters.items()} == own | defaults_of(
+            ExploreKeywords, interactive=True
+        )
         assert "{keywords}" not in explore.__doc__
         assert "z : float, default=1.0" in explore.__doc__
 

@@ -53,7 +53,8 @@ def test_the_options_are_the_keywords():
         keywords = {*keywords_of(TableKeywords), *keywords_of(group)} - {"progress"}
         assert keywords == COMMANDS[command].keys() - {"output", "quiet", "compare"}
         assert ("quiet" in COMMANDS[command]) == ("progress" in keywords_of(group))
-    for name, keyword in {**keywords_of(SelectKeywords), **keywords_of(CompareKeywords)}.items():
+    told = {**keywords_of(SelectKeywords, interactive=True), **keywords_of(CompareKeywords, interactive=True)}
+    for name, keyword in told.items():
         if name != "progress":
             mine = OPTIONS[name]
             assert (mine.default, mine.check, mine.read) == (keyword.default, keyword.check, keyword.read)
@@ -89,7 +90,7 @@ WRONG = {
     "missing": ("None", "missing must be one of 'raise', 'drop'; got None."),
     "on_failure": ("'stop'", "on_failure must be one of 'raise', 'skip'; got 'stop'."),
     "n_calibration": ("-1", "n_calibration must be an integer of at least 0; got -1."),
-    "n_jobs": ("0", "n_jobs must be None, a number of workers, or -1 for all cores; got 0."),
+    "n_jobs": ("0", "n_jobs must be None, a number of workers, or -1 for all cores, or 'auto'; got 0."),
     "random_state": ("'lucky'", "random_state must be an integer, None, or a sequence"),
 }
 
@@ -116,7 +117,7 @@ def test_every_default_has_a_wrong_value_above(shell):
 
 def test_defaults_are_the_librarys(shell):
     magics = type(shell.magics_manager.registry["CompsilMagics"])(shell=None)
-    expected = {**defaults_of(TableKeywords), **defaults_of(SelectKeywords), "scale": "auto"}
+    expected = {**defaults_of(TableKeywords), **defaults_of(SelectKeywords, interactive=True), "scale": "auto"}
     for name in ("columns", "progress", "checkpoint"):
         del expected[name]
     assert {name: getattr(magics, name) for name in type(magics).class_trait_names(config=True)} == expected

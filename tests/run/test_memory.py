@@ -8,10 +8,14 @@ import sys
 
 import numpy as np
 import pytest
+from small_runs import X as BLOBS
 from small_runs import run
 
 from compsil_kit import compare, plan_selection, select_k
 from compsil_kit.run import memory
+from compsil_kit.run.request import check_request
+from compsil_kit.run.workers import in_threads
+from compsil_kit.settings.keywords import SelectKeywords
 
 
 @pytest.mark.parametrize(("free", "keywords"), [(2**20, {}), (60 * 2**20, {}), (100 * 2**20, {"n_jobs": 2})])
@@ -31,6 +35,40 @@ def test_workers_without_a_subsample_need_no_memory(monkeypatch):
         run(n_subsamples=1, n_calibration=1, n_jobs=8)
     with pytest.raises(MemoryError, match=r"\b2 worker"):
         run(n_subsamples=8, n_jobs=2)
+
+
+def test_by_itself_a_run_takes_as_many_workers_as_fit(monkeypatch):
+    """Only a number that somebody asked for is refused."""
+    monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 8)
+    for mib, n_workers in ((10_000, 8), (150, 2), (100, 1)):
+        monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda mib=mib: mib * 2**20)
+        request = check_request(BLOBS, SelectKeywords, {"n_jobs": "auto", "n_subsamples": 8})
+        assert request.n_jobs == n_workers
+    with pytest.raises(MemoryError, match=r"\b8 worker"):
+        check_request(BLOBS, SelectKeywords, {"n_jobs": -1, "n_subsamples": 8})
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 2**20)
+    with pytest.raises(MemoryError, match=r"\b1 worker"):
+        check_request(BLOBS, SelectKeywords, {"n_jobs": "auto"})
+
+
+def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
+    """Subsamples of 500 rows would leave room for two workers, all 4,000 rows for one."""
+    wide = np.random.default_rng(0).normal(size=(4000, 2))
+    monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 2)
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 400 * 2**20)
+    pools = []
+
+    def count(work, items, n_workers, stop=None):
+        pools.append(n_workers)
+        return in_threads(work, items, n_workers, stop)
+
+    monkeypatch.setattr("compsil_kit.criteria.compare.in_threads", count)
+    monkeypatch.setattr("compsil_kit.run.engine.in_threads", count)
+    settings = {"ks": [2], "n_subsamples": 2, "sample_size": 500, "clusterer": "agglomerative"}
+    compare(wide, criteria=["composite", "elbow"], n_jobs="auto", **settings)
+    assert pools[:2] == [2, 1]
+    with pytest.raises(MemoryError, match=r"runs on all the data.* 2 worker"):
+        compare(wide, criteria=["elbow"], n_jobs=2, **settings)
 
 
 def test_clusterers_that_hold_all_pairs_need_more_memory(monkeypatch):

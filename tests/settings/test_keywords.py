@@ -1,7 +1,5 @@
 """The definitions of the keywords: groups, defaults, help texts, and readers that agree with checks."""
 
-from dataclasses import FrozenInstanceError
-
 import pytest
 
 from compsil_kit.settings.keywords import (
@@ -10,12 +8,12 @@ from compsil_kit.settings.keywords import (
     CompareKeywords,
     CriteriaKeywords,
     ExploreKeywords,
-    Keyword,
     PlanKeywords,
     SelectKeywords,
     StreamKeywords,
     TableKeywords,
     defaults_of,
+    interactive_defaults,
     keywords_of,
 )
 
@@ -35,6 +33,14 @@ def test_groups_are_made_of_groups():
     assert not names(TableKeywords) & names(SelectKeywords)
 
 
+def test_only_workers_have_another_default_where_somebody_waits():
+    for group in (SelectKeywords, CompareKeywords, ExploreKeywords):
+        assert interactive_defaults(group) == {"n_jobs": "auto"}
+        assert defaults_of(group, interactive=True) == {**defaults_of(group), "n_jobs": "auto"}
+    assert interactive_defaults(TableKeywords) == interactive_defaults(PlanKeywords) == {}
+    assert keywords_of(SelectKeywords, interactive=True)["n_jobs"].type == 'int or "auto", default="auto"'
+
+
 def test_a_keyword_is_the_same_in_every_group():
     for group in (PlanKeywords, ExploreKeywords, StreamKeywords, CompareKeywords):
         for name, keyword in keywords_of(group).items():
@@ -49,13 +55,6 @@ def test_defaults():
     }  # fmt: skip
     assert defaults_of(TableKeywords) == {"columns": None, "scale": "standard", "missing": "raise"}
     assert defaults_of(CriteriaKeywords) == {"criteria": "all", "n_repeats": None, "n_references": 20}
-
-
-def test_a_definition_cannot_be_changed():
-    """All surfaces share it, and a change in one would be felt in the others."""
-    keyword = Keyword("int, default=3", 3, int, "A number.")
-    with pytest.raises(FrozenInstanceError):
-        keyword.default = 4
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -90,7 +89,7 @@ WRITTEN = {
     "transform": ("step", "step"),
     "rule": ("lcb", "lcb"),
     "z": ("2.5", 2.5),
-    "n_jobs": ("-1", -1),
+    "n_jobs": ("auto", "auto"),
     "criteria": ("gap,micro", ("micro", "gap")),
     "n_repeats": ("none", None),
     "n_references": ("4", 4),
@@ -109,12 +108,32 @@ def test_every_keyword_that_is_written_is_read_here():
     assert set(WRITTEN) == set(EVERY) - {"checkpoint", "progress"}
 
 
-def test_a_help_text_is_one_line():
-    made = Keyword("int", 3, int, "Number of ``things``, at 5 %. More of it here.", spelling="a number")
-    assert made.help == "number of things, at 5 %%: a number (default: 3)"
-    assert Keyword("int", None, int, "Number of things.").help == "number of things"
-    assert Keyword("float", 2.0, float, "Width.").help == "width (default: 2)"
+def test_help_texts_are_one_line():
     assert EVERY["ks"].help.endswith("(default: 2:10)")
     for keyword in EVERY.values():
         assert "\n" not in keyword.help
         assert not keyword.help[0].isupper()
+
+
+# The ends that are taken, and what lies just beyond them.
+ENDS = {
+    "ks": ([[2], range(2, 1002)], [[1, 2], range(2, 1003)]),
+    "n_subsamples": ([1, 1_000_000], [0, 1_000_001]),
+    "n_calibration": ([0, 1_000_000], [-1, 1_000_001]),
+    "sample_size": ([3, 1.0], [2, 1.001]),
+    "random_state": ([0, 2**32 - 1], [-1, 2**32]),
+    "z": ([0, 1_000_000], [-0.001, 1_000_001]),
+    "n_jobs": ([1, -1], [0]),
+    "n_repeats": ([1], [0]),
+    "n_references": ([2], [1]),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_numbers_are_taken_up_to_their_ends(name):
+    taken, beyond = ENDS[name]
+    for value in taken:
+        EVERY[name].check(value)
+    for value in beyond:
+        with pytest.raises(ValueError, match=rf"^{name} "):
+            EVERY[name].check(value)

@@ -87,7 +87,7 @@ VALUES = [
     ("z", math.nan, "z must be a number in .*; got nan"),
     ("z", math.inf, "z must be a number in .*; got inf"),
     ("z", 10**400, "z must be a number in .*; got an integer of 1329 bits"),
-    ("n_jobs", 0, "n_jobs must be None, a number of workers, or -1 for all cores; got 0"),
+    ("n_jobs", 0, "n_jobs must be None, a number of workers, or -1 for all cores, or 'auto'; got 0"),
     ("random_state", -1, "random_state must be made of integers from 0 to 4294967295; got -1"),
     ("random_state", 2**32, "random_state must be made of integers from 0 to 4294967295; got 4294967296"),
     ("random_state", [1], "random_state as a sequence must hold one seed per subsample: 2 are needed, got 1"),
@@ -173,7 +173,7 @@ def test_a_clusterer_by_name_is_not_built():
         rules.check_clusterer(estimator)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, -1, -2, 8, np.int32(4), 999_999])
+@pytest.mark.parametrize("n_jobs", [None, 1, -1, -2, 8, np.int32(4), 999_999, "auto"])
 def test_numbers_of_workers(n_jobs):
     assert rules.check_n_jobs(n_jobs) == n_jobs
 

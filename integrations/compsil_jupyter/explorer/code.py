@@ -96,11 +96,11 @@ class _Calls:
         given = {"criteria": available_criteria(self.data, self.settings), **self.settings}
         if hasattr(given["random_state"], "__len__"):
             given["random_state"] = given["random_state"][: given["n_subsamples"]]
-        return self._call("comparison", "compare", _changed(given, CompareKeywords))
+        return self._call("comparison", "compare", _changed(given, CompareKeywords, interactive=not self.sparse))
 
     def _changed(self, group: type) -> dict[str, Any]:
         choice = {name: value for name, value in self.choice.items() if name != "z" or self.choice["rule"] == "lcb"}
-        return _changed({**self.settings, **choice}, group)
+        return _changed({**self.settings, **choice}, group, interactive=not self.sparse)
 
     def _call(self, target: str, function: str, given: Mapping[str, Any]) -> str:
         table = {} if self.sparse else _changed(self.settings, TableKeywords)
@@ -135,9 +135,12 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def _changed(values: Mapping[str, Any], group: type) -> dict[str, Any]:
-    """Return the keywords of a group whose values differ from their defaults, as Python writes them."""
-    defaults = defaults_of(group)
+def _changed(values: Mapping[str, Any], group: type, *, interactive: bool = True) -> dict[str, Any]:
+    """Return the keywords of a group whose values differ from their defaults, as Python writes them.
+
+    The accessor's defaults are those where somebody waits; the engine's functions have their own.
+    """
+    defaults = defaults_of(group, interactive=interactive)
     plain = {name: _plain(values[name]) for name in keywords_of(group) if name in values}
     return {name: value for name, value in plain.items() if value != _plain(defaults[name])}
 

@@ -13,12 +13,18 @@ from compsil_jupyter.explorer.state import Reading
 from compsil_jupyter.explorer.view import View
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit.data.table import choose_columns
-from compsil_kit.settings.keywords import ChoiceKeywords, ExploreKeywords, TableKeywords, keywords_of
+from compsil_kit.settings.keywords import (
+    ChoiceKeywords,
+    ExploreKeywords,
+    TableKeywords,
+    interactive_defaults,
+    keywords_of,
+)
 from compsil_kit.settings.surfaces import check_keywords, takes
 from compsil_kit.util.format import format_ks, number
 
 
-@takes(ExploreKeywords)
+@takes(ExploreKeywords, interactive=True)
 def explore(
     data: Any,
     columns: Any = None,
@@ -63,7 +69,7 @@ def explore(
     >>> explorer.result.best_k
     5
     """
-    settings = check_keywords(ExploreKeywords, keywords)
+    settings = check_keywords(ExploreKeywords, {**interactive_defaults(ExploreKeywords), **keywords})
     choice = {name: settings.pop(name) for name in keywords_of(ChoiceKeywords)}
     scaled = resolve_scale(scale, data, settings["metric"])
     table = check_keywords(TableKeywords, {"columns": columns, "scale": scaled, "missing": missing})

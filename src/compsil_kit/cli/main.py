@@ -18,7 +18,13 @@ from compsil_kit.data.readers import make_given, read_file
 from compsil_kit.data.table import prepare
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
-from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, keywords_of
+from compsil_kit.settings.keywords import (
+    CompareKeywords,
+    SelectKeywords,
+    TableKeywords,
+    interactive_defaults,
+    keywords_of,
+)
 from compsil_kit.show.report import write
 from compsil_kit.util.format import one_line
 
@@ -121,7 +127,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     _check_plot(arguments.plot)
     if not arguments.json:
         print("2,300 generated points: two large, loose clusters and three small, tight ones. How many clusters?\n")
-    result = select_k(imbalanced_blobs()[0], **_progress(arguments))
+    result = select_k(imbalanced_blobs()[0], **interactive_defaults(SelectKeywords), **_progress(arguments))
     _print(result, arguments)
     _save_plot(arguments, result.plot)
 

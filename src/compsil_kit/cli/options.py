@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 from compsil_kit import __version__
 from compsil_kit.data.numerals import DECIMALS, GROUPS
 from compsil_kit.data.readers import KINDS
+from compsil_kit.settings.definition import Keyword
 from compsil_kit.settings.keywords import (
     ChoiceKeywords,
     CompareKeywords,
     CriteriaKeywords,
     ExploreKeywords,
-    Keyword,
     SelectKeywords,
     TableKeywords,
     keywords_of,
@@ -83,7 +83,7 @@ def options_of(command: str) -> dict[str, Keyword]:
     """Return the options of a command by name; in place of the keyword of the progress bar there is a switch."""
     if command not in TAKES:
         return {"quiet": _QUIET}
-    found = {**keywords_of(TableKeywords), **keywords_of(TAKES[command])}
+    found = {**keywords_of(TableKeywords), **keywords_of(TAKES[command], interactive=True)}
     if command == "report":
         found["compare"] = _COMPARE
     if found.pop("progress", None):

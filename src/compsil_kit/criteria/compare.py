@@ -29,6 +29,7 @@ from compsil_kit.run.request import Request, check_request
 from compsil_kit.run.select import announce_compiling
 from compsil_kit.run.workers import in_threads
 from compsil_kit.settings.keywords import CompareKeywords
+from compsil_kit.settings.rules import AUTO
 from compsil_kit.settings.surfaces import check_keywords, takes
 
 Array = NDArray[np.float64]
@@ -81,7 +82,9 @@ def run_comparison(X: Any, keywords: Mapping[str, Any], stop: Event | None = Non
     _check_points(request.data.matrix, request.job, settings["criteria"])
     work = _Work(request, settings)
     if work.run_seeds:
-        check_memory(request.plan, request.job.clusterer, n_workers(work.n_jobs), request.plan.n_rows)
+        work.workers = check_memory(
+            request.plan, request.job.clusterer, work.workers, request.plan.n_rows, fewer=settings["n_jobs"] == AUTO
+        )
     meter = make_meter(settings["progress"], work.n_steps)
     try:
         announce_compiling(request, meter)
@@ -103,7 +106,7 @@ class _Work:
     """The three parts of a comparison, subsamples, runs on all the data and reference sets, and what is finished."""
 
     def __init__(self, request: Request, settings: Mapping[str, Any]) -> None:
-        self.request, self.wanted, self.n_jobs = request, settings["criteria"], settings["n_jobs"]
+        self.request, self.wanted, self.workers = request, settings["criteria"], n_workers(request.n_jobs)
         seeds = request.plan.seeds
         repeats = settings["n_repeats"] or request.plan.n_subsamples
         further = [derive_seed(seeds[0], i, stream=FURTHER_RUNS) for i in range(max(0, repeats - len(seeds)))]
@@ -127,11 +130,11 @@ class _Work:
 
         if self.subsampled:
             trials = []
-            for trial in run(X, job, self.n_jobs, stop=stop):
+            for trial in run(X, job, self.request.n_jobs, stop=stop):
                 trials.append(trial)
                 advance()
             self.trials = trials if len(trials) == len(job.plan.seeds) else []
-        in_order = partial(_in_order, workers=n_workers(self.n_jobs), advance=advance, stop=stop)
+        in_order = partial(_in_order, workers=self.workers, advance=advance, stop=stop)
         self.runs = in_order(_full_run(X, job, self.wanted), self.run_seeds)
         if len(self.runs) == len(self.run_seeds):
             self.nulls = in_order(_null_run(X, job), self.null_seeds)

@@ -100,7 +100,7 @@ def run_batch(
     *,
     clusterer: Any = None,
     metric: str | Callable[..., float] | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | str | None = None,
 ) -> Batch:
     """Compute the subsamples of one batch.
 
@@ -114,7 +114,7 @@ def run_batch(
         The clusterer of the plan. Names travel with the batch; an estimator or a function must be passed again.
     metric : str or callable, optional
         The metric of the plan; again, a function must be passed once more.
-    n_jobs : int, optional
+    n_jobs : int or "auto", optional
         Workers, as in :func:`select_k`.
 
     Returns
@@ -144,7 +144,8 @@ def run_batch(
         )
     # As in select_k: clusterers that silence warnings in two threads at once leave the filters changed.
     with warnings.catch_warnings():
-        trials = sorted(run(request.data.matrix, request.job, n_jobs, batch["indices"]), key=lambda trial: trial.index)
+        work = run(request.data.matrix, request.job, request.n_jobs, batch["indices"])
+        trials = sorted(work, key=lambda trial: trial.index)
     records = [trial_out(trial, plan.seeds[trial.index], packed=True) for trial in trials]
     return {**batch, "indices": [trial.index for trial in trials], "trials": records, "versions": current_versions()}
 

@@ -26,6 +26,7 @@ from compsil_kit.method.subsample import subsample_rows
 from compsil_kit.result.trials import Failure, Trial
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, process_controller
 from compsil_kit.run.workers import Stopped, in_threads
+from compsil_kit.settings.rules import AUTO
 
 Array = NDArray[Any]
 
@@ -151,8 +152,10 @@ def run(
                     return
 
 
-def n_workers(n_jobs: int | None) -> int:
-    """Return the number of workers that joblib makes of ``n_jobs`` here and now."""
+def n_workers(n_jobs: int | str | None) -> int:
+    """Return the number of workers that joblib makes of ``n_jobs`` here and now; "auto" is all, if it is not told."""
+    if n_jobs == AUTO:
+        n_jobs = -1 if get_active_backend()[1] is None else None
     return int(joblib.effective_n_jobs(n_jobs))
 
 

@@ -18,11 +18,16 @@ UNLIMITED = 2**60
 PROC, CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 
 
-def check_memory(plan: Plan, clusterer: Clusterer, n_workers: int, n_rows: int | None = None) -> None:
-    """Refuse work that does not fit into the memory that is free; on subsamples, or on more rows where that is said."""
+def check_memory(
+    plan: Plan, clusterer: Clusterer, n_workers: int, n_rows: int | None = None, *, fewer: bool = False
+) -> int:
+    """Refuse work that does not fit into the memory that is free; on subsamples, or on more rows where that is said.
+
+    Returns the number of workers; with ``fewer`` these are as many as fit, and only what a single one needs is refused.
+    """
     rows = plan.sample_size if n_rows is None else n_rows
     what = "subsamples" if n_rows is None else "runs on all the data, which the other criteria need,"
-    n_workers = min(n_workers, len(plan.seeds))
+    n_busy = min(n_workers, len(plan.seeds))
     distances = 8 * rows**2 if plan.metric == "precomputed" else 0
     # The rows, what k-means and the distances make of them, and the exact differences of what has lost digits.
     per_point = 48 * plan.n_features + LABEL_BYTES * len(plan.ks)
@@ -34,13 +39,17 @@ def check_memory(plan: Plan, clusterer: Clusterer, n_workers: int, n_rows: int |
             f"the result of {len(plan.seeds):,} subsamples and {len(plan.ks):,} candidates needs about "
             f"{result / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass fewer n_subsamples, or fewer ks."
         )
-    if free is not None and n_workers * per_worker > free:
+    if free is not None and n_busy * per_worker > free:
+        if fewer and per_worker <= free:
+            return free // per_worker
+        n_busy = 1 if fewer else n_busy
         raise MemoryError(
             f"{what} of {rows:,} rows with clusterer={plan.clusterer!r} need about "
-            f"{n_workers * per_worker / 2**30:.1f} GiB with {n_workers} worker(s), and {free / 2**30:.1f} GiB are "
+            f"{n_busy * per_worker / 2**30:.1f} GiB with {n_busy} worker(s), and {free / 2**30:.1f} GiB are "
             "free. Pass a smaller sample_size, fewer workers (n_jobs), fewer ks, or a clusterer that does not hold all "
             "pairs."
         )
+    return n_workers
 
 
 def available_bytes() -> int | None:

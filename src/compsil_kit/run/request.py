@@ -22,6 +22,7 @@ from compsil_kit.run.engine import Job, n_workers
 from compsil_kit.run.fingerprint import Fingerprint, fingerprint
 from compsil_kit.run.memory import check_memory
 from compsil_kit.settings.keywords import SelectKeywords, defaults_of
+from compsil_kit.settings.rules import AUTO
 from compsil_kit.settings.surfaces import check_keywords
 from compsil_kit.util.callers import caller_level
 
@@ -79,10 +80,11 @@ def check_request(X: Any, group: type, given: Mapping[str, Any], *, warn: bool =
     check_enough_distinct(data.matrix, plan.ks[-1])
     if warn and not isinstance(X, Dataset) and not metric.precomputed:
         warn_of_scale(data.matrix, "prepare(df, scale='standard') or StandardScaler; or pass prepare(df, scale=None)")
-    check_memory(plan, clusterer, n_workers(settings["n_jobs"]))
+    by_itself = settings["n_jobs"] == AUTO
+    workers = check_memory(plan, clusterer, n_workers(settings["n_jobs"]), fewer=by_itself)
     job = Job(plan, clusterer, metric, skip_failures=settings["on_failure"] == "skip")
     choice = Choice(settings["transform"], settings["rule"], settings["z"])
-    return Request(data, job, choice, settings["n_jobs"], settings["checkpoint"])
+    return Request(data, job, choice, workers if by_itself else settings["n_jobs"], settings["checkpoint"])
 
 
 def warn_of_scale(matrix: Any, means: str) -> None:

@@ -2,7 +2,6 @@
 
 # Not ``from __future__ import annotations``: the definitions are read from the annotations.
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from os import PathLike
 from typing import Annotated, Any, TypedDict, get_type_hints
@@ -14,41 +13,8 @@ from compsil_kit.method.plan import MOST, check_ks, check_sample_size
 from compsil_kit.method.selection import RULES
 from compsil_kit.method.weights import TRANSFORMS, Transform, check_transform
 from compsil_kit.settings import reading, rules
+from compsil_kit.settings.definition import Keyword
 from compsil_kit.util.checks import check_real
-
-
-@dataclass(frozen=True)
-class Keyword:
-    """The definition of one keyword.
-
-    ``read`` makes its value of text, ``spelling`` says how to write that text, and ``choices`` are words with a meaning
-    of their own. The type of a switch, an option without a value, is ``bool``.
-    The first sentence of ``doc`` is its help on a command line.
-    """
-
-    type: str
-    default: Any
-    check: Callable[[Any], Any]
-    doc: str
-    read: Callable[[str], Any] = str
-    choices: tuple[str, ...] = ()
-    spelling: str = ""
-    flags: tuple[str, ...] = ()
-    metavar: str | None = None
-
-    @property
-    def help(self) -> str:
-        """One line for a command line: what it is, how to write it, and what it is if nothing is written."""
-        first = self.doc.partition(". ")[0].rstrip(".")
-        spelling = f": {self.spelling}" if self.spelling else ""
-        default = "" if self.default is None else f" (default: {_spelled(self.default)})"
-        return f"{first[0].lower()}{first[1:]}{spelling}{default}".replace("``", "").replace("%", "%%")
-
-
-def _spelled(value: Any) -> str:
-    if isinstance(value, range):
-        return f"{value[0]}:{value[-1]}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 class TableKeywords(TypedDict, total=False):
@@ -187,12 +153,14 @@ class ChoiceKeywords(TypedDict, total=False):
 
 class _Parallel(TypedDict, total=False):
     n_jobs: Annotated[
-        int | None,
+        int | str | None,
         Keyword(
-            "int, default=None", None, rules.check_n_jobs,
-            "Number of workers, as in joblib. None means 1 and -1 means all cores. Workers are threads unless a "
-            "``joblib.parallel_config`` says otherwise. The result does not depend on it.",
-            reading.read_optional(reading.read_integer), flags=("-j",), spelling="-1 for all cores", metavar="N",
+            'int or "auto", default=None', None, rules.check_n_jobs,
+            "Number of workers, as in joblib. None means 1 and -1 means all cores; ``\"auto\"`` means all cores, or "
+            "fewer where memory is short. Workers are threads unless a ``joblib.parallel_config`` says otherwise. The "
+            "result does not depend on it.",
+            reading.read_workers, flags=("-j",), choices=(rules.AUTO,), metavar="N", interactive=rules.AUTO,
+            spelling="a number, -1 for all cores, or auto for as many as memory allows",
         ),
     ]  # fmt: skip
 
@@ -272,11 +240,19 @@ class CompareKeywords(ClusteringKeywords, _Parallel, _Progress, CriteriaKeywords
 
 
 @cache
-def keywords_of(group: type) -> dict[str, Keyword]:
-    """Return the definitions of a group of keywords, by name."""
-    return {name: hint.__metadata__[0] for name, hint in get_type_hints(group, include_extras=True).items()}
+def keywords_of(group: type, *, interactive: bool = False) -> dict[str, Keyword]:
+    """Return the definitions of a group of keywords, by name; on request with the defaults where somebody waits."""
+    found = {name: hint.__metadata__[0] for name, hint in get_type_hints(group, include_extras=True).items()}
+    return {name: keyword.where_somebody_waits() for name, keyword in found.items()} if interactive else found
 
 
-def defaults_of(group: type) -> dict[str, Any]:
+def defaults_of(group: type, *, interactive: bool = False) -> dict[str, Any]:
     """Return the defaults of a group of keywords."""
-    return {name: keyword.default for name, keyword in keywords_of(group).items()}
+    return {name: keyword.default for name, keyword in keywords_of(group, interactive=interactive).items()}
+
+
+def interactive_defaults(group: type) -> dict[str, Any]:
+    """Return the defaults of a group that are others where somebody waits."""
+    return {
+        name: keyword.interactive for name, keyword in keywords_of(group).items() if keyword.interactive is not None
+    }

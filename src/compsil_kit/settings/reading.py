@@ -29,6 +29,11 @@ def read_optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: None if text.strip().lower() in NOTHING else read(text)
 
 
+def read_workers(text: str) -> int | str | None:
+    """Read a number of workers, ``auto``, or nothing."""
+    return "auto" if text.strip() == "auto" else read_optional(read_integer)(text)
+
+
 def read_counts(text: str) -> range | list[int]:
     """Read ``2:10`` (both ends included), ``2:20:2``, ``2,3,5``, ``[2, 3, 5]`` or ``range(2, 11)``."""
     inner = text.strip().strip("[]()") if not text.strip().startswith("range") else text.strip()

@@ -20,6 +20,8 @@ CRITERIA = (
     "composite", "micro", "macro", "full-micro", "full-macro", "calinski-harabasz", "davies-bouldin", "elbow", "gap",
 )  # fmt: skip
 ON_FAILURE = ("raise", "skip")
+# As many workers as there are cores, or as few as fit into memory.
+AUTO = "auto"
 
 Check = Callable[[Any], Any]
 
@@ -69,12 +71,14 @@ def _is_many(random_state: Any) -> bool:
     return hasattr(random_state, "__len__") and not isinstance(random_state, str | bytes | Mapping)
 
 
-def check_n_jobs(n_jobs: Any) -> int | None:
-    """Return the number of workers if joblib understands it."""
+def check_n_jobs(n_jobs: Any) -> int | str | None:
+    """Return the number of workers if joblib understands it, or ``"auto"``."""
+    if isinstance(n_jobs, str) and n_jobs == AUTO:
+        return AUTO
     if n_jobs is None or (is_integer(n_jobs) and n_jobs != 0 and abs(n_jobs) < 10**6):
         return None if n_jobs is None else int(n_jobs)
     error = ValueError if is_integer(n_jobs) else TypeError
-    raise error(f"n_jobs must be None, a number of workers, or -1 for all cores; got {describe(n_jobs)}.")
+    raise error(f"n_jobs must be None, a number of workers, or -1 for all cores, or 'auto'; got {describe(n_jobs)}.")
 
 
 def check_progress(progress: Any) -> Any:

@@ -28,38 +28,41 @@ def check_keywords(group: type, given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def documented(group: type) -> Callable[[Documented], Documented]:
+def documented(group: type, *, interactive: bool = False) -> Callable[[Documented], Documented]:
     """Put the definitions of a group of keywords where a docstring says ``{keywords}``."""
 
     def decorate(thing: Documented) -> Documented:
         # Without docstrings (python -OO) there is nothing to fill in.
         thing.__doc__ = thing.__doc__ and PLACEHOLDER.sub(
-            lambda at: textwrap.indent(_entries(group), at[1]), thing.__doc__
+            lambda at: textwrap.indent(_entries(group, interactive), at[1]), thing.__doc__
         )
         return thing
 
     return decorate
 
 
-def takes(group: type) -> Callable[[Documented], Documented]:
-    """Show the keywords behind a function's ``**keywords`` in its docstring and, for tools, in its signature."""
+def takes(group: type, *, interactive: bool = False) -> Callable[[Documented], Documented]:
+    """Show the keywords behind a function's ``**keywords`` in its docstring and, for tools, in its signature.
+
+    ``interactive`` shows the defaults where somebody waits; the function itself has to fill them in.
+    """
 
     def decorate(function: Documented) -> Documented:
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
         shown = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=keyword.default)
-            for name, keyword in keywords_of(group).items()
+            for name, keyword in keywords_of(group, interactive=interactive).items()
         ]
         function.__signature__ = signature.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
-        return documented(group)(function)
+        return documented(group, interactive=interactive)(function)
 
     return decorate
 
 
-def _entries(group: type) -> str:
+def _entries(group: type, interactive: bool) -> str:
     """Return the keywords as entries of a numpydoc section."""
     return "".join(
         f"{name} : {keyword.type}\n{textwrap.fill(keyword.doc, 110, initial_indent='    ', subsequent_indent='    ')}\n"
-        for name, keyword in keywords_of(group).items()
+        for name, keyword in keywords_of(group, interactive=interactive).items()
     )
