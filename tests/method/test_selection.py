@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsil_kit.method import selection
-from compsil_kit.method.selection import choices, choose, criterion, independent_largest, selectable, summarise
+from compsil_kit.method.selection import choices, choose, maximised, independent_largest, selectable, summarise
 from compsil_kit.method.weights import combine, weigh
 
 NAN = np.nan
@@ -20,8 +20,8 @@ def test_means_and_errors_leave_out_what_failed():
 
 def test_rules():
     summary = summarise(np.array([[1.0, 2.0]]), z=1.0)
-    assert criterion(summary, "max") is summary.mean
-    assert criterion(summary, "lcb") is summary.lcb
+    assert maximised(summary, "max") is summary.mean
+    assert maximised(summary, "lcb") is summary.lcb
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_probability_in_plain_loops(rule):
 
     def values(draw):
         some = micro[:, draw], macro[:, draw]
-        return criterion(summarise(combine(*some, weigh(*some, "tanh")), 1.0), rule)
+        return maximised(summarise(combine(*some, weigh(*some, "tanh")), 1.0), rule)
 
     redrawn = [values(draw) for draw in np.random.default_rng(0).integers(4, size=(1000, 4))]
     wins = np.zeros(3)

@@ -168,7 +168,7 @@ def _full_run(X: Any, job: Job, wanted: tuple[str, ...]) -> Callable[[int, int, 
     points = _read_only(X)
 
     def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
-        labelings, _ = cluster_under_all(points, index, seed, job, tick)
+        labelings, *_ = cluster_under_all(points, index, seed, job, tick)
         found = {"failed": _failed(labelings, job)}
         if set(wanted) & set(FULL_SILHOUETTES):
             found["full-micro"], found["full-macro"] = score_labelings(points, labelings, job, tick)
@@ -185,7 +185,7 @@ def _null_run(X: Any, job: Job) -> Callable[[int, int, Tick], dict[str, Array]]:
 
     def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
         null = _read_only(np.random.default_rng(seed).uniform(low, high, size=X.shape).astype(X.dtype))
-        labelings, _ = cluster_under_all(null, index, seed, job, tick)
+        labelings, *_ = cluster_under_all(null, index, seed, job, tick)
         return {
             "failed": _failed(labelings, job),
             "dispersion": _per_k(labelings, job, partial(dispersion, null), tick),

@@ -87,8 +87,10 @@ class Clusterer:
         """Whether its parameters are ours, so that scikit-learn need not check them at every fit."""
         return self.function is None and self.name in NAMED
 
-    def build(self, k: int, seed: int) -> Any:
-        """Return a fresh estimator for k clusters, seeded; the one that was given stays as it is.
+    def build(self, k: int, seed: int, n_starts: int | None = None) -> Any:
+        """Return a fresh estimator for k clusters, seeded, of so many starts if that is said.
+
+        The one that was given stays as it is.
 
         This is what ``clone`` and ``set_params`` do, without their inspecting of signatures: on small subsamples that
         took as long as half of k-means.
@@ -97,34 +99,66 @@ class Clusterer:
         params[self.count_parameter] = k
         if "random_state" in params:
             params["random_state"] = seed
+        if n_starts is not None:
+            params["n_init"] = n_starts
         return type(self.estimator)(**params)
 
-    def labels(self, X: Any, k: int, seed: int) -> Array:
+    def labels(self, X: Any, k: int, seed: int, n_starts: int | None = None) -> Array:
         """Cluster X into k clusters and return codes 0 .. k-1; labels that cannot be scored are an error."""
         # Some compiled code takes sparse data only if it could write to it; a copy keeps the shared subsample as it is.
         own = X.copy() if sparse.issparse(X) else X
-        given = self.function(own, k, seed) if self.function else fit_predict(self.build(k, seed), own)
+        given = self.function(own, k, seed) if self.function else fit_predict(self.build(k, seed, n_starts), own)
         return check_clusters(given, X.shape[0], k)
 
-    def labeler(self, X: Any) -> Callable[[int, int], Array]:
-        """Return a function of k and seed that does the same as ``labels``, with X prepared once for all of them."""
-        if not self._compiles(X):
-            return lambda k, seed: self.labels(X, k, seed)
+    def labeler(self, X: Any, n_starts: int = 1) -> Callable[[int, int], tuple[Array, Array]]:
+        """Return a function of k and seed that clusters X, which is prepared once for all of them.
+
+        It returns the labels of the clusterer as it is, and those of the best of ``n_starts`` starts; the former twice
+        if there is but one.
+        """
+        if self._compiles(X, n_starts):
+            return self._compiled(X, n_starts)
+
+        def label(k: int, seed: int) -> tuple[Array, Array]:
+            found = self.labels(X, k, seed)
+            return found, found if n_starts == 1 else self.labels(X, k, seed, n_starts)
+
+        return label
+
+    def _compiled(self, X: Any, n_starts: int) -> Callable[[int, int], tuple[Array, Array]]:
         from compsil_kit.method.kmeans.fit import Fits
 
-        fits = Fits(X, self.estimator.tol)
+        fits, one = Fits(X, self.estimator.tol), self._n_init == 1
 
-        def label(k: int, seed: int) -> Array:
-            labels = fits.labels(self.build(k, seed))
+        def codes(labels: Array, k: int) -> Array:
             # Codes of k non-empty clusters are what is wanted; to look for other names takes as long as a start.
             whole = np.bincount(labels, minlength=k).min() > 0
             return labels.astype(np.intp) if whole else check_clusters(labels, X.shape[0], k)
 
+        def label(k: int, seed: int) -> tuple[Array, Array]:
+            if n_starts == 1:
+                found = codes(fits.labels(self.build(k, seed)), k)
+                return found, found
+            several = self.build(k, seed, n_starts)
+            if not one:
+                return codes(fits.labels(self.build(k, seed)), k), codes(fits.labels(several), k)
+            first, best = fits.first_and_best(several)
+            return codes(first, k), codes(best, k)
+
         return label
 
-    def _compiles(self, X: Any) -> bool:
+    @property
+    def _n_init(self) -> Any:
+        return self._params.get("n_init")
+
+    @property
+    def takes_starts(self) -> bool:
+        """Whether the best of several starts can be asked for."""
+        return self.function is None and "n_init" in self._params and isinstance(self._params.get("init", ""), str)
+
+    def _compiles(self, X: Any, n_starts: int) -> bool:
         """Tell whether compiled k-means finds the labels of this clusterer."""
-        return self._may_compile(X, X.shape[0]) and not loses_digits(X)
+        return self._may_compile(X, X.shape[0] * n_starts) and not loses_digits(X)
 
     def _may_compile(self, X: Any, n_points: int) -> bool:
         dense = not sparse.issparse(X) and n_points >= MIN_COMPILED_POINTS

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from compsil_kit.method.clusterers import Clusterer
+from compsil_kit.method.criterion import OF_SEVERAL_STARTS
 from compsil_kit.method.metrics import CLOSED_FORMS, Metric
 from compsil_kit.method.silhouette import MIN_COMPILED_POINTS
 from compsil_kit.method.subsample import SEED_LIMIT, make_seeds
@@ -26,6 +27,9 @@ FRACTIONS = ((2_000, 0.8), (20_000, 0.6), (math.inf, 0.4))
 MOST = 1_000_000
 # Candidates: more of them would be hours of work, and gigabytes of labels, within a single subsample.
 MOST_KS = 1_000
+MOST_STARTS = 1_000
+# Starts for the criteria that judge the best of several.
+SEVERAL_STARTS = 5
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class Plan:
         One seed per subsample, the scored ones first.
     clusterer, metric, dtype : str
         Names of what will be used.
+    n_starts : int
+        Starts of each clustering, beside whose first one the best is kept.
     """
 
     # With the checks of plans that come from a file.
@@ -59,6 +65,11 @@ class Plan:
     clusterer: Annotated[str, schema.text]
     metric: Annotated[str, schema.text]
     dtype: Annotated[str, schema.choice(("float32", "float64"))]
+    n_starts: Annotated[int, schema.integer(1, MOST_STARTS)] = 1
+
+    def before(self, index: int) -> int | None:
+        """Return the seed of the subsample whose clusterings are compared with those of this one, or None."""
+        return self.seeds[index - 1] if 0 < index < self.n_subsamples else None
 
     @property
     def n_pairs(self) -> int:
@@ -95,16 +106,18 @@ class Plan:
         if self.metric != "euclidean":
             per_pair = 4e-9 + 1e-9 * self.n_features
         clustering = sum(_clustering_seconds(self.clusterer, self.sample_size, self.n_features, k) for k in self.ks)
+        clustering *= self.n_starts
         return (self.n_pairs * per_pair + len(self.seeds) * clustering) / n_workers
 
     def __str__(self) -> str:
         """Say in a few lines what will be done."""
         calibration = f" and {self.n_calibration} for calibration" if self.n_calibration else ""
+        starts = f" of {self.n_starts} starts" if self.n_starts > 1 else ""
         return (
             f"{self.n_subsamples} subsamples{calibration} of {self.sample_size:,} of {self.n_rows:,} rows "
             f"({self.n_features:,} features, {self.dtype})\n"
             f"k in {format_ks(self.ks)}, clusterer {self.clusterer}, metric {self.metric}\n"
-            f"{self.n_clusterings:,} clusterings, {self.n_pairs:,} pairs of distances, "
+            f"{self.n_clusterings:,} clusterings{starts}, {self.n_pairs:,} pairs of distances, "
             f"about {format_seconds(self.estimate_seconds())} with one worker"
         )
 
@@ -127,7 +140,9 @@ def make_plan(
             f"(X: n_samples={n_rows}, n_features={n_features}). Pass smaller ks, or a larger sample_size."
         )
     seeds = make_seeds(settings["random_state"], n_subsamples, n_calibration)
-    return Plan(n_rows, n_features, ks, n_subsamples, n_calibration, size, seeds, clusterer.name, metric.name, dtype)
+    names = clusterer.name, metric.name, dtype
+    n_starts = resolve_starts(settings["n_starts"], settings["criterion"], clusterer)
+    return Plan(n_rows, n_features, ks, n_subsamples, n_calibration, size, seeds, *names, n_starts)
 
 
 def check_ks(ks: Any) -> tuple[int, ...]:
@@ -162,6 +177,25 @@ def check_sample_size(sample_size: Any) -> str | int | float:
         "sample_size must be 'auto', an integer number of rows, or a fraction of the rows in (0, 1]; "
         f"got {describe(sample_size)}."
     )
+
+
+def check_starts(n_starts: Any) -> str | int:
+    """Return the number of starts as it was given, if it can be one."""
+    if isinstance(n_starts, str) and n_starts == "auto":
+        return n_starts
+    return check_integer("n_starts", n_starts, minimum=1, maximum=MOST_STARTS)
+
+
+def resolve_starts(n_starts: str | int, criterion: str, clusterer: Clusterer) -> int:
+    """Return the number of starts of each clustering; several for a criterion that judges the best of them."""
+    if isinstance(n_starts, str):
+        return SEVERAL_STARTS if criterion in OF_SEVERAL_STARTS and clusterer.takes_starts else 1
+    if n_starts > 1 and not clusterer.takes_starts:
+        raise ValueError(
+            f"n_starts must be 1 with clusterer={clusterer.name!r}, which has no n_init, or starts from given centres; "
+            f"got {n_starts}. Leave n_starts out, or pass clusterer='kmeans'."
+        )
+    return n_starts
 
 
 def resolve_sample_size(sample_size: str | int | float, n_rows: int, k_max: int) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.method.weights import Transform, combine, largest_discrepancy, weigh
+from compsil_kit.method.weights import largest_discrepancy
 
 Array = NDArray[np.float64]
 
@@ -51,7 +52,7 @@ def selectable(values: Array) -> NDArray[np.bool_]:
     return kept
 
 
-def criterion(summary: Summary, rule: str) -> Array:
+def maximised(summary: Summary, rule: str) -> Array:
     """Return what the rule maximises."""
     return summary.mean if rule == "max" else summary.lcb
 
@@ -64,25 +65,20 @@ def choose(values: Array, eligible: NDArray[np.bool_]) -> int | None:
 
 
 def selection_probability(
-    micro: Array, macro: Array, *, transform: Transform, rule: str, z: float, largest: Array | None
+    n_subsamples: int, eligible: NDArray[np.bool_], values_of: Callable[[NDArray[np.int64]], Array]
 ) -> Array:
     """Estimate how often another run on the same data, with other subsamples, would choose each k.
+
+    ``values_of`` returns what would be maximised, ks by draws, if each row of its argument were the subsamples run.
 
     The values of another run are those of this one, less the noise of this one, plus noise of its own. Both noises come
     from a paired bootstrap: all ks share the redrawn subsamples, so what they have in common cancels, and so does the
     bias of a largest discrepancy taken anew in every redraw (unless it came from other subsamples).
     NaN below two subsamples.
     """
-    n_ks, n_subsamples = micro.shape
-    eligible = selectable(combine(micro, macro, np.full_like(micro, 0.5)))
+    n_ks = len(eligible)
     if n_subsamples < 2 or not eligible.any():
         return np.full(n_ks, np.nan)
-    fixed = None if largest is None else largest[:, None, :]
-
-    def values_of(draws: NDArray[np.int64]) -> Array:
-        some = micro[:, draws], macro[:, draws]
-        return criterion(summarise(combine(*some, weigh(*some, transform, fixed)), z), rule)
-
     n_redraws = min(N_RESAMPLES, max(FEWEST_RESAMPLES, _ALL_RESAMPLES // n_subsamples))
     rng, step = np.random.default_rng(0), max(1, _RESAMPLE_CELLS // (n_ks * n_subsamples))
     # In parts, for bounded memory; the numbers are those of one large draw.

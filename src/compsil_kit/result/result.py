@@ -41,8 +41,8 @@ class SelectionResult:
         What was to be computed.
     trials, calibration : Trials
         Silhouettes of the scored subsamples, and of those that only estimate the largest discrepancies.
-    transform, rule, z : str or callable, str, float
-        How the trials are weighed, and how k is chosen.
+    transform, rule, z, criterion : str or callable, str, float, str
+        How the trials are weighed, how k is chosen, and what is scored.
     failures : tuple of Failure
         Clusterings that failed, with their causes.
     preparation : Preparation or None
@@ -55,6 +55,7 @@ class SelectionResult:
     transform: Transform = "tanh"
     rule: str = "max"
     z: float = 1.0
+    criterion: str = "composite"
     saved: Saved | None = None
     failures: tuple[Failure, ...] = ()
     versions: Mapping[str, str] = field(default_factory=current_versions)
@@ -62,7 +63,9 @@ class SelectionResult:
 
     @cached_property
     def _numbers(self) -> Scores:
-        return Scores(self.ks, self.trials, self.calibration, self.transform, self.rule, self.z, self.saved)
+        return Scores(
+            self.plan, self.trials, self.calibration, self.transform, self.rule, self.z, self.criterion, self.saved
+        )
 
     @property
     def ks(self) -> tuple[int, ...]:
@@ -86,7 +89,7 @@ class SelectionResult:
 
     @property
     def best_score(self) -> float:
-        """Composite silhouette of the selected k."""
+        """Score of the selected k."""
         return float(self.scores[self._chosen()])
 
     @property
@@ -122,8 +125,16 @@ class SelectionResult:
         return self._numbers.composite
 
     @property
+    def stability(self) -> Array:
+        """How well clusterings of neighbouring subsamples agree, per k: the mean adjusted Rand index on shared rows.
+
+        NaN with one subsample, or where neighbours share too few rows.
+        """
+        return self._numbers.stability
+
+    @property
     def scores(self) -> Array:
-        """Mean composite silhouette per k."""
+        """Score per k: the mean over subsamples of the criterion, the composite silhouette unless told otherwise."""
         return self._numbers.summary.mean
 
     @property
@@ -142,6 +153,25 @@ class SelectionResult:
         return self._numbers.probability
 
     @property
+    def confidence(self) -> Array:
+        """Confidence per k: on data like these, how often such a k was the true one. NaN where this is not known.
+
+        It comes from a model fitted on generated data sets. Unlike ``probability``, which is about another run, it is
+        about being right. The candidates share what ``confidence_none`` leaves.
+        """
+        return self._numbers.chances[:-1]
+
+    @property
+    def confidence_none(self) -> float:
+        """Confidence that none of the candidates is right, for instance because the data have no clusters."""
+        return float(self._numbers.chances[-1])
+
+    @property
+    def why_no_confidence(self) -> str:
+        """Why the confidence is not known for this selection; an empty text if it is."""
+        return self._numbers.why_no_confidence
+
+    @property
     def n_failed(self) -> NDArray[np.int64]:
         """Failed subsamples per k."""
         return self._numbers.n_failed
@@ -153,7 +183,7 @@ class SelectionResult:
 
     @property
     def choices(self) -> dict[str, int | None]:
-        """The k that the composite, micro alone and macro alone choose; None where there is none."""
+        """The k that each criterion chooses; None where there is none."""
         return self._numbers.choices
 
     @property
@@ -173,7 +203,9 @@ class SelectionResult:
 
     @property
     def curve(self) -> pd.DataFrame:
-        """One row per k: score, sem, lcb, micro, macro, weight, n_subsamples, n_failed, probability."""
+        """One row per k: score, sem, lcb, micro, macro, weight, stability, n_subsamples, n_failed, probability,
+        confidence.
+        """
         return self._numbers.curve()
 
     def to_frame(self) -> pd.DataFrame:
@@ -219,8 +251,9 @@ class SelectionResult:
         rule: str | None = None,
         z: float | None = None,
         n_subsamples: int | None = None,
+        criterion: str | None = None,
     ) -> SelectionResult:
-        """Return a new result under another transformation or rule, or from fewer subsamples, without recomputing.
+        """Return the result under another transform, rule or criterion, or from fewer subsamples, without recomputing.
 
         Parameters
         ----------
@@ -232,8 +265,10 @@ class SelectionResult:
             Another number of standard errors below the score for ``"lcb"``; the present one if None.
         n_subsamples : int, optional
             Use only the first ``n_subsamples``; all if None.
+        criterion : {"composite", "micro", "macro", "stable", "likely"}, optional
+            Another criterion; the present one if None.
         """
-        return replace(self, **changed_fields(self, transform, rule, z, n_subsamples))
+        return replace(self, **changed_fields(self, transform, rule, z, n_subsamples, criterion))
 
     def plot(self, kind: str = "curve", *, ax: Axes | None = None, delta: float = 0.05) -> Axes:
         """Draw the result and return the axes; nothing is shown or saved.

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compsil_kit.method import selection
+from compsil_kit.method.criterion import CRITERIA
 from compsil_kit.method.weights import Transform, check_transform, transform_name
 from compsil_kit.util.checks import check_choice, check_integer, check_real
 
@@ -14,19 +15,26 @@ if TYPE_CHECKING:
 
 
 def changed_fields(
-    result: SelectionResult, transform: Transform | None, rule: str | None, z: float | None, n_subsamples: int | None
+    result: SelectionResult,
+    transform: Transform | None,
+    rule: str | None,
+    z: float | None,
+    n_subsamples: int | None,
+    criterion: str | None,
 ) -> dict[str, Any]:
     """Return the fields that differ from those of ``result``; None keeps what it has."""
     fields: dict[str, Any] = {}
     if transform is not None:
         fields.update(transform=check_transform(transform), saved=None)
-    elif result.saved is not None and (rule, z, n_subsamples) != (None, None, None):
+    elif result.saved is not None and (rule, z, n_subsamples, criterion) != (None,) * 4:
         raise ValueError(
             f"the transformation {transform_name(result.transform)!r} was a function, which is not saved with a "
             "result: pass transform= as well."
         )
     if rule is not None:
         fields["rule"] = check_choice("rule", rule, selection.RULES)
+    if criterion is not None:
+        fields["criterion"] = check_choice("criterion", criterion, CRITERIA)
     if z is not None:
         fields["z"] = check_real("z", z, low=0.0, high=1e6)
     if n_subsamples is not None:

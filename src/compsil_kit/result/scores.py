@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.method import selection
+from compsil_kit.method import likelihood, selection
+from compsil_kit.method.criterion import CRITERIA, LIKELY, criterion_values, mean_known
 from compsil_kit.method.guarantees import Guarantee, achieved
+from compsil_kit.method.plan import Plan
 from compsil_kit.method.weights import Transform, combine, weigh
 from compsil_kit.result.trials import Saved, Trials
 
@@ -27,13 +29,19 @@ class Scores:
     ``saved`` replaces the weights and the probability where the transformation was a function of an earlier session.
     """
 
-    ks: tuple[int, ...]
+    plan: Plan
     trials: Trials
     calibration: Trials
     transform: Transform
     rule: str
     z: float
+    criterion: str = "composite"
     saved: Saved | None = None
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The candidate counts."""
+        return self.plan.ks
 
     @property
     def n_subsamples(self) -> int:
@@ -56,20 +64,67 @@ class Scores:
         return _frozen(combine(self.trials.micro, self.trials.macro, self.weights))
 
     @cached_property
+    def stability(self) -> Array:
+        """Mean agreement of clusterings of neighbouring subsamples, per k; NaN where it is unknown."""
+        return _frozen(mean_known(self.trials.agreement))
+
+    def _values(self, criterion: str, at: Any, weights: Array | None = None) -> Array:
+        """Return what some subsamples, or redraws of them, say of each k under a criterion."""
+
+        def take(name: str) -> Array:
+            values: Array = getattr(self.trials, name)[:, at]
+            return values
+
+        def composite() -> Array:
+            micro, macro = take("micro"), take("macro")
+            fixed = self.largest if self.largest is None or micro.ndim == 2 else self.largest[:, None, :]
+            return combine(micro, macro, weigh(micro, macro, self.transform, fixed) if weights is None else weights)
+
+        return criterion_values(criterion, take, composite)
+
+    @cached_property
+    def why_no_confidence(self) -> str:
+        """Why nothing can be said of the chance of being right, or an empty text."""
+        reason = likelihood.why_unknown(self.plan, self.n_subsamples)
+        if not reason and not all(np.isfinite(values).all() for values in self._means(slice(None)).values()):
+            return "it needs dense points, and clusterings under every k"
+        return reason
+
+    def _means(self, at: Any) -> dict[str, Array]:
+        """Return means over some subsamples, or over redraws of them, ks last."""
+        # The first subsample has none before it to agree with.
+        means = {name: mean_known(getattr(self.trials, name)[:, at]) for name in likelihood.NUMBERS}
+        return {name: np.moveaxis(values, 0, -1) for name, values in means.items()}
+
+    @cached_property
+    def chances(self) -> Array:
+        """The chance of being right of every k and, last, of none of them; NaN where nothing is known."""
+        if self.why_no_confidence:
+            return np.full(len(self.ks) + 1, np.nan)
+        return _frozen(likelihood.likelihood(self._means(slice(None)), self.plan))
+
+    def _summary(self, criterion: str, at: Any, weights: Array | None = None) -> selection.Summary:
+        """Return mean, standard error and lower bound per k of a criterion on some subsamples, or on redraws."""
+        if criterion != LIKELY:
+            return selection.summarise(self._values(criterion, at, weights), self.z)
+        known = selection.summarise(self.trials.micro[:, at], self.z)
+        if self.why_no_confidence:
+            chances = np.full(known.mean.shape, np.nan)
+        else:
+            chances = np.moveaxis(likelihood.likelihood(self._means(at), self.plan)[..., :-1], -1, 0)
+        unknown = np.full(chances.shape, np.nan)
+        return selection.Summary(chances, unknown, unknown, known.count)
+
+    @cached_property
     def summaries(self) -> dict[str, selection.Summary]:
-        """Mean, standard error and lower bound per k of the composite, of micro and macro alone, and of the weights."""
-        values = {
-            "composite": self.composite,
-            "micro": self.trials.micro,
-            "macro": self.trials.macro,
-            "weight": self.weights,
-        }
-        return {name: selection.summarise(rows, self.z) for name, rows in values.items()}
+        """Mean, standard error and lower bound per k of every criterion, and of the weights."""
+        found = {name: self._summary(name, slice(None), self.weights) for name in CRITERIA}
+        return {**found, "weight": selection.summarise(self.weights, self.z)}
 
     @property
     def summary(self) -> selection.Summary:
         """Score, standard error and lower bound per k."""
-        return self.summaries["composite"]
+        return self.summaries[self.criterion]
 
     @property
     def n_failed(self) -> NDArray[np.int64]:
@@ -79,22 +134,24 @@ class Scores:
     @cached_property
     def selectable(self) -> NDArray[np.bool_]:
         """Whether each k kept enough subsamples to be selected."""
-        return selection.selectable(self.composite)
+        return selection.selectable(self.trials.micro)
 
     @property
-    def criterion(self) -> Array:
+    def maximised(self) -> Array:
         """What the rule maximises, per k."""
-        return selection.criterion(self.summary, self.rule)
+        return selection.maximised(self.summary, self.rule)
 
     @cached_property
     def best_index(self) -> int | None:
         """Position of the selected k, or None when no k can be selected."""
-        return selection.choose(self.criterion, self.selectable)
+        return selection.choose(self.maximised, self.selectable)
 
     @cached_property
     def choices(self) -> dict[str, int | None]:
-        """The k that the composite, micro alone and macro alone choose."""
-        lines = {name: selection.criterion(self.summaries[name], self.rule) for name in ("composite", "micro", "macro")}
+        """The k that each criterion chooses."""
+        # The chance of being right has no lower bound of its own.
+        rules = {name: "max" if name == LIKELY else self.rule for name in CRITERIA}
+        lines = {name: selection.maximised(self.summaries[name], rule) for name, rule in rules.items()}
         return selection.choices(lines, self.selectable, self.ks)
 
     @cached_property
@@ -102,16 +159,11 @@ class Scores:
         """Selection probability per k; NaN where it cannot be estimated."""
         if self.saved is not None:
             return self.saved.probability
-        return _frozen(
-            selection.selection_probability(
-                self.trials.micro,
-                self.trials.macro,
-                transform=self.transform,
-                rule=self.rule,
-                z=self.z,
-                largest=self.largest,
-            )
-        )
+
+        def values_of(draws: NDArray[np.int64]) -> Array:
+            return selection.maximised(self._summary(self.criterion, draws), self.rule)
+
+        return _frozen(selection.selection_probability(self.n_subsamples, self.selectable, values_of))
 
     @property
     def runner_up(self) -> int | None:
@@ -120,7 +172,7 @@ class Scores:
             return None
         rest = self.selectable.copy()
         rest[self.best_index] = False
-        return selection.choose(self.criterion, rest)
+        return selection.choose(self.maximised, rest)
 
     @property
     def lead(self) -> float:
@@ -128,16 +180,16 @@ class Scores:
         best, second = self.best_index, self.runner_up
         if best is None or second is None:
             return float("nan")
-        return float(self.criterion[best] - self.criterion[second])
+        return float(self.maximised[best] - self.maximised[second])
 
     @cached_property
     def running(self) -> tuple[Array, tuple[int | None, ...]]:
         """The score per k, and the choice, from the first 1, 2, ... subsamples."""
         scores, chosen = [], []
         for n in range(1, self.n_subsamples + 1):
-            part = combine(self.trials.micro[:, :n], self.trials.macro[:, :n], self._weigh(n))
-            summary = selection.summarise(part, self.z)
-            at = selection.choose(selection.criterion(summary, self.rule), selection.selectable(part))
+            summary = self._summary(self.criterion, slice(n), self._weigh(n))
+            kept = selection.selectable(self.trials.micro[:, :n])
+            at = selection.choose(selection.maximised(summary, self.rule), kept)
             scores.append(summary.mean)
             chosen.append(None if at is None else self.ks[at])
         return np.array(scores).reshape(-1, len(self.ks)).T, tuple(chosen)
@@ -162,7 +214,7 @@ class Scores:
         )
 
     def curve(self) -> pd.DataFrame:
-        """Return one row per k: scores and their errors, the two averages, the weight, failures, probability."""
+        """Return one row per k: scores and errors, the two averages, the weight, stability, failures, chances."""
         import pandas as pd
 
         columns = {
@@ -172,9 +224,11 @@ class Scores:
             "micro": self.summaries["micro"].mean,
             "macro": self.summaries["macro"].mean,
             "weight": self.summaries["weight"].mean,
+            "stability": self.stability,
             "n_subsamples": self.summary.count,
             "n_failed": self.n_failed,
             "probability": self.probability,
+            "confidence": self.chances[:-1],
         }
         return pd.DataFrame(columns, index=pd.Index(self.ks, name="k"))
 
@@ -188,6 +242,9 @@ class Scores:
             "macro": self.trials.macro,
             "weight": self.weights,
             "composite": self.composite,
+            "best_micro": self.trials.best_micro,
+            "best_macro": self.trials.best_macro,
+            "agreement": self.trials.agreement,
         }
         return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
 

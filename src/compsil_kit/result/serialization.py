@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit.data.dataset import Preparation
+from compsil_kit.method.criterion import CRITERIA
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.selection import RULES
 from compsil_kit.method.subsample import SEED_LIMIT
 from compsil_kit.method.weights import TRANSFORMS, transform_name
-from compsil_kit.result.trials import Failure, Saved, Trial, Trials
+from compsil_kit.result.trials import NUMBERS, Failure, Saved, Trial, Trials
 from compsil_kit.util import schema
 from compsil_kit.util.checks import describe
 from compsil_kit.util.schema import check_digest, signed
@@ -30,6 +31,8 @@ VERSION = 1
 # Silhouettes lie in [-1, 1], but for rounding.
 _SILHOUETTE = schema.optional(schema.real(-1.0 - 1e-9, 1.0 + 1e-9))
 _WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
+# What may be unknown of a clustering that did not fail.
+_MAY_LACK = ("agreement", "within")
 _SEED = schema.integer(0, SEED_LIMIT - 1)
 _COUNT = schema.integer(0)
 _PLAN = {name: hint.__metadata__[0] for name, hint in get_type_hints(Plan, include_extras=True).items()}
@@ -40,13 +43,14 @@ _PREPARATION = {
     "n_dropped": _COUNT,
     "notes": schema.list_of(schema.text),
 }
-_TRIALS = schema.record({"subsamples": schema.anything, "micro": schema.anything, "macro": schema.anything})
+_TRIALS = dict.fromkeys(("subsamples", "micro", "macro"), schema.anything)
 _SELECTION = {
     "transform": schema.text,
     "rule": schema.choice(RULES),
     "z": schema.real(0.0, 1e6),
-    "trials": _TRIALS,
-    "calibration": _TRIALS,
+    "criterion": schema.choice(CRITERIA),
+    "trials": schema.anything,
+    "calibration": schema.anything,
     "weights": schema.anything,
     "preparation": schema.anything,
     "versions": schema.mapping_of(schema.text),
@@ -66,16 +70,20 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
             "transform": transform_name(result.transform),
             "rule": result.rule,
             "z": result.z,
+            "criterion": result.criterion,
             "ks": list(result.ks),
             "scores": _plain(result.scores),
             "sem": _plain(result.sem),
             "lcb": _plain(result.lcb),
+            "stability": _plain(result.stability),
             "probability": _plain(result.probability),
+            "confidence": _plain(result.confidence),
+            "confidence_none": _plain(np.array([result.confidence_none]))[0],
             "choices": dict(result.choices),
             "n_failed": [int(n) for n in result.n_failed],
             "warnings": result.warnings,
-            "trials": _trials_out(result.trials),
-            "calibration": _trials_out(result.calibration),
+            "trials": _trials_out(result.trials, result.plan),
+            "calibration": _trials_out(result.calibration, result.plan),
             "weights": _plain(result.weights) if custom else None,
             "failures": [asdict(failure) for failure in result.failures],
             "plan": plan_out(result.plan),
@@ -97,7 +105,9 @@ def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionR
     check_digest(data, "data")
     plan = plan_in(data.get("plan"), "data.plan")
     n_ks, n_all = len(plan.ks), len(plan.seeds)
-    found = schema.record({**_SELECTION, "failures": schema.list_of(_failure(plan))})(data, "data")
+    found = schema.record({**_SELECTION, "failures": schema.list_of(_failure(plan))})(
+        _with_defaults(data, criterion="composite"), "data"
+    )
     trials, calibration = (_trials_in(found[name], plan, f"data.{name}") for name in ("trials", "calibration"))
     scored = [index for index in trials.subsamples if index < plan.n_subsamples]
     if len(scored) != len(trials.subsamples) or any(index < plan.n_subsamples for index in calibration.subsamples):
@@ -116,6 +126,7 @@ def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionR
         transform=found["transform"],
         rule=found["rule"],
         z=found["z"],
+        criterion=found["criterion"],
         failures=failures,
         versions=found["versions"],
         preparation=preparation_in(found["preparation"], "data.preparation"),
@@ -141,7 +152,7 @@ def plan_out(plan: Plan) -> dict[str, Any]:
 
 def plan_in(data: Any, where: str = "plan") -> Plan:
     """Rebuild a plan; one that cannot have been made is refused."""
-    found = schema.record(_PLAN)(data, where)
+    found = schema.record(_PLAN)(_with_defaults(data, n_starts=1), where)
     plan = Plan(**{**found, "ks": tuple(found["ks"]), "seeds": tuple(found["seeds"])})
     if not plan.ks or list(plan.ks) != sorted(set(plan.ks)):
         raise ValueError(f"{where}.ks must be ascending and hold at least one candidate.")
@@ -166,18 +177,23 @@ def preparation_in(data: Any, where: str = "preparation") -> Preparation | None:
     return Preparation(**values)
 
 
-def trial_out(trial: Trial, seed: int, *, packed: bool = False) -> dict[str, Any]:
+def trial_out(trial: Trial, plan: Plan, *, packed: bool = False) -> dict[str, Any]:
     """Return one trial as plain data. It goes by its seed: the place of a subsample depends on how many there are.
 
     Packed, the numbers are the bytes of doubles in base64, which takes half the room of digits.
     """
     numbers = _pack if packed else _plain
     return {
-        "seed": seed,
-        "micro": numbers(np.array(trial.micro)),
-        "macro": numbers(np.array(trial.macro)),
+        "seed": plan.seeds[trial.index],
+        "after": plan.before(trial.index),
+        **{name: numbers(np.array(getattr(trial, name))) for name in _kept(plan)},
         "failures": [{"k": failure.k, "cause": failure.cause} for failure in trial.failures],
     }
+
+
+def _kept(plan: Plan) -> list[str]:
+    """Return the numbers to write; those of the best start are those of the only one."""
+    return [name for name in NUMBERS if plan.n_starts > 1 or not name.startswith("best_")]
 
 
 def trial_in(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> Trial:
@@ -188,17 +204,22 @@ def trial_in(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> 
         return numbers
 
     failure = schema.record({"k": schema.choice(ks), "cause": schema.text})
-    found = schema.record({"seed": _SEED, "micro": values, "macro": values, "failures": schema.list_of(failure)})(
-        data, where
-    )
+    fields = {"seed": _SEED, "after": schema.optional(_SEED), "failures": schema.list_of(failure)}
+    names = [name for name in NUMBERS if isinstance(data, Mapping) and (name in data or name in ("micro", "macro"))]
+    found = schema.record({**fields, **dict.fromkeys(names, values)})(_with_defaults(data, after=None), where)
     failed = {failure["k"] for failure in found["failures"]}
-    for name in ("micro", "macro"):
+    for name in names:
         # Without a failure there is a number, and with one there is none.
-        if [value is None for value in found[name]] != [k in failed for k in ks]:
+        if name not in _MAY_LACK and [value is None for value in found[name]] != [k in failed for k in ks]:
             raise ValueError(f"{where}.{name} does not fit its ks and failures.")
-    micro, macro = (tuple(_array(found[name], len(ks))[:, 0].tolist()) for name in ("micro", "macro"))
+    numbers = {name: tuple(_array(found[name], len(ks))[:, 0].tolist()) for name in names}
     failures = tuple(Failure(f["k"], index, found["seed"], f["cause"]) for f in found["failures"])
-    return Trial(index, micro, macro, failures)
+    return Trial(index, failures=failures, **numbers)
+
+
+def _with_defaults(data: Any, **defaults: Any) -> Any:
+    """Return the data with what files of earlier releases do not have."""
+    return {**defaults, **data} if isinstance(data, Mapping) else data
 
 
 def _lists(data: dict[str, Any]) -> dict[str, Any]:
@@ -206,23 +227,28 @@ def _lists(data: dict[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in data.items()}
 
 
-def _trials_out(trials: Trials) -> dict[str, Any]:
+def _trials_out(trials: Trials, plan: Plan) -> dict[str, Any]:
     return {
         "subsamples": list(trials.subsamples),
-        "micro": _plain(trials.micro),
-        "macro": _plain(trials.macro),
+        **{name: _plain(getattr(trials, name)) for name in _kept(plan)},
     }
 
 
 def _trials_in(data: Any, plan: Plan, where: str) -> Trials:
+    schema.record(_TRIALS)(data, where)
     subsamples = schema.list_of(schema.integer(0, len(plan.seeds) - 1))(data["subsamples"], f"{where}.subsamples")
     if subsamples != sorted(set(subsamples)):
         raise ValueError(f"{where}.subsamples must be ascending, each once.")
     values = schema.list_of(schema.list_of(_SILHOUETTE, len(subsamples)), len(plan.ks))
-    micro, macro = (_array(values(data[name], f"{where}.{name}"), len(plan.ks)) for name in ("micro", "macro"))
-    if not np.array_equal(np.isnan(micro), np.isnan(macro)):
-        raise ValueError(f"{where}.micro and macro must lack the same values.")
-    return Trials(tuple(subsamples), micro, macro)
+    arrays = {
+        name: _array(values(data[name], f"{where}.{name}"), len(plan.ks))
+        for name in NUMBERS
+        if name in data or name in ("micro", "macro")
+    }
+    for name in arrays:
+        if name not in _MAY_LACK and not np.array_equal(np.isnan(arrays[name]), np.isnan(arrays["micro"])):
+            raise ValueError(f"{where}.micro and {name} must lack the same values.")
+    return Trials(tuple(subsamples), **arrays)
 
 
 def _array(values: Any, n_ks: int) -> NDArray[np.float64]:

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# What is known of a clustering.
+NUMBERS = ("micro", "macro", "best_micro", "best_macro", "agreement", "within")
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -25,29 +28,63 @@ class Failure:
 
 @dataclass(frozen=True)
 class Trial:
-    """Micro and macro silhouettes of one subsample under every k; NaN where the clustering failed."""
+    """What one subsample gave under every k; NaN where the clustering failed.
+
+    Micro and macro silhouettes of one start; those of the best of several starts, which are the same if there was but
+    one. Of the latter clusterings also how well each agrees with that of the subsample before, NaN where there is none,
+    and which share of the sum of squares is within its clusters, NaN where the points are not dense.
+    """
 
     index: int
     micro: tuple[float, ...]
     macro: tuple[float, ...]
     failures: tuple[Failure, ...] = ()
+    best_micro: tuple[float, ...] = ()
+    best_macro: tuple[float, ...] = ()
+    agreement: tuple[float, ...] = ()
+    within: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Fill in what one start alone leaves open."""
+        for name, value in (("best_micro", self.micro), ("best_macro", self.macro)):
+            object.__setattr__(self, name, getattr(self, name) or value)
+        for name in ("agreement", "within"):
+            object.__setattr__(self, name, getattr(self, name) or (float("nan"),) * len(self.micro))
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Micro and macro silhouettes, ks by subsamples, of the subsamples in ``subsamples``; NaN where one failed."""
+    """Numbers of the subsamples in ``subsamples``, each ks by subsamples; NaN where a clustering failed.
+
+    Attributes
+    ----------
+    micro, macro : ndarray
+        Silhouettes of clusterings from one start.
+    best_micro, best_macro : ndarray
+        Silhouettes of the best of several starts; those of the one start if there was no other.
+    agreement : ndarray
+        Adjusted Rand index with the clustering of the subsample before, on the rows that both hold; NaN for the first.
+    within : ndarray
+        Share of the sum of squares that is within clusters.
+    """
 
     subsamples: tuple[int, ...]
     micro: Array
     macro: Array
+    best_micro: Array = None  # type: ignore[assignment]  # filled in below
+    best_macro: Array = None  # type: ignore[assignment]
+    agreement: Array = None  # type: ignore[assignment]
+    within: Array = None  # type: ignore[assignment]
 
     @classmethod
     def collect(cls, trials: Iterable[Trial], n_ks: int) -> Trials:
         """Put trials, finished in any order, into the order of the subsamples."""
         rows = sorted(trials, key=lambda trial: trial.index)
-        micro = np.array([trial.micro for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
-        macro = np.array([trial.macro for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
-        return cls(tuple(trial.index for trial in rows), micro, macro)
+        arrays = {
+            name: np.array([getattr(trial, name) for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
+            for name in NUMBERS
+        }
+        return cls(tuple(trial.index for trial in rows), **arrays)
 
     @classmethod
     def split(cls, trials: Sequence[Trial], n_ks: int, n_scored: int) -> tuple[Trials, Trials]:
@@ -57,13 +94,18 @@ class Trials:
         return cls.collect(scored, n_ks), cls.collect(calibration, n_ks)
 
     def __post_init__(self) -> None:
-        """Freeze the arrays along with the fields."""
-        self.micro.setflags(write=False)
-        self.macro.setflags(write=False)
+        """Fill in what one start alone leaves open, and freeze the arrays along with the fields."""
+        unknown = np.full_like(self.micro, np.nan)
+        others = {"best_micro": self.micro, "best_macro": self.macro, "agreement": unknown, "within": unknown}
+        for name, values in others.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, values)
+        for name in NUMBERS:
+            getattr(self, name).setflags(write=False)
 
     def first(self, n: int) -> Trials:
         """Return the first n subsamples alone."""
-        return Trials(self.subsamples[:n], self.micro[:, :n].copy(), self.macro[:, :n].copy())
+        return Trials(self.subsamples[:n], **{name: getattr(self, name)[:, :n].copy() for name in NUMBERS})
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,9 @@ def run_batch(
     """
     plan = _read(batch, "batch")
     planned = batch["fingerprint"]
-    settings = {name: getattr(plan, name) for name in ("ks", "n_subsamples", "sample_size", "n_calibration")}
+    settings = {
+        name: getattr(plan, name) for name in ("ks", "n_subsamples", "sample_size", "n_calibration", "n_starts")
+    }
     settings |= {"on_failure": planned["on_failure"], "random_state": plan.seeds, "n_jobs": n_jobs}
     settings["clusterer"] = _given("clusterer", clusterer, planned, NAMED)
     settings["metric"] = _given("metric", metric, planned, NAMES)
@@ -146,7 +148,7 @@ def run_batch(
     with warnings.catch_warnings():
         work = run(request.data.matrix, request.job, request.n_jobs, batch["indices"])
         trials = sorted(work, key=lambda trial: trial.index)
-    records = [trial_out(trial, plan.seeds[trial.index], packed=True) for trial in trials]
+    records = [trial_out(trial, plan, packed=True) for trial in trials]
     return {**batch, "indices": [trial.index for trial in trials], "trials": records, "versions": current_versions()}
 
 
@@ -274,7 +276,8 @@ def _trials(batch: Mapping[str, Any], at: int, plan: Plan) -> list[Trial]:
     """Return the trials of a finished batch."""
     places, records = batch["indices"], batch["trials"]
     try:
-        if [plan.seeds[index] for index in places] != [record["seed"] for record in records]:
+        known = [(record["seed"], record.get("after")) for record in records]
+        if known != [(plan.seeds[index], plan.before(index)) for index in places]:
             raise ValueError("seeds")
         return [trial_in(record, index, plan.ks) for index, record in zip(places, records, strict=True)]
     except (ValueError, KeyError, TypeError) as error:

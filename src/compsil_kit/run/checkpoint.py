@@ -39,9 +39,12 @@ def resume(
     """Return the trials that the file holds, and an iterator that computes the others and keeps them there."""
     own, plan = request.fingerprint, request.plan
     kept = _read(path, own) if path.exists() else {}
-    places = list(enumerate(plan.seeds))
-    done = [trial_in(kept[seed], index, plan.ks) for index, seed in places if seed in kept]
-    missing = [index for index, seed in places if seed not in kept]
+    # A trial also depends on the subsample before it, which may be another one where seeds are given one by one.
+    known = {
+        index for index, seed in enumerate(plan.seeds) if seed in kept and kept[seed]["after"] == plan.before(index)
+    }
+    done = [trial_in(kept[plan.seeds[index]], index, plan.ks) for index in sorted(known)]
+    missing = [index for index in range(len(plan.seeds)) if index not in known]
     work = run(request.data.matrix, request.job, request.n_jobs, missing, stop, in_rounds=in_rounds)
     return done, _compute(work, request, _Keeper(path, own, kept)) if missing else work
 
@@ -49,7 +52,7 @@ def resume(
 def _compute(work: Generator[Trial, None, None], request: Request, keeper: _Keeper) -> Generator[Trial, None, None]:
     with locked(keeper.path), keeper, closing(work) as trials:
         for trial in trials:
-            keeper.add(trial_out(trial, request.plan.seeds[trial.index]))
+            keeper.add(trial_out(trial, request.plan))
             yield trial
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from threading import Event
@@ -19,16 +19,20 @@ from threadpoolctl import ThreadpoolController
 
 from compsil_kit.errors import ClusteringError
 from compsil_kit.method.clusterers import Clusterer
+from compsil_kit.method.dispersion import within_shares
 from compsil_kit.method.metrics import Metric
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.silhouette import averages, point_silhouettes
 from compsil_kit.method.subsample import subsample_rows
 from compsil_kit.result.trials import Failure, Trial
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, process_controller
+from compsil_kit.run.pairs import Outcome, paired, with_predecessors
 from compsil_kit.run.workers import Stopped, in_threads
 from compsil_kit.settings.rules import AUTO
 
 Array = NDArray[Any]
+# A subsample, and whether it is scored or only clustered, to be compared with the next.
+Task = tuple[int, bool]
 
 
 @dataclass(frozen=True)
@@ -41,51 +45,87 @@ class Job:
     skip_failures: bool
 
 
-def run_subsample(X: Any, index: int, job: Job, tick: Callable[[], None]) -> Trial:
-    """Cluster the rows X of one subsample under every k and score all labelings in one pass."""
-    labelings, failures = cluster_under_all(X, index, job.plan.seeds[index], job, tick)
+def run_subsample(X: Any, rows: Any, index: int, job: Job, tick: Callable[[], None], *, scored: bool = True) -> Outcome:
+    """Cluster the given rows, which are X, under every k and score all labelings in one pass; or only cluster them."""
+    seed = job.plan.seeds[index]
+    labelings, best, failures = cluster_under_all(X, index, seed, job, tick)
+    compact = {at: codes.astype(np.min_scalar_type(-job.plan.ks[-1])) for at, codes in best.items()}
+    if not scored:
+        return Outcome(index, rows, compact)
     try:
-        micro, macro = score_labelings(X, labelings, job, tick)
+        values = _silhouettes(X, _by_kind(labelings, best), job, tick)
     except (MemoryError, Stopped):
         raise
     except Exception as error:  # noqa: BLE001  (a metric fails on some subsamples only, or is the user's: it is reported)
         what = "measuring distances", f"metric={job.plan.metric!r}"
-        failed = [_failed(error, what, job.plan.ks[at], index, job.plan.seeds[index], job) for at in labelings]
+        failed = [_failed(error, what, job.plan.ks[at], index, seed, job) for at in labelings]
         failures = sorted([*failures, *failed], key=lambda failure: failure.k)
-        micro, macro = score_labelings(X, {}, job, tick)
-    return Trial(index, tuple(micro.tolist()), tuple(macro.tolist()), tuple(failures))
+        values, compact = {}, {}
+    everywhere = range(len(job.plan.ks))
+    one = [values.get(("one", at), _NONE) for at in everywhere]
+    several = [values.get(("best", at), one[at]) for at in everywhere]
+    micro, macro = zip(*one, strict=True)
+    best_micro, best_macro = zip(*several, strict=True)
+    trial = Trial(index, micro, macro, tuple(failures), best_micro, best_macro, within=_within(X, compact, job))
+    return Outcome(index, rows, compact, trial)
+
+
+def _within(X: Any, labelings: dict[int, Array], job: Job) -> tuple[float, ...]:
+    """Return the share of the sum of squares within clusters, per k; NaN where there are no dense points."""
+    pointless = job.metric.precomputed or sparse.issparse(X)
+    shares = {} if pointless else dict(zip(labelings, within_shares(X, labelings.values()), strict=True))
+    return tuple(shares.get(at, float("nan")) for at in range(len(job.plan.ks)))
+
+
+_NONE = (float("nan"), float("nan"))
+
+
+def _by_kind(labelings: dict[int, Array], best: dict[int, Array]) -> dict[tuple[str, int], Array]:
+    """Return all labelings that differ; the first start may well be the best."""
+    one = {("one", at): codes for at, codes in labelings.items()}
+    return one | {("best", at): codes for at, codes in best.items() if not np.array_equal(codes, labelings[at])}
 
 
 def cluster_under_all(
     X: Any, index: int, seed: int, job: Job, tick: Callable[[], None]
-) -> tuple[dict[int, Array], list[Failure]]:
-    """Return the labels of X by position in ks, and the clusterings that failed."""
+) -> tuple[dict[int, Array], dict[int, Array], list[Failure]]:
+    """Return the labels of X by position in ks, those of the best start, and the clusterings that failed."""
     failures: list[Failure] = []
     labelings: dict[int, Array] = {}
-    label = job.clusterer.labeler(X)
+    best: dict[int, Array] = {}
+    label = job.clusterer.labeler(X, job.plan.n_starts)
     for position, k in enumerate(job.plan.ks):
         tick()
         outcome = _cluster(label, k, index, seed, job)
         if isinstance(outcome, Failure):
             failures.append(outcome)
         else:
-            labelings[position] = outcome
-    return labelings, failures
+            labelings[position], best[position] = outcome
+    return labelings, best, failures
 
 
 def score_labelings(X: Any, labelings: dict[int, Array], job: Job, tick: Callable[[], None]) -> tuple[Array, Array]:
     """Return micro and macro silhouettes per k, NaN where there is no labeling."""
-    micro = np.full(len(job.plan.ks), np.nan)
-    macro = np.full(len(job.plan.ks), np.nan)
-    if labelings:
-        values = point_silhouettes(X, list(labelings.values()), job.metric, tick)
-        for (position, codes), row in zip(labelings.items(), values, strict=True):
-            micro[position], means = averages(row, codes)
-            macro[position] = means.mean()
-    return micro, macro
+    values = _silhouettes(X, labelings, job, tick)
+    micro, macro = zip(*(values.get(at, _NONE) for at in range(len(job.plan.ks))), strict=True)
+    return np.array(micro), np.array(macro)
 
 
-def _cluster(label: Callable[[int, int], Array], k: int, index: int, seed: int, job: Job) -> Any:
+def _silhouettes(
+    X: Any, labelings: Mapping[Any, Array], job: Job, tick: Callable[[], None]
+) -> dict[Any, tuple[float, float]]:
+    """Return micro and macro silhouettes of labelings, by the same keys."""
+    if not labelings:
+        return {}
+    values = point_silhouettes(X, list(labelings.values()), job.metric, tick)
+    found = {}
+    for (key, codes), row in zip(labelings.items(), values, strict=True):
+        micro, means = averages(row, codes)
+        found[key] = float(micro), float(means.mean())
+    return found
+
+
+def _cluster(label: Callable[[int, int], tuple[Array, Array]], k: int, index: int, seed: int, job: Job) -> Any:
     """Return the labels of a clustering, or its failure if those are to be skipped."""
     try:
         return label(k, seed)
@@ -141,12 +181,14 @@ def run(
     if indices is not None:
         wanted = set(indices)
         order = [index for index in order if index in wanted]
+    scored = set(order)
+    tasks = [(index, index in scored) for index in with_predecessors(order, plan)]
     backend, _ = get_active_backend(prefer="threads")
     if getattr(backend, "uses_threads", False):
-        yield from _in_threads(X, order, job, n_workers(n_jobs), stop, in_rounds)
+        yield from paired(_in_threads(X, tasks, job, n_workers(n_jobs), stop, in_rounds), plan, order)
     else:
-        with closing(_on_backend(X, order, job, n_jobs)) as arriving:
-            for trial in arriving:
+        with closing(_on_backend(X, tasks, job, n_jobs)) as arriving:
+            for trial in paired(arriving, plan, order):
                 yield trial
                 if stop is not None and stop.is_set():
                     return
@@ -160,26 +202,27 @@ def n_workers(n_jobs: int | str | None) -> int:
 
 
 def _in_threads(
-    X: Any, order: list[int], job: Job, workers: int, stop: Event | None, in_rounds: bool
-) -> Iterator[Trial]:
+    X: Any, tasks: list[Task], job: Job, workers: int, stop: Event | None, in_rounds: bool
+) -> Iterator[Outcome]:
     """Run in threads of this process, even with one worker: the waiting main thread can then be interrupted at once."""
     controller = ThreadpoolController()
     config = {**sklearn.get_config(), **_settings(job)}
 
-    def work(index: int, tick: Callable[[], None]) -> Trial:
+    def work(task: Task, tick: Callable[[], None]) -> Outcome:
+        index, scored = task
         # scikit-learn's settings and the limit on OpenMP belong to a thread; neither reaches workers by itself.
         with sklearn.config_context(**config), one_openmp_thread(controller):
             rows = subsample_rows(job.plan.seeds[index], job.plan.n_rows, job.plan.sample_size)
-            return run_subsample(take_rows(X, rows, job.metric), index, job, tick)
+            return run_subsample(take_rows(X, rows, job.metric), rows, index, job, tick, scored=scored)
 
     if not in_rounds:
         with one_blas_thread():
-            yield from in_threads(work, order, workers, stop)
+            yield from in_threads(work, tasks, workers, stop)
         return
-    for at in range(0, len(order), workers):
+    for at in range(0, len(tasks), workers):
         with one_blas_thread():
-            trials = list(in_threads(work, order[at : at + workers], workers, stop))
-        yield from trials
+            outcomes = list(in_threads(work, tasks[at : at + workers], workers, stop))
+        yield from outcomes
 
 
 def _settings(job: Job) -> dict[str, bool]:
@@ -191,27 +234,27 @@ def _no_tick() -> None:
     """Do nothing: a worker in another process is stopped by its backend."""
 
 
-def _remote(X: Any, index: int, job: Job) -> Trial:
+def _remote(X: Any, rows: Any, task: Task, job: Job) -> Outcome:
     controller = process_controller()
     with sklearn.config_context(**_settings(job)), one_blas_thread(controller), one_openmp_thread(controller):
-        return run_subsample(X, index, job, _no_tick)
+        return run_subsample(X, rows, task[0], job, _no_tick, scored=task[1])
 
 
-def _on_backend(X: Any, order: list[int], job: Job, n_jobs: int | None) -> Generator[Trial, None, None]:
+def _on_backend(X: Any, tasks: list[Task], job: Job, n_jobs: int | None) -> Generator[Outcome, None, None]:
     """Run on the joblib backend that is in force (processes, Dask, Ray, ...); only the rows of a subsample travel."""
 
     def calls() -> Iterator[Any]:
-        for index in order:
-            rows = subsample_rows(job.plan.seeds[index], job.plan.n_rows, job.plan.sample_size)
-            yield joblib.delayed(_remote)(take_rows(X, rows, job.metric), index, job)
+        for task in tasks:
+            rows = subsample_rows(job.plan.seeds[task[0]], job.plan.n_rows, job.plan.sample_size)
+            yield joblib.delayed(_remote)(take_rows(X, rows, job.metric), rows, task, job)
 
     backend, _ = get_active_backend()
     streams = getattr(backend, "supports_return_generator", False)
     arriving = iter(joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered" if streams else "list")(calls()))
     try:
         # Not "yield from", which would hand an early end on to joblib before it is told that this is no mistake.
-        for trial in arriving:  # noqa: UP028
-            yield trial
+        for outcome in arriving:  # noqa: UP028
+            yield outcome
     finally:
         with warnings.catch_warnings():
             # joblib warns of work that was in vain; whoever stops a run knows.

@@ -40,6 +40,7 @@ def fingerprint(data: Dataset, job: Job) -> Fingerprint:
         "dtype": plan.dtype,
         "ks": list(plan.ks),
         "sample_size": plan.sample_size,
+        "n_starts": plan.n_starts,
         **_of_clusterer(job.clusterer),
         "metric": _of_metric(job.metric),
         "on_failure": "skip" if job.skip_failures else "raise",

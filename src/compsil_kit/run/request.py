@@ -34,6 +34,7 @@ class Choice:
     transform: Transform
     rule: str
     z: float
+    criterion: str = "composite"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def check_request(X: Any, group: type, given: Mapping[str, Any], *, warn: bool =
     by_itself = settings["n_jobs"] == AUTO
     workers = check_memory(plan, clusterer, n_workers(settings["n_jobs"]), fewer=by_itself)
     job = Job(plan, clusterer, metric, skip_failures=settings["on_failure"] == "skip")
-    choice = Choice(settings["transform"], settings["rule"], settings["z"])
+    choice = Choice(settings["transform"], settings["rule"], settings["z"], settings["criterion"])
     return Request(data, job, choice, workers if by_itself else settings["n_jobs"], settings["checkpoint"])
 
 

@@ -83,7 +83,7 @@ def _grow(
 
 def first_words(request: Request) -> str:
     """Return what there is to say before the first subsample: the first run on a machine begins by compiling."""
-    if request.job.clusterer.must_compile(request.data.matrix, request.plan.sample_size):
+    if request.job.clusterer.must_compile(request.data.matrix, request.plan.sample_size * request.plan.n_starts):
         return "Compiling k-means, once on this machine; this may take half a minute."
     return ""
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any, TypedDict, get_type_hints
 
 from compsil_kit.data.table import MISSING, SCALERS, check_missing, check_scale
 from compsil_kit.method.clusterers import NAMED
+from compsil_kit.method.criterion import CRITERIA
 from compsil_kit.method.metrics import NAMES as METRICS
-from compsil_kit.method.plan import MOST, check_ks, check_sample_size
+from compsil_kit.method.plan import MOST, check_ks, check_sample_size, check_starts
 from compsil_kit.method.selection import RULES
 from compsil_kit.method.weights import TRANSFORMS, Transform, check_transform
 from compsil_kit.settings import reading, rules
@@ -114,6 +115,16 @@ class ClusteringKeywords(TypedDict, total=False):
 class PlanKeywords(ClusteringKeywords, total=False):
     """What is computed."""
 
+    n_starts: Annotated[
+        int | str,
+        Keyword(
+            '"auto" or int, default="auto"', "auto", check_starts,
+            "Number of starts of each clustering. The paper's score uses the first one, whatever the number; what the "
+            "best of them gives is kept beside it, for ``criterion`` and the confidence. ``\"auto\"`` is 5 with "
+            '``criterion="stable"`` or ``"likely"`` and 1 otherwise. Only for clusterers with ``n_init``.',
+            reading.read_starts, choices=("auto",), spelling="auto or a number", metavar="N",
+        ),
+    ]  # fmt: skip
     n_calibration: Annotated[
         int,
         Keyword(
@@ -128,6 +139,17 @@ class PlanKeywords(ClusteringKeywords, total=False):
 class ChoiceKeywords(TypedDict, total=False):
     """How k is chosen from what was computed."""
 
+    criterion: Annotated[
+        str,
+        Keyword(
+            '{"composite", "micro", "macro", "stable", "likely"}, default="composite"', "composite",
+            rules.choice("criterion", CRITERIA),
+            "What is scored. The composite silhouette of the paper; the micro- or macro-averaged silhouette alone; "
+            '``"stable"``, the micro-averaged silhouette of the best start times the stability; or ``"likely"``, the '
+            "confidence that k is right, for k-means only.",
+            choices=CRITERIA,
+        ),
+    ]  # fmt: skip
     transform: Annotated[
         Transform,
         Keyword(

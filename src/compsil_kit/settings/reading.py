@@ -55,6 +55,11 @@ def read_seeds(text: str) -> int | range | list[int]:
     return int(text) if text.strip().lstrip("-").isdigit() else read_counts(text)
 
 
+def read_starts(text: str) -> str | int:
+    """Read ``auto`` or a whole number."""
+    return "auto" if text.strip() in ("", "auto") else read_integer(text)
+
+
 def read_size(text: str) -> str | int | float:
     """Read ``auto``, a number of rows, or a fraction of them."""
     word = text.strip().replace(",", "")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from compsil_kit.method.clusterers import NAMED, resolve_clusterer
+from compsil_kit.method.criterion import LIKELY
 from compsil_kit.method.metrics import resolve_metric
 from compsil_kit.method.plan import MOST
 from compsil_kit.method.subsample import make_seeds
@@ -124,6 +125,8 @@ def check_together(values: Mapping[str, Any]) -> None:
     resolve_clusterer(values["clusterer"], resolve_metric(values["metric"]))
     if _is_many(values["random_state"]):
         make_seeds(values["random_state"], values["n_subsamples"], values["n_calibration"])
+    if values["rule"] == "lcb" and values["criterion"] == LIKELY:
+        raise ValueError("rule must be 'max' with criterion='likely': a confidence has no lower bound of its own.")
     if values["rule"] == "lcb":
         check_integer("n_subsamples with rule='lcb'", values["n_subsamples"], minimum=2)
     if values["checkpoint"] is not None and values["random_state"] is None:

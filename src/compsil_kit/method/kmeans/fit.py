@@ -43,6 +43,10 @@ def is_compiled() -> bool:
     return bool(loops.signatures) or any(Path(loops.stats.cache_path).glob(f"steps.lloyd-*.{python}.*.nbc"))
 
 
+def _n_starts(estimator: KMeans) -> int:
+    return 1 if not isinstance(estimator.init, str) or estimator.n_init == "auto" else int(estimator.n_init)
+
+
 class Fits:
     """Fits of one KMeans, as it is or with other k and seeds, to the same points.
 
@@ -70,39 +74,47 @@ class Fits:
 
     def labels(self, estimator: KMeans) -> Array:
         """Return the labels that the estimator, with an integer as its random_state, would find."""
-        self.counts["fits"] += 1
-        found = self._labels(estimator) if self._in_range else None
-        if found is None:
-            self.counts["handed over"] += 1
-            return np.asarray(estimator.fit_predict(self._given))
-        return found
+        return self.first_and_best(estimator)[1]
 
-    def _labels(self, estimator: KMeans) -> Array | None:
-        """Return the best of the starts, or None where scikit-learn has to decide."""
-        k, best = estimator.n_clusters, None
+    def first_and_best(self, estimator: KMeans) -> tuple[Array, Array]:
+        """Return the labels that it would find from its first start alone, and those from all of its starts."""
+        self.counts["fits"] += 1
+        first, best = self._runs(estimator) if self._in_range else (None, None)
+        if best is None:
+            self.counts["handed over"] += 1
+            best = np.asarray(estimator.fit_predict(self._given))
+            if first is None:
+                one = type(estimator)(**{**estimator.get_params(), "n_init": 1})
+                first = best if _n_starts(estimator) == 1 else np.asarray(one.fit_predict(self._given))
+        assert first is not None
+        return first, best
+
+    def _runs(self, estimator: KMeans) -> tuple[Array | None, Array | None]:
+        """Return the labels of the first start and of the best, or None where scikit-learn has to decide."""
+        k, first, best = estimator.n_clusters, None, None
         given = not isinstance(estimator.init, str)
-        n_starts = 1 if given or estimator.n_init == "auto" else estimator.n_init
+        n_starts = _n_starts(estimator)
         for start in range(n_starts):
             centers = np.empty((k, self._given.shape[1]))
             compared = not given and self._choose(centers, estimator.random_state, start)
             if given:
                 if np.shape(estimator.init) != centers.shape:
-                    return None
+                    return None, None
                 centers[:] = np.asarray(estimator.init, self._given.dtype) - self._mean
             if not self._steps(centers, compared, estimator.max_iter):
-                return None
+                return first, None
             labels = self._known.label.astype(np.int32)
             if n_starts == 1:
-                return labels
+                return labels, labels
             inertia = steps.inertia(self._points.rows, centers, self._known.label)
             if best is None:
-                best = labels, inertia
+                first, best = labels, (labels, inertia)
             elif not _kmeans._is_same_clustering(labels, best[0], k):
                 if abs(inertia - best[1]) <= SAME_INERTIA[self._given.dtype.name] * best[1]:
-                    return None
+                    return first, None
                 best = min(best, (labels, inertia), key=lambda found: found[1])
         assert best is not None
-        return best[0]
+        return first, best[0]
 
     def _choose(self, centers: Array, seed: int, start: int) -> bool:
         """Write the centres of k-means++; return whether the points have been compared with them on the way."""

@@ -1,0 +1,97 @@
+"""Fit the model to what was measured: ``python -m benchmarks.confidence.fit``. Takes seconds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from benchmarks.confidence.generate import MOST_CLUSTERS, SEED
+from benchmarks.confidence.measure import MOST_ROWS, N_SUBSAMPLES, STARTS, read
+from compsil_kit.method.likelihood import MODEL, NUMBERS, features
+from compsil_kit.method.plan import Plan
+
+Array = NDArray[np.float64]
+
+# Keeps coefficients of features that hardly differ from being large with opposite signs.
+PENALTY = 3e-4
+# What a selection must not exceed: somewhat beyond the generated data sets.
+LIMITS = {"k": MOST_CLUSTERS + 10, "features": 150, "subsamples": 5}
+
+
+def plan_of(record: dict[str, Any], starts: int) -> Plan:
+    """Return the plan of a measured selection, as far as the model looks at it."""
+    facts = (record["n"], record["d"], tuple(record["ks"]), N_SUBSAMPLES, 0, record["n"], ())
+    return Plan(*facts, "kmeans", "euclidean", "float64", starts)
+
+
+def numbers_of(record: dict[str, Any], starts: int) -> dict[str, Array]:
+    """Return the measured numbers as arrays."""
+    return {name: np.array(record[str(starts)][name], dtype=np.float64) for name in NUMBERS}
+
+
+def fit(records: list[dict[str, Any]], starts: int) -> dict[str, dict[str, float]]:
+    """Return the coefficients under which the true ks, or their absence, were most likely."""
+    rows = [features(numbers_of(record, starts), plan_of(record, starts)) for record in records]
+    names, none_names = list(rows[0][0]), list(rows[0][1])
+    n, width = len(rows), max(len(record["ks"]) for record in records)
+    per_k, none = np.zeros((n, width, len(names))), np.zeros((n, len(none_names)))
+    there, truth = np.zeros((n, width + 1), dtype=bool), np.full(n, width)
+    there[:, width] = True
+    for at, (record, (of_ks, of_none)) in enumerate(zip(records, rows, strict=True)):
+        n_ks = len(record["ks"])
+        per_k[at, :n_ks], none[at] = np.stack(list(of_ks.values()), axis=1), list(of_none.values())
+        there[at, :n_ks] = True
+        if record["k"] in record["ks"]:
+            truth[at] = record["ks"].index(record["k"])
+    scale, none_scale = per_k[there[:, :width]].std(axis=0), np.abs(none).max(axis=0)
+    scale[scale == 0] = 1.0
+    per_k, none = per_k / scale, none / none_scale
+
+    def loss(weights: Array) -> tuple[float, Array]:
+        one, other = weights[: len(names)], weights[len(names) :]
+        utilities = np.where(there, np.concatenate([per_k @ one, (none @ other)[:, None]], axis=1), -np.inf)
+        chances = np.exp(utilities - utilities.max(axis=1, keepdims=True))
+        chances /= chances.sum(axis=1, keepdims=True)
+        value = -np.log(np.maximum(chances[np.arange(n), truth], 1e-300)).mean() + PENALTY * weights @ weights
+        chances[np.arange(n), truth] -= 1.0
+        slope = [np.einsum("nk,nkf->f", chances[:, :width], per_k), chances[:, width] @ none]
+        return value, np.concatenate(slope) / n + 2 * PENALTY * weights
+
+    found = minimize(
+        loss, np.zeros(len(names) + len(none_names)), jac=True, method="L-BFGS-B", options={"maxiter": 2000}
+    ).x
+    one, other = found[: len(names)] / scale, found[len(names) :] / none_scale
+    return {
+        "k": dict(zip(names, (float(f"{value:.6g}") for value in one), strict=True)),
+        "none": dict(zip(none_names, (float(f"{value:.6g}") for value in other), strict=True)),
+    }
+
+
+def main() -> None:
+    """Fit both models and write them where the package finds them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--measured", type=Path, default=Path("benchmarks/confidence/measured.jsonl"))
+    records = [record for record in read(parser.parse_args().measured) if len(record["ks"]) >= 3]
+    few, several = STARTS
+    model = {
+        "recipe": "make confidence: benchmarks/confidence generates data sets, runs selections on them and fits a "
+        "conditional logit over the candidates and none of them",
+        "data_sets": len(records),
+        "seed": SEED,
+        "subsamples": N_SUBSAMPLES,
+        "most_rows_in_a_subsample": MOST_ROWS,
+        "limits": LIMITS,
+        "starts": {"1": fit(records, few), "several": fit(records, several)},
+    }
+    MODEL.write_text(json.dumps(model, indent=2) + "\n")
+    print(f"{len(records):,} data sets; written to {MODEL.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Data sets with a known number of clusters, of every kind that a table may be; each follows from its number alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Random = np.random.Generator
+
+SEED = 20261117
+# Shares of the sets without clusters, and of those with each further difficulty.
+NO_CLUSTERS, UNBALANCED, STRETCHED, NOISE_COLUMNS, OUTLIERS, ROUNDED, STANDARDISED = 0.1, 0.6, 0.5, 0.3, 0.2, 0.1, 0.6
+MOST_CLUSTERS, MOST_IMBALANCE, FEWEST_POINTS = 40, 50.0, 8
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Points, how many clusters they were made of (1 where there are none), and the candidates to be tried on them."""
+
+    X: Array
+    k: int
+    ks: tuple[int, ...]
+
+
+def generate(number: int) -> Generated:
+    """Return the data set of this number."""
+    rng = np.random.default_rng((SEED, number))
+    d = _between(rng, 2, 100)
+    if rng.random() < NO_CLUSTERS:
+        X, k = _without_clusters(rng, _between(rng, 100, 20_000), d), 1
+    else:
+        k = _between(rng, 2, MOST_CLUSTERS)
+        X = _clusters(rng, _sizes(rng, _between(rng, max(100, 2 * FEWEST_POINTS * k), 20_000), k), d)
+    if rng.random() < OUTLIERS:
+        low, high = X.min(axis=0), X.max(axis=0)
+        n = int(len(X) * rng.uniform(0.005, 0.03))
+        X[rng.integers(len(X), size=n)] = rng.uniform(low, high, (n, d))
+    if rng.random() < ROUNDED:
+        X = np.round(X / X.std(axis=0) * rng.uniform(2, 20))
+    if rng.random() < STANDARDISED:
+        X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    return Generated(np.ascontiguousarray(X), k, _candidates(rng, k))
+
+
+def _between(rng: Random, low: int, high: int) -> int:
+    """Return a whole number, each doubling as likely as the next."""
+    return int(np.exp(rng.uniform(np.log(low), np.log(high + 1))))
+
+
+def _candidates(rng: Random, k: int) -> tuple[int, ...]:
+    """Return a range of ks: often the default, else one around the true k, or, now and then, far from it."""
+    kind = rng.random()
+    if kind < 0.35 and k <= 12:
+        low, high = 2, 10
+    elif kind < 0.92:
+        low, high = max(2, k - int(rng.integers(1, 9))), k + int(rng.integers(1, 9))
+    else:
+        low = _between(rng, 2, 30)
+        high = low + int(rng.integers(3, 15))
+    return tuple(range(low, max(high, low + 3) + 1))
+
+
+def _sizes(rng: Random, n: int, k: int) -> NDArray[np.int64]:
+    """Return the sizes of k clusters; the largest may be fifty times the smallest."""
+    ratio = np.exp(rng.uniform(0.0, np.log(MOST_IMBALANCE))) if rng.random() < UNBALANCED else 1.0
+    shares = ratio ** -rng.permutation(np.linspace(0.0, 1.0, k) ** rng.uniform(0.5, 2.0))
+    return np.maximum(FEWEST_POINTS, n * shares / shares.sum()).astype(np.int64)
+
+
+def _clusters(rng: Random, sizes: NDArray[np.int64], d: int) -> Array:
+    """Return clusters around centres that are so many standard deviations apart, in some or all of the columns."""
+    k = len(sizes)
+    used = max(2, int(d * rng.uniform(0.3, 1.0))) if rng.random() < NOISE_COLUMNS else d
+    centres = _centres(rng, k, used)
+    gaps = np.sqrt(np.square(centres[:, None] - centres[None]).sum(axis=2)) + np.diag(np.full(k, np.inf))
+    # Half the distance to the next cluster, in standard deviations: from "one heap" to "far apart".
+    separation = np.exp(rng.uniform(np.log(1.1), np.log(7.0)))
+    spread = float(np.median(gaps.min(axis=1))) / (2.0 * separation)
+    spreads = spread * np.exp(rng.uniform(-1.0, 1.0, k) * rng.uniform(0.0, 0.6))
+    draw = SHAPES[int(rng.choice(len(SHAPES), p=[0.55, 0.15, 0.15, 0.15]))]
+    stretch = rng.uniform(1.0, 5.0) if rng.random() < STRETCHED else 1.0
+    parts = []
+    for size, centre, scale in zip(sizes, centres, spreads, strict=True):
+        axes = stretch ** rng.uniform(-0.5, 0.5, used)
+        turn = np.linalg.qr(rng.normal(size=(used, used)))[0]
+        parts.append(centre + scale * (draw(rng, size, used) * axes) @ turn)
+    X = np.vstack(parts)
+    noise = X.std() * rng.uniform(0.3, 1.0) * draw(rng, len(X), d - used)
+    return np.hstack([X, noise])[rng.permutation(len(X))]
+
+
+def _centres(rng: Random, k: int, d: int) -> Array:
+    """Return centres, each the farthest of a few random places from those before: from scattered to evenly spread."""
+    n_tries = int(rng.integers(1, 12))
+    place: Callable[[int], Array] = (
+        (lambda n: rng.normal(size=(n, d))) if rng.random() < 0.5 else (lambda n: rng.uniform(-1.5, 1.5, (n, d)))
+    )
+    centres = place(1)
+    while len(centres) < k:
+        tries = place(n_tries)
+        nearest = np.square(tries[:, None] - centres[None]).sum(axis=2).min(axis=1)
+        centres = np.vstack([centres, tries[nearest.argmax()]])
+    return centres
+
+
+def _without_clusters(rng: Random, n: int, d: int) -> Array:
+    """Return one heap of points of some shape, stretched and turned."""
+    points = SHAPES[int(rng.integers(len(SHAPES)))](rng, n, d)
+    if rng.random() < 0.2:
+        # A long tail on one side, as amounts of money have.
+        points = np.exp(rng.uniform(0.3, 0.9) * points)
+    axes = rng.uniform(1.0, 6.0) ** rng.uniform(-1.0, 1.0, d)
+    return (points * axes) @ np.linalg.qr(rng.normal(size=(d, d)))[0]
+
+
+def _gaussian(rng: Random, n: int, d: int) -> Array:
+    return rng.normal(size=(n, d))
+
+
+def _tails(rng: Random, n: int, d: int) -> Array:
+    """Return points of a t distribution with four degrees of freedom, scaled to unit variance."""
+    return rng.normal(size=(n, d)) / np.sqrt(rng.chisquare(4, (n, 1)) / 4) / np.sqrt(2.0)
+
+
+def _box(rng: Random, n: int, d: int) -> Array:
+    return rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), (n, d))
+
+
+def _skewed(rng: Random, n: int, d: int) -> Array:
+    return rng.gamma(2.0, 1.0 / np.sqrt(2.0), (n, d)) - np.sqrt(2.0)
+
+
+SHAPES: tuple[Callable[[Random, int, int], Any], ...] = (_gaussian, _tails, _box, _skewed)

@@ -1,0 +1,38 @@
+"""How well two clusterings agree on the rows that they share: the adjusted Rand index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+# On fewer shared rows per cluster the index is mostly noise.
+FEWEST_SHARED_PER_CLUSTER = 3
+
+
+def shared_rows(first: Array, second: Array) -> tuple[Array, Array]:
+    """Return where the rows stand that two subsamples share: their places in the one and in the other."""
+    _, here, there = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+    return here, there
+
+
+def adjusted_rand(first: Array, second: Array) -> float:
+    """Return the adjusted Rand index of two labelings by codes from 0 on: 1 for equal clusters, 0 as by chance."""
+    n_first, n_second = int(first.max()) + 1, int(second.max()) + 1
+    cells = np.bincount(first.astype(np.intp) * n_second + second, minlength=n_first * n_second).reshape(
+        n_first, n_second
+    )
+    # Pairs of rows that are together in both, in the one, in the other; whole numbers, so that no digit depends on the
+    # order of the clusters.
+    both, one, other = (int((counts * (counts - 1) // 2).sum()) for counts in (cells, cells.sum(1), cells.sum(0)))
+    pairs = len(first) * (len(first) - 1) // 2
+    expected, most = one * other / pairs if pairs else 0.0, (one + other) / 2
+    return 1.0 if most == expected else (both - expected) / (most - expected)
+
+
+def agreement(first: Array, second: Array, k: int) -> float:
+    """Return the adjusted Rand index of two clusterings of the same rows; NaN where these are too few to tell."""
+    return adjusted_rand(first, second) if len(first) >= FEWEST_SHARED_PER_CLUSTER * k else float("nan")

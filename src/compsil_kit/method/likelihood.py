@@ -1,0 +1,122 @@
+"""The chance that each candidate k is right: a conditional logit on the numbers of a selection, see docs, "Trust".
+
+Its coefficients were fitted on generated data sets by ``make confidence`` and are kept beside this module.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit.method.plan import Plan
+
+Array = NDArray[np.float64]
+
+MODEL = Path(__file__).with_name("likelihood.json")
+# What the model looks at: means over subsamples, per k.
+NUMBERS = ("micro", "best_micro", "best_macro", "agreement", "within")
+# Below this share, more digits of what is left within clusters tell nothing.
+LEAST_WITHIN = 1e-9
+
+
+@cache
+def model() -> dict[str, Any]:
+    """Return the coefficients and what they were fitted on."""
+    found: dict[str, Any] = json.loads(MODEL.read_text())
+    return found
+
+
+def why_unknown(plan: Plan, n_subsamples: int) -> str:
+    """Say why the model has nothing to say of a selection, or return an empty text."""
+    limits, ks = model()["limits"], plan.ks
+    if plan.clusterer not in ("kmeans", "KMeans") or plan.metric != "euclidean":
+        return f"it is known for k-means and Euclidean distances only, not for {plan.clusterer} and {plan.metric}"
+    if len(ks) < 3 or ks[-1] - ks[0] != len(ks) - 1:
+        return "it needs at least three candidates without gaps between them, such as range(2, 11)"
+    if ks[-1] > limits["k"]:
+        return f"it is known for up to {limits['k']} clusters only"
+    if plan.n_features > limits["features"]:
+        return f"it is known for up to {limits['features']} columns only"
+    if n_subsamples < limits["subsamples"]:
+        return f"it needs at least {limits['subsamples']} subsamples"
+    return ""
+
+
+def likelihood(numbers: dict[str, Array], plan: Plan) -> Array:
+    """Return the chances of all ks and, last, of none of them, from numbers whose last axis is that of the ks."""
+    found = model()["starts"]["1" if plan.n_starts == 1 else "several"]
+    per_k, of_none = features(numbers, plan)
+    utilities = sum(found["k"][name] * values for name, values in per_k.items())
+    none = sum(found["none"][name] * values for name, values in of_none.items())
+    everything = np.concatenate([utilities, np.asarray(none)[..., None]], axis=-1)
+    chances = np.exp(everything - everything.max(axis=-1, keepdims=True))
+    result: Array = chances / chances.sum(axis=-1, keepdims=True)
+    return result
+
+
+def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return what speaks for each k, and what speaks for none of them.
+
+    A k is judged by its silhouettes and stability, by how far they stick out of those of its neighbours, and by the
+    bend that it makes in what is left within clusters.
+    """
+    ks, columns = np.array(plan.ks, dtype=np.float64), float(np.log(plan.n_features))
+    micro, macro = numbers["best_micro"], numbers["best_macro"]
+    stability = np.nan_to_num(numbers["agreement"])
+    stable = micro * stability
+    bend = -_bump(np.log(np.maximum(numbers["within"], LEAST_WITHIN)))
+    alike = np.zeros_like(micro)
+    per_k = {
+        "micro": micro,
+        "macro": macro,
+        "stability": stability,
+        "micro x stability": stable,
+        "log k": alike + np.log(ks),
+        "bump of micro": _bump(micro),
+        "bump of macro": _bump(macro),
+        "bump of stability": _bump(stability),
+        "bend": bend,
+        "best of micro": _is_best(micro),
+        "best of macro": _is_best(macro),
+        "best of micro x stability": _is_best(stable),
+        "largest bend": _is_best(bend),
+        "first k": alike + (ks == ks[0]) * (ks[0] > 2),
+        "last k": alike + (ks == ks[-1]),
+        "k = 2": alike + (ks == 2),
+        "micro x log columns": micro * columns,
+        "stability x log columns": stability * columns,
+        "bend x log columns": bend * columns,
+        "gain by more starts": micro - numbers["micro"],
+    }
+    best = stable.argmax(axis=-1)
+    one = np.ones_like(micro[..., 0])
+    of_none = {
+        "always": one,
+        "largest micro": micro.max(axis=-1),
+        "largest macro": macro.max(axis=-1),
+        "largest stability": stability.max(axis=-1),
+        "largest micro x stability": stable.max(axis=-1),
+        "log number of ks": one * np.log(len(ks)),
+        "log mean k": one * np.log(ks.mean()),
+        "log columns": one * columns,
+        "the best is last": one * (best == len(ks) - 1),
+        "the best is first": one * ((best == 0) & (ks[0] > 2)),
+    }
+    return per_k, of_none
+
+
+def _bump(values: Array) -> Array:
+    """Return by how much each value exceeds the mean of its neighbours; at the ends the line goes on straight."""
+    first, last = 2 * values[..., :1] - values[..., 1:2], 2 * values[..., -1:] - values[..., -2:-1]
+    longer = np.concatenate([first, values, last], axis=-1)
+    return values - (longer[..., :-2] + longer[..., 2:]) / 2
+
+
+def _is_best(values: Array) -> Array:
+    best: Array = (values == values.max(axis=-1, keepdims=True)).astype(np.float64)
+    return best

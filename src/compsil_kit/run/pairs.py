@@ -1,0 +1,67 @@
+"""What a worker hands over of one subsample, and the agreement of its clusterings with those of the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit.method.agreement import agreement, shared_rows
+from compsil_kit.method.plan import Plan
+from compsil_kit.result.trials import Trial
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One subsample: its rows, its labels by position in ks, and its trial; None if only the labels were wanted."""
+
+    index: int
+    rows: Array
+    labelings: dict[int, Array]
+    trial: Trial | None = None
+
+
+def with_predecessors(wanted: Collection[int], plan: Plan) -> list[int]:
+    """Return the subsamples to cluster: those that are wanted, and ahead of each the one before it."""
+    known, order = set(wanted), []
+    for index in wanted:
+        if plan.before(index) is not None and index - 1 not in known:
+            known.add(index - 1)
+            order.append(index - 1)
+        order.append(index)
+    return order
+
+
+def paired(outcomes: Iterable[Outcome], plan: Plan, wanted: Collection[int]) -> Generator[Trial, None, None]:
+    """Yield the trials with their agreements, each as soon as its own labels and those of the one before are there."""
+    known: dict[int, Outcome] = {}
+    missing = set(wanted)
+    for arrived in outcomes:
+        known[arrived.index] = arrived
+        for index in (arrived.index, arrived.index + 1):
+            here, before = known.get(index), known.get(index - 1)
+            if index not in missing or here is None or here.trial is None:
+                continue
+            if plan.before(index) is None:
+                missing.remove(index)
+                yield here.trial
+            elif before is not None:
+                missing.remove(index)
+                yield replace(here.trial, agreement=_agreements(before, here, plan))
+        # Labels are kept no longer than they are needed.
+        known = {index: kept for index, kept in known.items() if missing & {index, index + 1}}
+
+
+def _agreements(before: Outcome, here: Outcome, plan: Plan) -> tuple[float, ...]:
+    in_both = shared_rows(before.rows, here.rows)
+    return tuple(
+        agreement(before.labelings[at][in_both[0]], here.labelings[at][in_both[1]], k)
+        if at in before.labelings and at in here.labelings
+        else float(np.nan)
+        for at, k in enumerate(plan.ks)
+    )
