@@ -114,7 +114,8 @@ def _bump(values: Array) -> Array:
     """Return by how much each value exceeds the mean of its neighbours; at the ends the line goes on straight."""
     first, last = 2 * values[..., :1] - values[..., 1:2], 2 * values[..., -1:] - values[..., -2:-1]
     longer = np.concatenate([first, values, last], axis=-1)
-    return values - (longer[..., :-2] + longer[..., 2:]) / 2
+    bumps: Array = values - (longer[..., :-2] + longer[..., 2:]) / 2
+    return bumps
 
 
 def _is_best(values: Array) -> Array:

@@ -23,7 +23,7 @@ from compsil_kit.result.trials import Trial, current_versions
 from compsil_kit.run.engine import run
 from compsil_kit.run.fingerprint import differences
 from compsil_kit.run.request import check_request, chosen
-from compsil_kit.settings.keywords import ChoiceKeywords, PlanKeywords, SelectKeywords, defaults_of
+from compsil_kit.settings.keywords import ChoiceKeywords, PlanKeywords, SelectKeywords, defaults_of, keywords_of
 from compsil_kit.settings.rules import ON_FAILURE, check_together
 from compsil_kit.settings.surfaces import check_keywords, takes
 from compsil_kit.util import schema
@@ -131,9 +131,7 @@ def run_batch(
     """
     plan = _read(batch, "batch")
     planned = batch["fingerprint"]
-    settings = {
-        name: getattr(plan, name) for name in ("ks", "n_subsamples", "sample_size", "n_calibration", "n_starts")
-    }
+    settings = {name: getattr(plan, name) for name in keywords_of(PlanKeywords) if hasattr(plan, name)}
     settings |= {"on_failure": planned["on_failure"], "random_state": plan.seeds, "n_jobs": n_jobs}
     settings["clusterer"] = _given("clusterer", clusterer, planned, NAMED)
     settings["metric"] = _given("metric", metric, planned, NAMES)
@@ -276,9 +274,11 @@ def _trials(batch: Mapping[str, Any], at: int, plan: Plan) -> list[Trial]:
     """Return the trials of a finished batch."""
     places, records = batch["indices"], batch["trials"]
     try:
-        known = [(record["seed"], record.get("after")) for record in records]
-        if known != [(plan.seeds[index], plan.before(index)) for index in places]:
-            raise ValueError("seeds")
+        for index, record in zip(places, records, strict=True):
+            if (record["seed"], record.get("after")) not in (
+                (plan.seeds[index], x) for x in (None, plan.before(index))
+            ):
+                raise ValueError("seeds")
         return [trial_in(record, index, plan.ks) for index, record in zip(places, records, strict=True)]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
@@ -291,13 +291,11 @@ def _check_whole(found: list[int], plan: Plan) -> None:
     doubled = sorted(index for index, count in Counter(found).items() if count > 1)
     if doubled:
         raise ValueError(f"batches contain subsamples {_few(doubled)} more than once. Pass each batch once.")
-    missing = sorted(set(range(len(plan.seeds))) - set(found))
+    n_all = len(plan.seeds)
+    missing = sorted(set(range(n_all)) - set(found))
     if missing:
-        raise ValueError(
-            f"batches are missing subsamples {_few(missing)} of {len(plan.seeds)}. Pass all planned batches."
-        )
+        raise ValueError(f"batches are missing subsamples {_few(missing)} of {n_all}. Pass all planned batches.")
 
 
 def _few(indices: list[int]) -> str:
-    shown = ", ".join(map(str, indices[:8]))
-    return shown if len(indices) <= 8 else f"{shown}, ..."
+    return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")

@@ -40,13 +40,16 @@ def resume(
     own, plan = request.fingerprint, request.plan
     kept = _read(path, own) if path.exists() else {}
     # A trial also depends on the subsample before it, which may be another one where seeds are given one by one.
-    known = {
-        index for index, seed in enumerate(plan.seeds) if seed in kept and kept[seed]["after"] == plan.before(index)
-    }
+    known = {index for index, seed in enumerate(plan.seeds) if seed in kept and _fits(kept[seed], plan.before(index))}
     done = [trial_in(kept[plan.seeds[index]], index, plan.ks) for index in sorted(known)]
     missing = [index for index in range(len(plan.seeds)) if index not in known]
     work = run(request.data.matrix, request.job, request.n_jobs, missing, stop, in_rounds=in_rounds)
     return done, _compute(work, request, _Keeper(path, own, kept)) if missing else work
+
+
+def _fits(record: Mapping[str, Any], before: int | None) -> bool:
+    """Tell whether a trial is that of a subsample after this one; those of earlier releases do not say."""
+    return bool(record.get("after", before) == before)
 
 
 def _compute(work: Generator[Trial, None, None], request: Request, keeper: _Keeper) -> Generator[Trial, None, None]:

@@ -50,6 +50,8 @@ def fingerprint(data: Dataset, job: Job) -> Fingerprint:
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     """Say in what two fingerprints differ, one phrase for each."""
+    # Files of earlier releases do not say how many starts there were: it was one.
+    there, here = {"n_starts": 1, **there}, {"n_starts": 1, **here}
     names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
     if "clusterer" in names:
         # Another clusterer has other parameters: that goes without saying.

@@ -59,7 +59,12 @@ def probability_text(result: SelectionResult) -> str:
 
 def settings(result: SelectionResult) -> dict[str, int | float | str]:
     """Return every setting that the numbers depend on, by the name of its keyword; ks and seeds are in the plan."""
-    choice = {"transform": transform_name(result.transform), "rule": result.rule, "z": result.z}
+    choice = {
+        "transform": transform_name(result.transform),
+        "rule": result.rule,
+        "z": result.z,
+        "criterion": result.criterion,
+    }
     known = {**vars(result.plan), **choice, "n_subsamples": result.n_subsamples}
     return {name: known[name] for name in keywords_of(SelectKeywords) if name in known and name != "ks"}
 
