@@ -57,8 +57,8 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         A folder in which all local paths must be, after resolving symbolic links. Relative paths start there.
     columns, scale, missing
         As in ``df.compsil.select_k``: the columns to use, how to scale them, and what to do with missing values.
-    ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, criterion, n_starts, n_calibration, on_failure, n_jobs, \
-    random_state
+    ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, criterion, n_starts, n_calibration, \
+    on_failure, n_jobs, random_state
         As in :func:`compsil_kit.select_k`. ``ks`` may also be text such as ``"2:10"`` or ``"2,3,5"``.
     checkpoint : "auto", path, URI or None, default="auto"
         File in which finished subsamples are kept until the task succeeds, so that a retry resumes from them.
