@@ -94,6 +94,55 @@ def select(X, ks, seeds, m, cluster, transform="tanh", z=0.0):
     return scores, min(k for k in bounds if bounds[k] == best)
 
 
+def adjusted_rand(first, second):
+    """Pairs of rows that are together in both clusterings, adjusted for those that are so by chance."""
+    pairs = [(i, j) for i in range(len(first)) for j in range(i)]
+    one = {(i, j) for i, j in pairs if first[i] == first[j]}
+    other = {(i, j) for i, j in pairs if second[i] == second[j]}
+    expected, most = len(one) * len(other) / len(pairs), (len(one) + len(other)) / 2
+    return 1.0 if most == expected else (len(one & other) - expected) / (most - expected)
+
+
+def stability(X, ks, seeds, m, cluster):
+    """The mean agreement of each subsample with the one before it, on the rows that both hold, and its parts, per k."""
+    found = {}
+    for k in ks:
+        labelings = []
+        for seed in seeds:
+            rows = subsample(seed, len(X), m)
+            labelings.append(dict(zip(rows.tolist(), cluster(X[rows], k, seed), strict=True)))
+        parts = []
+        for i in range(1, len(seeds)):
+            shared = [row for row in labelings[i] if row in labelings[i - 1]]
+            if len(shared) >= 3 * k:
+                before, here = ([labelings[j][row] for row in shared] for j in (i - 1, i))
+                parts.append(adjusted_rand(before, here))
+        found[k] = (sum(parts) / len(parts) if parts else math.nan), parts
+    return found
+
+
+def best_start(starts):
+    """The labels of the start that leaves the least inertia; the earlier one if another finds the same clusters."""
+    best_labels, least = None, math.inf
+    for labels, inertia in starts:
+        same = best_labels is not None and adjusted_rand(labels, best_labels) == 1.0
+        if inertia < least and not same:
+            best_labels, least = labels, inertia
+    return best_labels
+
+
+def within_share(X, labels):
+    """The sum of squared distances to the means of the clusters, divided by that to the mean of all."""
+    X = [[float(value) for value in row] for row in X]
+
+    def spread(rows):
+        mean = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+        return sum(math.dist(row, mean) ** 2 for row in rows)
+
+    clusters = [[row for row, label in zip(X, labels, strict=True) if label == c] for c in set(labels)]
+    return sum(map(spread, clusters)) / spread(X)
+
+
 def silhouettes_long_double(X, labels):
     """Silhouettes in extended precision, for data where float64 distances lose digits."""
     X = np.asarray(X).astype(np.longdouble)

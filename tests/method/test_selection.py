@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsil_kit.method import selection
-from compsil_kit.method.selection import choices, choose, maximised, independent_largest, selectable, summarise
+from compsil_kit.method.selection import choices, choose, independent_largest, maximised, selectable, summarise
 from compsil_kit.method.weights import combine, weigh
 
 NAN = np.nan
@@ -60,9 +60,16 @@ def test_calibration_gives_its_own_largest_discrepancy():
     np.testing.assert_allclose(found, [[0.5]])
 
 
-def probability(micro, macro, **changes):
-    settings = {"transform": "tanh", "rule": "max", "z": 1.0, "largest": None, **changes}
-    return selection.selection_probability(np.array(micro), np.array(macro), **settings)
+def probability(micro, macro, rule="max", largest=None):
+    """Return the selection probability by composites, from silhouettes given as ks by subsamples."""
+    micro, macro = np.array(micro), np.array(macro)
+    fixed = None if largest is None else largest[:, None, :]
+
+    def values_of(draws):
+        some = micro[:, draws], macro[:, draws]
+        return maximised(summarise(combine(*some, weigh(*some, "tanh", fixed)), 1.0), rule)
+
+    return selection.selection_probability(micro.shape[1], selectable(micro), values_of)
 
 
 def test_a_clear_choice_is_certain_and_a_tie_is_not():
@@ -115,7 +122,7 @@ def test_the_noise_of_redraws_is_widened_to_that_of_runs():
     noise = np.sqrt(3 / 2) * (redrawn - np.roll(redrawn, 1, axis=1))
     winners = (values.mean(axis=1)[:, None] + noise).argmax(axis=0)
     expected = np.bincount(winners, minlength=2) / 1000
-    found = selection.selection_probability(values, values, transform="tanh", rule="max", z=1.0, largest=None)
+    found = selection.selection_probability(3, np.array([True, True]), lambda draws: values[:, draws].mean(axis=-1))
     assert found.tolist() == expected.tolist()
     assert 0.05 < found[1] < 0.95
 

@@ -18,7 +18,9 @@ def within_shares(X: Array, labelings: Iterable[Array]) -> list[float]:
     The share between clusters follows from the sums of their points, so each labeling takes one pass over X.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        centred = np.asarray(X, dtype=np.float64) - X.mean(axis=0, dtype=np.float64)
+        # From the first point on: points that are all the same then have no spread at all, whatever a mean rounds to.
+        centred = np.asarray(X, dtype=np.float64) - X[0]
+        centred -= centred.mean(axis=0)
         total = float(np.square(centred).sum())
         return [1.0 - _between(centred, codes) / total if 0.0 < total < np.inf else np.nan for codes in labelings]
 
