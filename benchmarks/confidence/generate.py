@@ -14,8 +14,9 @@ Random = np.random.Generator
 
 SEED = 20261117
 # Shares of the sets without clusters, and of those with each further difficulty.
-NO_CLUSTERS, UNBALANCED, STRETCHED, NOISE_COLUMNS, OUTLIERS, ROUNDED, STANDARDISED = 0.1, 0.6, 0.5, 0.3, 0.2, 0.1, 0.6
-MOST_CLUSTERS, MOST_IMBALANCE, FEWEST_POINTS = 40, 50.0, 8
+NO_CLUSTERS, TABLES, UNBALANCED, STRETCHED, NOISE_COLUMNS, OUTLIERS, ROUNDED = 0.1, 0.2, 0.5, 0.5, 0.2, 0.15, 0.1
+STANDARDISED = 0.6
+MOST_CLUSTERS, MOST_IMBALANCE, FEWEST_POINTS = 40, 50.0, 10
 
 
 @dataclass(frozen=True)
@@ -30,18 +31,23 @@ class Generated:
 def generate(number: int) -> Generated:
     """Return the data set of this number."""
     rng = np.random.default_rng((SEED, number))
-    d = _between(rng, 2, 100)
-    if rng.random() < NO_CLUSTERS:
+    kind = rng.random()
+    # Plane pictures, as most collections hold, and tables.
+    d = int(rng.integers(1, 4)) if rng.random() < 0.4 else _between(rng, 2, 100)
+    if kind < NO_CLUSTERS:
         X, k = _without_clusters(rng, _between(rng, 100, 20_000), d), 1
+    elif kind < NO_CLUSTERS + TABLES:
+        k, d = _between(rng, 2, 8), max(d, 4)
+        X = _table(rng, _sizes(rng, _between(rng, 100, 20_000), k), d)
     else:
-        k = _between(rng, 2, MOST_CLUSTERS)
+        k = int(rng.integers(2, 11)) if rng.random() < 0.5 else _between(rng, 2, MOST_CLUSTERS)
         X = _clusters(rng, _sizes(rng, _between(rng, max(100, 2 * FEWEST_POINTS * k), 20_000), k), d)
     if rng.random() < OUTLIERS:
         low, high = X.min(axis=0), X.max(axis=0)
         n = int(len(X) * rng.uniform(0.005, 0.03))
         X[rng.integers(len(X), size=n)] = rng.uniform(low, high, (n, d))
     if rng.random() < ROUNDED:
-        X = np.round(X / X.std(axis=0) * rng.uniform(2, 20))
+        X = np.round(X / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0) * rng.uniform(3, 20))
     if rng.random() < STANDARDISED:
         X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     return Generated(np.ascontiguousarray(X), k, _candidates(rng, k))
@@ -72,14 +78,31 @@ def _sizes(rng: Random, n: int, k: int) -> NDArray[np.int64]:
     return np.maximum(FEWEST_POINTS, n * shares / shares.sum()).astype(np.int64)
 
 
+def _table(rng: Random, sizes: NDArray[np.int64], d: int) -> Array:
+    """Return what tables look like: a few hidden clusters, seen through correlated, skewed and rounded columns."""
+    hidden = _clusters(rng, sizes, int(rng.integers(2, 5)))
+    columns = hidden / hidden.std() @ rng.normal(size=(hidden.shape[1], d))
+    columns += rng.uniform(0.1, 1.0) * rng.normal(size=columns.shape)
+    for column in range(d):
+        kind, values = rng.random(), columns[:, column] / columns[:, column].std()
+        if kind < 0.25:
+            values = np.exp(rng.uniform(0.3, 1.0) * values)
+        elif kind < 0.35:
+            values = np.maximum(values, np.quantile(values, rng.uniform(0.1, 0.7)))
+        elif kind < 0.45:
+            values = np.round(values * rng.uniform(0.5, 3.0))
+        columns[:, column] = values
+    return columns
+
+
 def _clusters(rng: Random, sizes: NDArray[np.int64], d: int) -> Array:
     """Return clusters around centres that are so many standard deviations apart, in some or all of the columns."""
     k = len(sizes)
-    used = max(2, int(d * rng.uniform(0.3, 1.0))) if rng.random() < NOISE_COLUMNS else d
+    used = max(2, int(d * rng.uniform(0.3, 1.0))) if d > 2 and rng.random() < NOISE_COLUMNS else d
     centres = _centres(rng, k, used)
     gaps = np.sqrt(np.square(centres[:, None] - centres[None]).sum(axis=2)) + np.diag(np.full(k, np.inf))
     # Half the distance to the next cluster, in standard deviations: from "one heap" to "far apart".
-    separation = np.exp(rng.uniform(np.log(1.1), np.log(7.0)))
+    separation = np.exp(rng.uniform(np.log(1.3), np.log(8.0)))
     spread = float(np.median(gaps.min(axis=1))) / (2.0 * separation)
     spreads = spread * np.exp(rng.uniform(-1.0, 1.0, k) * rng.uniform(0.0, 0.6))
     draw = SHAPES[int(rng.choice(len(SHAPES), p=[0.55, 0.15, 0.15, 0.15]))]

@@ -51,11 +51,12 @@ def main() -> None:
     """Measure the data sets that are not in the file yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=6000)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, default=Path("benchmarks/confidence/measured.jsonl"))
     options = parser.parse_args()
     known = {record["number"] for record in read(options.out)}
-    missing = [number for number in range(options.sets) if number not in known]
+    missing = [number for number in range(options.first, options.first + options.sets) if number not in known]
     with ProcessPoolExecutor(options.workers) as pool, options.out.open("a") as file:
         for done, record in enumerate(pool.map(measured, missing, chunksize=4), start=len(known) + 1):
             print(json.dumps(record), file=file, flush=True)

@@ -11,6 +11,7 @@ from compsil_kit.settings.reading import read_integer, read_names, read_number, 
 _OWN: dict[str, Callable[[str], Any]] = {
     "labels_keep": read_optional(read_names),
     "min_probability": read_optional(read_number),
+    "min_confidence": read_optional(read_number),
     "fallback_k": read_optional(read_integer),
     "n_batches": read_integer,
     **{

@@ -1,7 +1,8 @@
-"""Whether the selection probability is high enough, and what the task does if it is not."""
+"""Whether the choice is sure enough, and what the task does if it is not."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from compsil_kit import SelectionResult
 
 FAIL, SKIP, FALLBACK = ON_UNSURE = ("fail", "skip", "fallback")
+# The lowest value of each number that is accepted, by the name of its parameter.
+Thresholds = Mapping[str, float | None]
+THRESHOLDS = {"min_probability": "selection probability", "min_confidence": "confidence"}
 
 
 @dataclass(frozen=True)
@@ -24,40 +28,58 @@ class Decision:
     stop: Exception | None = None
 
 
-def check_threshold(min_probability: float | None, fallback_k: int | None, on_unsure: str | None) -> None:
+def check_thresholds(thresholds: Thresholds, fallback_k: int | None, on_unsure: str | None) -> None:
     """Refuse a threshold, a fallback or an action that cannot be used."""
     from compsil_kit.util.checks import check_choice, check_integer, check_real
 
-    if min_probability is not None:
-        check_real("min_probability", min_probability, low=0.0, high=1.0)
+    given = [name for name, value in thresholds.items() if value is not None]
+    for name in given:
+        check_real(name, thresholds[name], low=0.0, high=1.0)
     if fallback_k is not None:
         check_integer("fallback_k", fallback_k, minimum=2)
-        if min_probability is None:
-            raise ValueError("fallback_k requires min_probability, below which it is used.")
+        if not given:
+            raise ValueError(f"fallback_k requires {' or '.join(THRESHOLDS)}, below which it is used.")
     if on_unsure is None:
         return
     check_choice("on_unsure", on_unsure, ON_UNSURE)
-    if min_probability is None:
-        raise ValueError("on_unsure requires min_probability, below which it applies.")
+    if not given:
+        raise ValueError(f"on_unsure requires {' or '.join(THRESHOLDS)}, below which it applies.")
     if (on_unsure == FALLBACK) != (fallback_k is not None):
         raise ValueError("on_unsure='fallback' and fallback_k belong together: pass both, or neither.")
 
 
-def decide(
-    result: SelectionResult, min_probability: float | None, fallback_k: int | None, on_unsure: str | None
-) -> Decision:
-    """Accept k*, or say what happens instead because the selection probability is too low."""
-    from compsil_kit.util.format import percent
-
-    k, probability = int(result.best_k), number(result.probability[result.best_index])
-    if min_probability is None or (probability is not None and probability >= min_probability):
+def decide(result: SelectionResult, thresholds: Thresholds, fallback_k: int | None, on_unsure: str | None) -> Decision:
+    """Accept k*, or say what happens instead because it is not sure enough."""
+    k = int(result.best_k)
+    reasons = [reason for name, least in thresholds.items() if (reason := _too_low(result, name, least))]
+    if not reasons:
         return Decision("accepted", k)
-    found = "unknown, and" if probability is None else f"{percent(probability)}, below"
-    reason = f"the selection probability of k = {k} is {found} min_probability={min_probability:g}"
+    reason = ", and ".join(reasons)
     if fallback_k is not None:
         return Decision("fallback", fallback_k, (f"{reason}; fallback_k={fallback_k} is returned instead.",))
     if on_unsure == SKIP:
         text = f"{reason}; the task is skipped."
         return Decision("skipped", None, (text,), AirflowSkipException(text))
-    text = f"{reason}. Increase n_subsamples, or pass fallback_k or on_unsure='skip'."
+    text = f"{reason}. {_advice(thresholds)} pass fallback_k or on_unsure='skip'."
     return Decision("failed", None, (text,), AirflowFailException(text))
+
+
+def _too_low(result: SelectionResult, name: str, least: float | None) -> str:
+    """Say by how much the choice misses a threshold, or return an empty text."""
+    from compsil_kit.util.format import percent
+
+    values = result.probability if name == "min_probability" else result.confidence
+    found = number(values[result.best_index])
+    if least is None or (found is not None and found >= least):
+        return ""
+    shown = "unknown, and" if found is None else f"{percent(found)}, below"
+    why = f" ({result.why_no_confidence})" if name == "min_confidence" and found is None else ""
+    return f"the {THRESHOLDS[name]} of k = {result.best_k} is {shown} {name}={least:g}{why}"
+
+
+def _advice(thresholds: Thresholds) -> str:
+    """Say what would raise the numbers: more subsamples make another run agree, but no answer right."""
+    more = (
+        "Increase n_subsamples" if thresholds["min_confidence"] is None else "Look at the alternatives in the summary"
+    )
+    return f"{more}, or"

@@ -17,7 +17,7 @@ from compsil_airflow.results import publish
 # The key under which the first step keeps what was done to the table.
 PREPARATION = "preparation"
 # What the first step checks and the last one does.
-CHECKED = ("labels_path", "labels_keep", "report_path", "min_probability", "fallback_k", "on_unsure")
+CHECKED = ("labels_path", "labels_keep", "report_path", "min_probability", "min_confidence", "fallback_k", "on_unsure")
 # What only the last step does; the others must push what they return.
 RESULTS = (*CHECKED, "report_url", "outlets", "do_xcom_push")
 
@@ -39,12 +39,16 @@ class PlanBatchesOperator(SelectKOperator):
         """Return the batches, which record how the table was prepared."""
         from compsil_kit import plan_batches
         from compsil_kit.result.serialization import preparation_out
-        from compsil_kit.settings.keywords import PlanKeywords
+        from compsil_kit.run.request import check_request
+        from compsil_kit.settings.keywords import PlanKeywords, SelectKeywords
 
         self._coerce_parameters()
         _, table = self._load(context)
         with data_errors():
-            batches = plan_batches(table, n_batches=self.n_batches, **self._keywords(PlanKeywords))
+            # A plan does not say what will be scored; how many starts that takes must be known here.
+            planned = check_request(table, SelectKeywords, self._keywords(SelectKeywords), warn=False).plan
+            keywords = {**self._keywords(PlanKeywords), "n_starts": planned.n_starts}
+            batches = plan_batches(table, n_batches=self.n_batches, **keywords)
         self.log.info("%s batches of about %s subsamples", len(batches), len(batches[0]["indices"]))
         # Once: the names of many columns would make every batch large.
         context["ti"].xcom_push(key=PREPARATION, value=preparation_out(table.preparation))

@@ -12,7 +12,7 @@ from compsil_airflow import files
 from compsil_airflow.checkpoints import AUTO, forget, given_checkpoint, mirrored, own_checkpoint
 from compsil_airflow.coerce import coerce
 from compsil_airflow.compat import AirflowSkipException, Context
-from compsil_airflow.decision import check_threshold
+from compsil_airflow.decision import THRESHOLDS, check_thresholds
 from compsil_airflow.errors import data_errors, interruptions, without_values
 from compsil_airflow.lineage import LineageOperator
 from compsil_airflow.links import ReportLink, check_report_url
@@ -58,7 +58,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     columns, scale, missing
         As in ``df.compsil.select_k``: the columns to use, how to scale them, and what to do with missing values.
     ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, criterion, n_starts, n_calibration, \
-    on_failure, n_jobs, random_state
+    structure, on_failure, n_jobs, random_state
         As in :func:`compsil_kit.select_k`. ``ks`` may also be text such as ``"2:10"`` or ``"2,3,5"``.
     checkpoint : "auto", path, URI or None, default="auto"
         File in which finished subsamples are kept until the task succeeds, so that a retry resumes from them.
@@ -74,8 +74,10 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         The URL at which the report is served, http or https. It becomes a link on the task's page in the Airflow UI.
     min_probability : float, optional
         The lowest selection probability of k* that is accepted, from 0 to 1.
+    min_confidence : float, optional
+        The lowest confidence of k* that is accepted, from 0 to 1; where it is not known, k* is not accepted.
     fallback_k : int, optional
-        What to return if the selection probability is lower.
+        What to return if the selection probability or the confidence is lower.
     on_unsure : {"fail", "skip", "fallback"}, optional
         What to do if it is lower: by default ``"fallback"`` if ``fallback_k`` is given, else ``"fail"``. The summary
         and the report are stored in every case.
@@ -122,6 +124,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         criterion: Any = "composite",
         n_starts: Any = "auto",
         n_calibration: Any = 0,
+        structure: Any = False,
         on_failure: str = "raise",
         n_jobs: Any = 1,
         random_state: Any = 42,
@@ -131,6 +134,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         report_path: Any = None,
         report_url: str | None = None,
         min_probability: Any = None,
+        min_confidence: Any = None,
         fallback_k: Any = None,
         on_unsure: str | None = None,
         **kwargs: Any,
@@ -220,10 +224,13 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             check_keywords(TableKeywords, self._keywords(TableKeywords))
             local = self._checkpoint if isinstance(self._checkpoint, Path) else None
             check_keywords(SelectKeywords, {**self._keywords(SelectKeywords), "checkpoint": local})
-            check_threshold(self.min_probability, self.fallback_k, self.on_unsure)
+            check_thresholds(self._thresholds(), self.fallback_k, self.on_unsure)
             check_report_url(self.report_url)
             self._labels_place = files.labels_place(self.labels_path, self.labels_keep, self.base_dir)
             self._report_place = files.report_place(self.report_path, self.base_dir)
+
+    def _thresholds(self) -> dict[str, float | None]:
+        return {name: getattr(self, name) for name in THRESHOLDS}
 
     def _keywords(self, *groups: type) -> dict[str, Any]:
         """Return the parameters that the engine defines, by group; checkpoint and progress are the operator's own."""

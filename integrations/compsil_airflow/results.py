@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compsil_airflow.operator import Data, SelectKOperator
     from compsil_kit import SelectionResult
 
-FACTS = ("best_k", "selected_k", "fell_back", "score", "probability")
+FACTS = ("best_k", "selected_k", "fell_back", "score", "probability", "confidence")
 
 
 def publish(operator: SelectKOperator, result: SelectionResult, data: Data | None, context: Context) -> int:
@@ -26,7 +26,7 @@ def publish(operator: SelectKOperator, result: SelectionResult, data: Data | Non
     from compsil_kit.settings.keywords import SelectKeywords, TableKeywords
 
     operator.log.info("%s", result.explain())
-    decision = decide(result, operator.min_probability, operator.fallback_k, operator.on_unsure)
+    decision = decide(result, operator._thresholds(), operator.fallback_k, operator.on_unsure)
     for note in decision.notes:
         operator.log.warning("%s", note)
     written, labels = write_files(operator, result, data, decision)

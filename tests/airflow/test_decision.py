@@ -1,4 +1,4 @@
-"""When the selection probability is too low."""
+"""When the choice is not sure enough."""
 
 from datetime import timedelta
 from types import SimpleNamespace
@@ -24,10 +24,14 @@ from compsil_airflow.decision import decide
     ],
 )
 def test_the_threshold_itself_is_enough(probability, least, outcome):
-    result = SimpleNamespace(best_k=3, best_index=1, probability=np.array([0.0, probability]))
-    decision = decide(result, least, None, None)
-    assert (decision.outcome, decision.k) == (outcome, 3 if outcome == "accepted" else None)
-    assert (decision.stop is None) == (outcome == "accepted")
+    for of_what in ("probability", "confidence"):
+        values = {"probability": np.ones(2), "confidence": np.ones(2), of_what: np.array([0.0, probability])}
+        result = SimpleNamespace(best_k=3, best_index=1, why_no_confidence="it needs more", **values)
+        thresholds = {"min_probability": None, "min_confidence": None, f"min_{of_what}": least}
+        decision = decide(result, thresholds, None, None)
+        assert (decision.outcome, decision.k) == (outcome, 3 if outcome == "accepted" else None)
+        assert (decision.stop is None) == (outcome == "accepted")
+    assert np.isfinite(probability) or least is None or "unknown" in decision.notes[0]
 
 
 class TestNotSure:
@@ -45,6 +49,21 @@ class TestNotSure:
         log = printed.out + printed.err
         assert "the selection probability of k = " in log
         assert "below min_probability=0.999. Increase n_subsamples, or pass fallback_k or on_unsure='skip'." in log
+
+    def test_a_low_confidence_fails_too(self, flat, capfd):
+        done = run_select(data=flat, ks="3:9", n_subsamples=6, min_confidence=0.99, criterion="likely")
+        assert done.state == "failed"
+        summary = done.xcom("selection")
+        assert 0 < summary["confidence"] < 0.99
+        assert (summary["criterion"], summary["plan"]["n_starts"]) == ("likely", 5)
+        printed = capfd.readouterr()
+        assert "below min_confidence=0.99. Look at the alternatives in the summary" in printed.out + printed.err
+
+    def test_an_unknown_confidence_is_not_enough(self, flat, capfd):
+        done = run_select(data=flat, ks="3:9", min_confidence=0.01, clusterer="gmm")
+        assert done.state == "failed"
+        printed = capfd.readouterr()
+        assert "is unknown, and min_confidence=0.01 (it is known for k-means" in printed.out + printed.err
 
     @pytest.mark.parametrize(("on_unsure", "state"), [("fail", "failed"), ("skip", "skipped"), (None, "failed")])
     def test_keeps_the_evidence(self, flat, tmp_path, home, on_unsure, state):
