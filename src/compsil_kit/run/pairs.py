@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,17 +44,26 @@ def paired(outcomes: Iterable[Outcome], plan: Plan, wanted: Collection[int]) -> 
     for arrived in outcomes:
         known[arrived.index] = arrived
         for index in (arrived.index, arrived.index + 1):
-            here, before = known.get(index), known.get(index - 1)
-            if index not in missing or here is None or here.trial is None:
-                continue
-            if plan.before(index) is None:
+            trial = _ready(known, index, plan) if index in missing else None
+            if trial is not None:
                 missing.remove(index)
-                yield here.trial
-            elif before is not None:
-                missing.remove(index)
-                yield replace(here.trial, agreement=_agreements(before, here, plan))
+                yield trial
         # Labels are kept no longer than they are needed.
-        known = {index: kept for index, kept in known.items() if missing & {index, index + 1}}
+        known = {
+            index: kept
+            for index, kept in known.items()
+            if index in missing or (index + 1 in missing and plan.before(index + 1) is not None)
+        }
+
+
+def _ready(known: Mapping[int, Outcome], index: int, plan: Plan) -> Trial | None:
+    """Return the trial of a subsample with its agreements, or None as long as something of it is missing."""
+    here, before = known.get(index), known.get(index - 1)
+    if here is None or here.trial is None:
+        return None
+    if plan.before(index) is None:
+        return here.trial
+    return None if before is None else replace(here.trial, agreement=_agreements(before, here, plan))
 
 
 def _agreements(before: Outcome, here: Outcome, plan: Plan) -> tuple[float, ...]:

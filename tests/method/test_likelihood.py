@@ -1,0 +1,159 @@
+"""The chance of being right: probabilities, refused with a reason where the model knows nothing."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from samples import plan_of
+
+from compsil_kit.method import likelihood
+from compsil_kit.method.likelihood import MODEL, NUMBERS, features, model, why_unknown
+
+KS = tuple(range(2, 9))
+PLAN = plan_of(KS, 10)
+SEVERAL = replace(PLAN, n_starts=5)
+
+
+def numbers(shape=(), seed=0):
+    """Made-up means, ks last: silhouettes, stability, what is left within clusters."""
+    rng = np.random.default_rng(seed)
+    found = {name: rng.uniform(0.1, 0.9, (*shape, len(KS))) for name in NUMBERS}
+    found["within"] = np.sort(found["within"], axis=-1)[..., ::-1]
+    return found
+
+
+def chances(given, plan=PLAN):
+    return likelihood.likelihood(given, plan)
+
+
+@pytest.mark.parametrize("plan", [PLAN, SEVERAL], ids=["one start", "several"])
+def test_they_are_probabilities(plan):
+    for seed in range(50):
+        found = chances(numbers(seed=seed), plan)
+        assert found.shape == (len(KS) + 1,)
+        assert ((found > 0) & (found < 1)).all()
+        assert found.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_one_start_and_several_have_models_of_their_own():
+    given = numbers()
+    assert not np.allclose(chances(given, PLAN), chances(given, SEVERAL))
+    assert np.array_equal(chances(given, SEVERAL), chances(given, replace(PLAN, n_starts=12)))
+
+
+def test_in_plain_loops():
+    """exp(utility) of each k and of none, divided by their sum."""
+    given, found = numbers(), model()["starts"]["1"]
+    per_k, of_none = features(given, PLAN)
+    utilities = [sum(found["k"][name] * float(values[at]) for name, values in per_k.items()) for at in range(len(KS))]
+    utilities.append(sum(found["none"][name] * float(value) for name, value in of_none.items()))
+    expected = np.exp(utilities) / np.exp(utilities).sum()
+    np.testing.assert_allclose(chances(given), expected, rtol=1e-9)
+
+
+def test_redraws_are_judged_one_by_one():
+    redrawn = numbers((4, 3))
+    together = chances(redrawn)
+    assert together.shape == (4, 3, len(KS) + 1)
+    for at in np.ndindex(4, 3):
+        alone = chances({name: values[at] for name, values in redrawn.items()})
+        np.testing.assert_allclose(together[at], alone, rtol=1e-12)
+
+
+def test_a_stability_that_is_unknown_is_none():
+    given = numbers()
+    given["agreement"] = np.full(len(KS), np.nan)
+    unknown = chances(given)
+    assert np.isfinite(unknown).all()
+    given["agreement"] = np.zeros(len(KS))
+    assert np.array_equal(unknown, chances(given))
+
+
+def test_nothing_left_within_clusters():
+    """As many clusters as distinct points: the logarithm of nothing must not decide, nor what rounding left of it."""
+    given = numbers()
+    for rest in (0.0, -1e-17, 1e-15):
+        given["within"] = np.array([0.5, 0.1, rest, rest, rest, rest, rest])
+        assert np.isfinite(chances(given)).all()
+
+
+def test_large_utilities_do_not_overflow():
+    given = {name: 1e6 * values for name, values in numbers().items()}
+    with np.errstate(over="raise", invalid="raise"):
+        found = chances(given)
+    assert found.sum() == pytest.approx(1.0)
+
+
+def test_what_speaks_for_a_k():
+    """Its neighbours count, at the ends the line goes on straight, and a best one is marked."""
+    given = {name: np.zeros(len(KS)) for name in NUMBERS}
+    given["best_micro"] = np.array([0.1, 0.2, 0.9, 0.4, 0.5, 0.6, 0.7])
+    given["agreement"] = np.ones(len(KS))
+    given["within"] = np.exp(-np.array([0.0, 1.0, 2.0, 3.0, 3.0, 3.0, 3.0]))
+    per_k, of_none = features(given, PLAN)
+    np.testing.assert_allclose(per_k["bump of micro"], [0, -0.3, 0.6, -0.3, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(per_k["bend"], [0, 0, 0, 0.5, 0, 0, 0], atol=1e-12)
+    assert per_k["best of micro"].tolist() == [0, 0, 1, 0, 0, 0, 0]
+    assert per_k["largest bend"].tolist() == [0, 0, 0, 1, 0, 0, 0]
+    assert per_k["last k"].tolist() == [0, 0, 0, 0, 0, 0, 1]
+    assert per_k["k = 2"].tolist() == [1, 0, 0, 0, 0, 0, 0]
+    # Two clusters are the fewest there are: that k = 2 is the first candidate tells nothing.
+    assert not per_k["first k"].any()
+    assert (of_none["largest micro"], of_none["the best is last"]) == (0.9, 0.0)
+    later = features(given, plan_of(range(5, 12), 10))[0]
+    assert later["first k"].tolist() == [1, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("starts", ["1", "several"])
+def test_the_file_has_a_coefficient_for_every_feature(starts):
+    per_k, of_none = features(numbers(), PLAN)
+    found = json.loads(MODEL.read_text())["starts"][starts]
+    assert set(found["k"]) == set(per_k)
+    assert set(found["none"]) == set(of_none)
+    assert all(isinstance(value, float) and np.isfinite(value) for part in found.values() for value in part.values())
+
+
+def test_the_file_says_how_it_was_made():
+    found = json.loads(MODEL.read_text())
+    assert set(found["starts"]) == {"1", "several"}
+    assert set(found["limits"]) == {"k", "features", "subsamples"}
+    assert "make confidence" in found["recipe"]
+    assert found["data_sets"] > 0
+
+
+LIMITS = json.loads(MODEL.read_text())["limits"]
+KNOWN = {
+    "by name": {},
+    "by estimator": {"clusterer": "KMeans"},
+    "the largest k": {"ks": tuple(range(LIMITS["k"] - 2, LIMITS["k"] + 1))},
+    "most columns": {"n_features": LIMITS["features"]},
+    "several starts": {"n_starts": 5},
+    "three candidates": {"ks": (4, 5, 6)},
+}
+UNKNOWN = {
+    "clusterer": ({"clusterer": "gmm"}, "k-means and Euclidean distances only, not for gmm and euclidean"),
+    "function": ({"clusterer": "my_function"}, "k-means and Euclidean distances only, not for my_function"),
+    "metric": ({"metric": "manhattan"}, "k-means and Euclidean distances only, not for kmeans and manhattan"),
+    "distances": ({"metric": "precomputed"}, "k-means and Euclidean distances only"),
+    "gaps": ({"ks": (2, 3, 5)}, "at least three candidates without gaps"),
+    "two candidates": ({"ks": (2, 3)}, "at least three candidates without gaps"),
+    "one candidate": ({"ks": (2,)}, "at least three candidates without gaps"),
+    "too large": ({"ks": tuple(range(LIMITS["k"] - 1, LIMITS["k"] + 2))}, f"up to {LIMITS['k']} clusters only"),
+    "too wide": ({"n_features": LIMITS["features"] + 1}, f"up to {LIMITS['features']} columns only"),
+}
+
+
+@pytest.mark.parametrize("changes", KNOWN.values(), ids=KNOWN)
+def test_what_the_model_was_fitted_on(changes):
+    assert why_unknown(replace(PLAN, **changes), LIMITS["subsamples"]) == ""
+
+
+@pytest.mark.parametrize(("changes", "reason"), UNKNOWN.values(), ids=UNKNOWN)
+def test_other_settings_are_refused_with_the_reason(changes, reason):
+    assert reason in why_unknown(replace(PLAN, **changes), 30)
+
+
+def test_too_few_subsamples_are_refused():
+    few = LIMITS["subsamples"] - 1
+    assert why_unknown(PLAN, few) == f"it needs at least {LIMITS['subsamples']} subsamples"

@@ -1,0 +1,155 @@
+"""Trials and their agreements with the subsamples before: the same in any order of arrival, and no labels for longer."""
+
+import gc
+import itertools
+import weakref
+
+import numpy as np
+import pytest
+from samples import plan_of
+from sklearn.metrics import adjusted_rand_score
+
+from compsil_kit.method.subsample import subsample_rows
+from compsil_kit.result.trials import Trial
+from compsil_kit.run.pairs import Outcome, paired, with_predecessors
+
+KS = (2, 3)
+PLAN = plan_of(KS, 4)
+CALIBRATED = plan_of(KS, 3, n_calibration=2)
+ANY_ORDER = pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
+
+
+def outcome(index, *, scored=True, missing=()):
+    """One subsample of 40 rows, clustered at random; some ks may have failed."""
+    rng = np.random.default_rng(index)
+    labelings = {at: rng.integers(k, size=40).astype(np.int8) for at, k in enumerate(KS) if k not in missing}
+    silhouettes = tuple(0.1 * index + at for at in range(len(KS)))
+    trial = Trial(index, silhouettes, silhouettes) if scored else None
+    return Outcome(index, subsample_rows(index, 60, 40), labelings, trial)
+
+
+def expected(before, here):
+    """The agreement on shared rows, by dictionaries."""
+    found = []
+    for at in range(len(KS)):
+        if at not in before.labelings or at not in here.labelings:
+            found.append(np.nan)
+            continue
+        left = dict(zip(before.rows.tolist(), before.labelings[at], strict=True))
+        right = dict(zip(here.rows.tolist(), here.labelings[at], strict=True))
+        shared = sorted(left.keys() & right.keys())
+        found.append(adjusted_rand_score([left[row] for row in shared], [right[row] for row in shared]))
+    return found
+
+
+def by_index(trials):
+    trials = list(trials)
+    assert len({trial.index for trial in trials}) == len(trials), "a trial came twice"
+    return {trial.index: trial.agreement for trial in trials}
+
+
+@ANY_ORDER
+def test_any_order_of_arrival_gives_the_same(order):
+    outcomes = [outcome(index) for index in range(4)]
+    found = by_index(paired([outcomes[index] for index in order], PLAN, range(4)))
+    assert sorted(found) == [0, 1, 2, 3]
+    assert np.isnan(found[0]).all()
+    for index in (1, 2, 3):
+        np.testing.assert_allclose(found[index], expected(outcomes[index - 1], outcomes[index]), atol=1e-12)
+
+
+@ANY_ORDER
+def test_a_trial_is_handed_over_as_soon_as_both_are_there(order):
+    arrived, told = [], []
+
+    def arriving():
+        for index in order:
+            arrived.append(index)
+            yield outcome(index)
+            ready = {at for at in arrived if at == 0 or at - 1 in arrived}
+            assert set(told) == ready
+
+    for trial in paired(arriving(), PLAN, range(4)):
+        told.append(trial.index)
+    assert sorted(told) == [0, 1, 2, 3]
+
+
+def test_calibration_subsamples_are_compared_with_nothing():
+    for order in itertools.permutations(range(5)):
+        found = by_index(paired(map(outcome, order), CALIBRATED, range(5)))
+        assert sorted(found) == list(range(5))
+        assert [index for index, values in found.items() if np.isnan(values).all()] == [
+            index for index in found if index not in (1, 2)
+        ]
+
+
+def test_only_what_is_wanted_is_handed_over():
+    """The one before is clustered for its labels alone."""
+    outcomes = [outcome(1, scored=False), outcome(2)]
+    for order in (outcomes, outcomes[::-1]):
+        found = by_index(paired(order, PLAN, [2]))
+        assert list(found) == [2]
+        np.testing.assert_allclose(found[2], expected(*outcomes), atol=1e-12)
+
+
+def test_a_failed_clustering_agrees_with_none():
+    outcomes = [outcome(0), outcome(1, missing=(3,)), outcome(2)]
+    found = by_index(paired(outcomes, PLAN, range(3)))
+    for index in (1, 2):
+        assert np.isfinite(found[index][0])
+        assert np.isnan(found[index][1])
+
+
+@pytest.mark.parametrize("order", [range(12), [0, 1, 2, *range(11, 2, -1)]], ids=["forwards", "backwards"])
+def test_labels_are_kept_no_longer_than_they_are_needed(order):
+    """In order, those of two subsamples at most; else of those that wait for the one before or after them."""
+    plan, living = plan_of(KS, 12), {}
+
+    def arriving():
+        for index in order:
+            made = outcome(index)
+            living[index] = weakref.ref(made)
+            yield made
+            del made
+            gc.collect()
+            held = {at for at, known in living.items() if known() is not None}
+            waiting = {at for at in living if at + 1 not in living or (at and at - 1 not in living)}
+            assert held <= waiting | {index}
+
+    for _ in paired(arriving(), plan, range(12)):
+        pass
+
+
+def test_labels_of_calibration_subsamples_are_not_kept():
+    plan, living = plan_of(KS, 2, n_calibration=5), []
+
+    def arriving():
+        for index in (2, 4, 6, 3, 5, 0, 1):
+            made = outcome(index)
+            living.append((index, weakref.ref(made)))
+            yield made
+            del made
+            gc.collect()
+            assert {at for at, known in living if known() is not None} <= {index, 0}
+
+    assert len(list(paired(arriving(), plan, range(7)))) == 7
+
+
+@pytest.mark.parametrize(
+    ("wanted", "order"),
+    [
+        ([0, 1, 2, 3], [0, 1, 2, 3]),
+        ([2, 3], [1, 2, 3]),
+        ([0, 3], [0, 2, 3]),
+        ([1, 3], [0, 1, 2, 3]),
+        ([3, 1], [2, 3, 0, 1]),
+        ([], []),
+    ],
+)
+def test_the_one_before_is_clustered_too(wanted, order):
+    assert with_predecessors(wanted, PLAN) == order
+
+
+def test_nothing_comes_before_calibration_and_the_first():
+    assert with_predecessors([3, 4, 0], CALIBRATED) == [3, 4, 0]
+    assert with_predecessors([4, 2], CALIBRATED) == [4, 1, 2]
