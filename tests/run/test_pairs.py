@@ -1,4 +1,4 @@
-"""Trials and their agreements with the subsamples before: the same in any order of arrival, and no labels for longer."""
+"""Trials and their agreements with the subsamples before: the same in any order of arrival, with no labels left over."""
 
 import gc
 import itertools
@@ -60,7 +60,7 @@ def test_any_order_of_arrival_gives_the_same(order):
 
 @ANY_ORDER
 def test_a_trial_is_handed_over_as_soon_as_both_are_there(order):
-    arrived, told = [], []
+    arrived, told = [], {}
 
     def arriving():
         for index in order:
@@ -70,7 +70,7 @@ def test_a_trial_is_handed_over_as_soon_as_both_are_there(order):
             assert set(told) == ready
 
     for trial in paired(arriving(), PLAN, range(4)):
-        told.append(trial.index)
+        told[trial.index] = trial
     assert sorted(told) == [0, 1, 2, 3]
 
 
