@@ -1,4 +1,4 @@
-"""Trials and their agreements with the subsamples before: the same in any order of arrival, with no labels left over."""
+"""Trials and their agreements with the subsamples before: the same in any order of arrival, and no labels stay."""
 
 import gc
 import itertools
