@@ -28,6 +28,7 @@ def select_k(
     random_state: int | Sequence[int] | None = 42,
     n_starts: int | str = "auto",
     n_calibration: int = 0,
+    structure: bool = False,
     criterion: str = "composite",
     transform: Transform = "tanh",
     rule: str = "max",

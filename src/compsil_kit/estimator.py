@@ -118,6 +118,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = 42,
         n_starts: int | str = "auto",
         n_calibration: int = 0,
+        structure: bool = False,
         criterion: str = "composite",
         transform: Any = "tanh",
         rule: str = "max",

@@ -11,7 +11,6 @@ from IPython.core.getipython import get_ipython
 
 from compsil_jupyter.data import column_names, is_data
 from compsil_jupyter.magic.parser import COMMANDS, FLAGS, OPTIONS, Names, own_names, split
-from compsil_kit.cli.options import SWITCH
 from compsil_kit.settings.reading import quote, split_list, unquote
 
 # Also after an assignment: r = %compsil df
@@ -41,7 +40,7 @@ def complete(line: str, names: Names) -> tuple[str, list[str]]:
     if word.startswith("--") and "=" in word:
         flag, _, word = word.partition("=")
         before.append(flag)
-    takes_value = {flag for flag, name in FLAGS.items() if OPTIONS[name].type != SWITCH}
+    takes_value = {flag for flag, name in FLAGS.items() if not OPTIONS[name].is_switch}
     data = next((each for last, each in pairwise(["", *before]) if each[0] != "-" and last not in takes_value), "")
     if before and FLAGS.get(before[-1]) == "columns":
         *taken, fragment = split_list(word)

@@ -96,7 +96,7 @@ def _grouped(options: Mapping[str, Keyword]) -> dict[str, dict[str, Keyword]]:
     named = {"data": TableKeywords, "choice": ChoiceKeywords, "criteria": CriteriaKeywords}
     found: dict[str, dict[str, Keyword]] = {title: {} for title in ("data", "method", "choice", "criteria", "output")}
     for name, keyword in options.items():
-        other = "output" if keyword.type == SWITCH else "method"
+        other = "output" if keyword in (_COMPARE, _QUIET) else "method"
         title = next((title for title, group in named.items() if name in keywords_of(group)), other)
         found[title][name] = keyword
     return {title: keywords for title, keywords in found.items() if keywords}
@@ -116,7 +116,7 @@ def flags_of(name: str, keyword: Keyword) -> tuple[str, ...]:
 
 def _specification(name: str, keyword: Keyword, read: Read | None) -> dict[str, Any]:
     """Return what argparse is told of a keyword."""
-    if keyword.type == SWITCH:
+    if keyword.is_switch:
         return {"action": "store_true", "help": keyword.help}
     # Distances in a file are read as a table, so they are points there.
     words = tuple(word for word in keyword.choices if word != "precomputed")

@@ -52,6 +52,8 @@ class Plan:
         Names of what will be used.
     n_starts : int
         Starts of each clustering, beside whose first one the best is kept.
+    structure : bool
+        Whether the data are also compared with data without clusters.
     """
 
     # With the checks of plans that come from a file.
@@ -66,6 +68,7 @@ class Plan:
     metric: Annotated[str, schema.text]
     dtype: Annotated[str, schema.choice(("float32", "float64"))]
     n_starts: Annotated[int, schema.integer(1, MOST_STARTS)] = 1
+    structure: Annotated[bool, schema.flag] = False
 
     def before(self, index: int) -> int | None:
         """Return the seed of the subsample whose clusterings are compared with those of this one, or None."""
@@ -142,7 +145,9 @@ def make_plan(
     seeds = make_seeds(settings["random_state"], n_subsamples, n_calibration)
     names = clusterer.name, metric.name, dtype
     n_starts = resolve_starts(settings["n_starts"], settings["criterion"], clusterer)
-    return Plan(n_rows, n_features, ks, n_subsamples, n_calibration, size, seeds, *names, n_starts)
+    return Plan(
+        n_rows, n_features, ks, n_subsamples, n_calibration, size, seeds, *names, n_starts, settings["structure"]
+    )
 
 
 def check_ks(ks: Any) -> tuple[int, ...]:

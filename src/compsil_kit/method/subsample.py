@@ -13,7 +13,7 @@ from compsil_kit.util.checks import describe, is_integer
 # Seeds of RandomState end here.
 SEED_LIMIT = 2**32
 # Streams of seeds beside that of the scored subsamples.
-CALIBRATION, FURTHER_RUNS, REFERENCES = 1, 2, 3
+CALIBRATION, FURTHER_RUNS, REFERENCES, STRUCTURE = 1, 2, 3, 4
 
 
 def fresh_entropy() -> int:

@@ -13,6 +13,7 @@ from compsil_kit.data.dataset import Preparation
 from compsil_kit.errors import SelectionError
 from compsil_kit.method.guarantees import Guarantee
 from compsil_kit.method.plan import Plan
+from compsil_kit.method.structure import Structure
 from compsil_kit.method.weights import Transform
 from compsil_kit.result import serialization
 from compsil_kit.result.derived import Derived
@@ -42,6 +43,8 @@ class SelectionResult(Derived):
         Clusterings that failed, with their causes.
     preparation : Preparation or None
         What was done to the table the data came from: columns, scale, rows left out. None for plain arrays.
+    structure : Structure or None
+        Outcome of the test whether the data have clusters at all; None if it was not asked for.
     """
 
     plan: Plan
@@ -55,6 +58,7 @@ class SelectionResult(Derived):
     failures: tuple[Failure, ...] = ()
     versions: Mapping[str, str] = field(default_factory=current_versions)
     preparation: Preparation | None = None
+    structure: Structure | None = None
 
     @cached_property
     def _numbers(self) -> Scores:

@@ -14,6 +14,7 @@ from compsil_kit.data.dataset import Preparation
 from compsil_kit.method.criterion import CRITERIA
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.selection import RULES
+from compsil_kit.method.structure import REFERENCES, Structure
 from compsil_kit.method.subsample import SEED_LIMIT
 from compsil_kit.method.weights import TRANSFORMS, transform_name
 from compsil_kit.result.trials import NUMBERS, Failure, Saved, Trial, Trials
@@ -43,6 +44,14 @@ _PREPARATION = {
     "n_dropped": _COUNT,
     "notes": schema.list_of(schema.text),
 }
+_P_VALUE = schema.real(0.0, 1.0)
+_STRUCTURE = {
+    "p_value": _P_VALUE,
+    "p_values": schema.record(dict.fromkeys(REFERENCES, _P_VALUE)),
+    "statistic": schema.real(-1e300, 1e300),
+    "n_null": schema.integer(1),
+    "n_rows": schema.integer(2),
+}
 _TRIALS = dict.fromkeys(("subsamples", "micro", "macro"), schema.anything)
 _SELECTION = {
     "transform": schema.text,
@@ -53,6 +62,7 @@ _SELECTION = {
     "calibration": schema.anything,
     "weights": schema.anything,
     "preparation": schema.anything,
+    "structure": schema.anything,
     "versions": schema.mapping_of(schema.text),
 }
 
@@ -88,6 +98,7 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
             "failures": [asdict(failure) for failure in result.failures],
             "plan": plan_out(result.plan),
             "preparation": preparation_out(result.preparation),
+            "structure": structure_out(result.structure),
             "versions": dict(result.versions),
         }
     )
@@ -106,7 +117,7 @@ def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionR
     plan = plan_in(data.get("plan"), "data.plan")
     n_ks, n_all = len(plan.ks), len(plan.seeds)
     found = schema.record({**_SELECTION, "failures": schema.list_of(_failure(plan))})(
-        _with_defaults(data, criterion="composite"), "data"
+        _with_defaults(data, criterion="composite", structure=None), "data"
     )
     trials, calibration = (_trials_in(found[name], plan, f"data.{name}") for name in ("trials", "calibration"))
     scored = [index for index in trials.subsamples if index < plan.n_subsamples]
@@ -130,6 +141,7 @@ def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionR
         failures=failures,
         versions=found["versions"],
         preparation=preparation_in(found["preparation"], "data.preparation"),
+        structure=structure_in(found["structure"], "data.structure"),
         saved=saved,
     )
 
@@ -152,7 +164,7 @@ def plan_out(plan: Plan) -> dict[str, Any]:
 
 def plan_in(data: Any, where: str = "plan") -> Plan:
     """Rebuild a plan; one that cannot have been made is refused."""
-    found = schema.record(_PLAN)(_with_defaults(data, n_starts=1), where)
+    found = schema.record(_PLAN)(_with_defaults(data, n_starts=1, structure=False), where)
     plan = Plan(**{**found, "ks": tuple(found["ks"]), "seeds": tuple(found["seeds"])})
     if not plan.ks or list(plan.ks) != sorted(set(plan.ks)):
         raise ValueError(f"{where}.ks must be ascending and hold at least one candidate.")
@@ -175,6 +187,16 @@ def preparation_in(data: Any, where: str = "preparation") -> Preparation | None:
     found = schema.record(_PREPARATION)(data, where)
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
     return Preparation(**values)
+
+
+def structure_out(structure: Structure | None) -> dict[str, Any] | None:
+    """Return the outcome of the test for clusters as plain data."""
+    return None if structure is None else asdict(structure)
+
+
+def structure_in(data: Any, where: str = "structure") -> Structure | None:
+    """Rebuild the outcome of the test for clusters."""
+    return None if data is None else Structure(**schema.record(_STRUCTURE)(data, where))
 
 
 def trial_out(trial: Trial, plan: Plan, *, packed: bool = False) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from compsil_kit.result.trials import Trial, current_versions
 from compsil_kit.run.engine import run
 from compsil_kit.run.fingerprint import differences
 from compsil_kit.run.request import check_request, chosen
+from compsil_kit.run.structure import structure_of_batch, structure_of_batches
 from compsil_kit.settings.keywords import ChoiceKeywords, PlanKeywords, SelectKeywords, defaults_of, keywords_of
 from compsil_kit.settings.rules import ON_FAILURE, check_together
 from compsil_kit.settings.surfaces import check_keywords, takes
@@ -32,7 +33,6 @@ from compsil_kit.util.checks import check_integer, describe
 FORMAT = "compsil-kit/batch"
 VERSION = 1
 DIGEST = "digest of the preparation"
-
 # A longer account of the table, with the names of many columns, does not travel with every batch.
 MOST_PREPARATION = 1000
 
@@ -146,8 +146,9 @@ def run_batch(
     with warnings.catch_warnings():
         work = run(request.data.matrix, request.job, request.n_jobs, batch["indices"])
         trials = sorted(work, key=lambda trial: trial.index)
-    records = [trial_out(trial, plan, packed=True) for trial in trials]
-    return {**batch, "indices": [trial.index for trial in trials], "trials": records, "versions": current_versions()}
+        found = structure_of_batch(request.data.matrix, request.job, request.n_jobs, batch["indices"])
+    done = {"indices": [trial.index for trial in trials], "structure": found, "versions": current_versions()}
+    return {**batch, **done, "trials": [trial_out(trial, plan, packed=True) for trial in trials]}
 
 
 @takes(ChoiceKeywords)
@@ -191,8 +192,8 @@ def combine_batches(
         _check_same(batch, first, at)
         trials += _trials(batch, at, plan)
     _check_whole([trial.index for trial in trials], plan)
-    known = _whole(first["preparation"], preparation)
-    return chosen(collect(plan, trials, **choice, preparation=known, versions=dict(first["versions"])))
+    others = {"preparation": _whole(first["preparation"], preparation), "versions": dict(first["versions"])}
+    return chosen(collect(plan, trials, **choice, **others, structure=structure_of_batches(batches)))
 
 
 def _short(preparation: Batch | None) -> Batch | None:
@@ -275,9 +276,7 @@ def _trials(batch: Mapping[str, Any], at: int, plan: Plan) -> list[Trial]:
     places, records = batch["indices"], batch["trials"]
     try:
         for index, record in zip(places, records, strict=True):
-            if (record["seed"], record.get("after")) not in (
-                (plan.seeds[index], x) for x in (None, plan.before(index))
-            ):
+            if record["seed"] != plan.seeds[index] or record.get("after") not in (None, plan.before(index)):
                 raise ValueError("seeds")
         return [trial_in(record, index, plan.ks) for index, record in zip(places, records, strict=True)]
     except (ValueError, KeyError, TypeError) as error:

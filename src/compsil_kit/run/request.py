@@ -15,6 +15,7 @@ from compsil_kit.errors import ScaleWarning, SelectionError
 from compsil_kit.method.clusterers import check_input_kind, resolve_clusterer
 from compsil_kit.method.metrics import check_metric_fits, resolve_metric
 from compsil_kit.method.plan import Plan, make_plan
+from compsil_kit.method.structure import Structure, check_testable
 from compsil_kit.method.weights import Transform
 from compsil_kit.result.result import SelectionResult, collect
 from compsil_kit.result.trials import Trial
@@ -57,9 +58,10 @@ class Request:
         """All that decides the trials."""
         return fingerprint(self.data, self.job)
 
-    def result(self, trials: Sequence[Trial]) -> SelectionResult:
-        """Return the selection from the trials at hand."""
-        return collect(self.plan, trials, **vars(self.choice), preparation=self.data.preparation)
+    def result(self, trials: Sequence[Trial], structure: Structure | None = None) -> SelectionResult:
+        """Return the selection from the trials at hand, with the outcome of the test for clusters if it is known."""
+        others = {"preparation": self.data.preparation, "structure": structure}
+        return collect(self.plan, trials, **vars(self.choice), **others)
 
     def partial(self, trials: Sequence[Trial]) -> SelectionResult | None:
         """Return what a run that ended early has to show, or None."""
@@ -78,6 +80,8 @@ def check_request(X: Any, group: type, given: Mapping[str, Any], *, warn: bool =
     plan = make_plan(data.matrix.shape, str(data.matrix.dtype), settings, clusterer, metric)
     check_input_kind(clusterer, data.matrix)
     check_metric_fits(metric, data.matrix)
+    if plan.structure:
+        check_testable(clusterer, metric, data.matrix)
     check_enough_distinct(data.matrix, plan.ks[-1])
     if warn and not isinstance(X, Dataset) and not metric.precomputed:
         warn_of_scale(data.matrix, "prepare(df, scale='standard') or StandardScaler; or pass prepare(df, scale=None)")

@@ -16,6 +16,7 @@ from compsil_kit.run.checkpoint import resume
 from compsil_kit.run.engine import n_workers, run
 from compsil_kit.run.progress import Meter, make_meter
 from compsil_kit.run.request import Request, chosen
+from compsil_kit.run.structure import find_structure, n_steps
 from compsil_kit.util.format import format_seconds
 
 logger = logging.getLogger("compsil_kit")
@@ -26,7 +27,7 @@ LONG_SECONDS = 60.0
 
 def run_selection(request: Request, progress: Any = None) -> SelectionResult:
     """Return the selection; whatever ends the run early carries the finished part as ``.result``."""
-    meter = make_meter(progress, len(request.plan.seeds))
+    meter = make_meter(progress, len(request.plan.seeds) + n_steps(request.plan))
     trials: list[Trial] = []
     try:
         trials, arriving = _begin(request)
@@ -36,6 +37,7 @@ def run_selection(request: Request, progress: Any = None) -> SelectionResult:
             for trial in arriving:
                 trials.append(trial)
                 meter.advance()
+            structure = find_structure(request.data.matrix, request.job, request.n_jobs, meter.advance)
     except KeyboardInterrupt as stop:
         raise _interrupted(request, trials) from stop
     except BaseException as error:
@@ -44,7 +46,7 @@ def run_selection(request: Request, progress: Any = None) -> SelectionResult:
         raise
     finally:
         meter.close()
-    return chosen(request.result(trials))
+    return chosen(request.result(trials, structure))
 
 
 def stream_selection(
@@ -54,7 +56,7 @@ def stream_selection(
 
     ``in_rounds`` lets the workers rest while a result is looked at.
     """
-    return _grow(request, *_begin(request, stop, in_rounds=in_rounds))
+    return _grow(request, *_begin(request, stop, in_rounds=in_rounds), stop)
 
 
 def _begin(
@@ -67,7 +69,7 @@ def _begin(
 
 
 def _grow(
-    request: Request, trials: list[Trial], arriving: Generator[Trial, None, None]
+    request: Request, trials: list[Trial], arriving: Generator[Trial, None, None], stop: Event | None
 ) -> Generator[SelectionResult, None, None]:
     with closing(arriving):
         known = request.partial(trials)
@@ -79,6 +81,10 @@ def _grow(
             growing = request.partial(trials)
             if growing is not None:
                 yield growing
+    if len(trials) == len(request.plan.seeds):
+        structure = find_structure(request.data.matrix, request.job, request.n_jobs, stop=stop)
+        if structure is not None:
+            yield request.result(trials, structure)
 
 
 def first_words(request: Request) -> str:

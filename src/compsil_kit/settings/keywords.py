@@ -15,7 +15,7 @@ from compsil_kit.method.selection import RULES
 from compsil_kit.method.weights import TRANSFORMS, Transform, check_transform
 from compsil_kit.settings import reading, rules
 from compsil_kit.settings.definition import Keyword
-from compsil_kit.util.checks import check_real
+from compsil_kit.util.checks import check_bool, check_real
 
 
 class TableKeywords(TypedDict, total=False):
@@ -132,6 +132,16 @@ class PlanKeywords(ClusteringKeywords, total=False):
             "Number of additional subsamples that are used only to estimate the largest discrepancy of each k. With "
             "them the Hoeffding guarantee holds strictly. 0 estimates it on the scored subsamples, as in the paper.",
             reading.read_integer, metavar="N",
+        ),
+    ]  # fmt: skip
+    structure: Annotated[
+        bool,
+        Keyword(
+            "bool, default=False", False, lambda value: check_bool("structure", value),
+            "Whether to test if the data have clusters at all. The data are compared with random data of the same "
+            "spread that have none; ``result.structure`` holds the p-value. For dense data, ``clusterer=\"kmeans\"`` "
+            'and ``metric="euclidean"`` only.',
+            reading.read_switch,
         ),
     ]  # fmt: skip
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 NOTHING = ("", "none", "null")
+ON, OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0", *NOTHING)
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 # A name in quotes, an unclosed quote with all that follows, or what stands before the next comma.
 _NAME = re.compile(rf"""(?:^|,)\s*((?:{QUOTED}|['"].*)?[^,]*)""", re.DOTALL)
@@ -58,6 +59,14 @@ def read_seeds(text: str) -> int | range | list[int]:
 def read_starts(text: str) -> str | int:
     """Read ``auto`` or a whole number."""
     return "auto" if text.strip() in ("", "auto") else read_integer(text)
+
+
+def read_switch(text: str) -> bool:
+    """Read true or false, also as yes or no, on or off, 1 or 0; nothing means false."""
+    word = text.strip().lower()
+    if word not in (*ON, *OFF):
+        raise ValueError(f"must be true or false; got {shown(text)}.")
+    return word in ON
 
 
 def read_size(text: str) -> str | int | float:

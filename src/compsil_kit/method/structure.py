@@ -1,0 +1,223 @@
+"""Whether data have clusters at all: data without clusters to compare them with, and the p-value (docs, "Structure").
+
+Every kind of reference data has one mode and, exactly, the covariance of the data. Distances do not change under a
+rotation, so references are made and left in the directions of the principal components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.isotonic import isotonic_regression
+
+from compsil_kit.method.clusterers import MIN_COMPILED_POINTS, Clusterer
+from compsil_kit.method.metrics import Metric
+from compsil_kit.method.plan import POINTS_PER_CLUSTER, Plan
+
+Array = NDArray[np.float64]
+Draw = Callable[[np.random.Generator], Array]
+
+# Reference data sets of each kind.
+N_NULL = 59
+# A p-value up to this one is taken for clusters.
+LEVEL = 0.05
+# Rows of a reference data set, and of the data that it is compared with, unless there are many ks.
+MOST_ROWS = 500
+N_STARTS = 2
+# Places at which the mode of a column is looked for.
+N_MODES = 20
+# Principal components whose spread is a smaller share than this of the largest are rounding errors.
+NO_SPREAD = 1e-10
+# The search for independent components: how many of the leading principal components it turns, and its steps.
+MOST_TURNED = 30
+MOST_STEPS = 100
+
+# Kinds of reference data, in words.
+REFERENCES = {
+    "gaussian": "a Gaussian of the same covariance",
+    "uniform": "a uniform box of the same covariance",
+    "elliptical": "an elliptical cloud with the tails of the data",
+    "unimodal": "independent components of one mode each",
+}
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Outcome of the test whether the data have clusters at all.
+
+    Attributes
+    ----------
+    p_value : float
+        The largest of ``p_values``: clusters are claimed only if every kind of reference data is rejected.
+    p_values : mapping of str to float
+        For each kind of reference data, the share of data sets, these data included, whose statistic is as large.
+    statistic : float
+        The largest excess over k of the silhouette over its mean in the reference data, in standard deviations of the
+        latter; the least over the kinds of reference data.
+    n_null : int
+        Number of reference data sets of each kind.
+    n_rows : int
+        Number of rows that were compared.
+    """
+
+    p_value: float
+    p_values: Mapping[str, float]
+    statistic: float
+    n_null: int
+    n_rows: int
+
+    @property
+    def found(self) -> bool:
+        """Whether the data have clusters, at the 5 % level."""
+        return self.p_value <= LEVEL
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in one sentence."""
+        nearest = max(self.p_values, key=lambda name: self.p_values[name])
+        against = f"(p = {self.p_value:.2g} against {REFERENCES[nearest]})"
+        if self.found:
+            return f"These data show clusters: silhouettes are higher than in data without clusters {against}."
+        return (
+            f"These data show no clusters: data without clusters have silhouettes as high {against}. "
+            "Do not rely on any number of clusters."
+        )
+
+
+def check_testable(clusterer: Clusterer, metric: Metric, X: Any) -> None:
+    """Refuse the test where it is not known to hold."""
+    if clusterer.name != "kmeans" or not clusterer.by_name or metric.name != "euclidean":
+        raise ValueError(
+            "structure=True needs clusterer='kmeans' and metric='euclidean', for which the test was checked; "
+            f"got clusterer={clusterer.name!r} and metric={metric.name!r}. Leave structure out."
+        )
+    if sparse.issparse(X):
+        raise ValueError(
+            "structure=True needs dense data, but X is a sparse matrix. Pass X.toarray(), or leave structure out."
+        )
+
+
+def n_compared(plan: Plan) -> int:
+    """Return the number of rows of the data, and of each reference data set, that are compared."""
+    return min(plan.n_rows, max(MOST_ROWS, POINTS_PER_CLUSTER * plan.ks[-1]))
+
+
+def n_starts(n_rows: int) -> int:
+    """Return the number of starts of each clustering; of few rows so many that compiled k-means is used."""
+    return max(N_STARTS, -(-MIN_COMPILED_POINTS // n_rows))
+
+
+def standardised(X: Any) -> Array:
+    """Return the points around their mean, in a range whose squares are numbers; silhouettes stay as they are."""
+    points = np.asarray(X, dtype=np.float64)
+    points = points / (np.abs(points).max() or 1.0)
+    points -= points.mean(axis=0)
+    return np.ascontiguousarray(points / (np.abs(points).max() or 1.0))
+
+
+def references(points: Array) -> dict[str, Draw]:
+    """Return a function for each kind of reference data that draws a set like these points, which have mean zero."""
+    left, spread, _ = np.linalg.svd(points, full_matrices=False)
+    known = spread > NO_SPREAD * spread[0]
+    white, spread, shape = left[:, known], spread[known], (len(points), int(known.sum()))
+    radii = np.linalg.norm(white, axis=1)
+    turn = _independent(white)
+    margins = [_one_mode(column) for column in (white @ turn).T]
+
+    def elliptical(random: np.random.Generator) -> Array:
+        directions = random.normal(size=shape)
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return directions * random.permutation(radii)[:, None]
+
+    def unimodal(random: np.random.Generator) -> Array:
+        return np.column_stack([np.interp(random.uniform(size=shape[0]), *margin) for margin in margins]) @ turn.T
+
+    raw: dict[str, Draw] = {
+        "gaussian": lambda random: random.normal(size=shape),
+        "uniform": lambda random: random.uniform(-1.0, 1.0, size=shape),
+        "elliptical": elliptical,
+        "unimodal": unimodal,
+    }
+    return {name: _with_spread(raw[name], spread) for name in REFERENCES}
+
+
+def _with_spread(draw: Draw, spread: Array) -> Draw:
+    """Give what is drawn the very covariance of the data: an estimate would be off by the noise of both."""
+
+    def draw_alike(random: np.random.Generator) -> Array:
+        drawn = draw(random)
+        left, _, right = np.linalg.svd(drawn - drawn.mean(axis=0), full_matrices=False)
+        return np.ascontiguousarray(left @ right * spread)
+
+    return draw_alike
+
+
+def _independent(white: Array) -> Array:
+    """Return the rotation of uncorrelated columns towards independent ones (FastICA, symmetric, log cosh).
+
+    Sides of a box and columns with long tails are found whatever the directions of the principal components, which are
+    arbitrary where the spread is the same in all directions.
+    """
+    leading = white[:, :MOST_TURNED] * np.sqrt(len(white))
+    turn = np.eye(leading.shape[1])
+    for _ in range(MOST_STEPS):
+        bent = np.tanh(leading @ turn)
+        left, _, right = np.linalg.svd(leading.T @ bent / len(leading) - turn * (1.0 - bent**2).mean(axis=0))
+        last, turn = turn, left @ right
+        if np.abs(np.abs((turn * last).sum(axis=0)) - 1.0).max() < 1e-4:
+            break
+    whole = np.eye(white.shape[1])
+    whole[: len(turn), : len(turn)] = turn
+    return whole
+
+
+def _one_mode(values: Array) -> tuple[Array, Array]:
+    """Return the distribution with one mode that is nearest to values, as cumulative shares and the values there.
+
+    Its density rises up to one place and falls from there on; among some places the nearest is taken.
+    """
+    places, counts = np.unique(values, return_counts=True)
+    if len(places) < 3:
+        return np.linspace(0.0, 1.0, len(places)), places
+    shares = (np.cumsum(counts) - counts[0]) / (len(values) - counts[0])
+    gaps = np.diff(places)
+    density = np.diff(shares) / gaps
+
+    def fit(at: int) -> Array:
+        rising = isotonic_regression(density[:at], sample_weight=gaps[:at]) if at else density[:0]
+        falling = isotonic_regression(density[at:], sample_weight=gaps[at:], increasing=False)
+        return np.concatenate([[0.0], np.cumsum(np.concatenate([rising, falling]) * gaps)])
+
+    fits = [fit(at) for at in np.unique(np.linspace(0, len(gaps) - 1, N_MODES + 1).astype(int))]
+    return min(fits, key=lambda fitted: float(np.abs(fitted - shares).max())), places
+
+
+def compare_with(observed: Array, drawn: Array) -> tuple[float, float]:
+    """Return the p-value of silhouettes per k against those of reference data (sets by ks), and the excess.
+
+    Each k is measured by the mean and the spread of all sets, the data among them, so that all are treated alike.
+    """
+    everything = np.vstack([observed, drawn])
+    spread = everything.std(axis=0)
+    excess = ((everything - everything.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).max(axis=1)
+    own = drawn.std(axis=0)
+    shown = (observed - drawn.mean(axis=0)) / np.where(own > 0, own, 1.0)
+    return float((excess >= excess[0]).mean()), float(shown.max())
+
+
+def judge(observed: Array, drawn: Mapping[str, Array], n_rows: int) -> Structure:
+    """Return the outcome from silhouettes per k, of the data and, by kind, of reference data sets (sets by ks)."""
+    # A k that the data have too few distinct points for tells nothing.
+    known = np.isfinite(observed) & np.all([np.isfinite(sets).all(axis=0) for sets in drawn.values()], axis=0)
+    if not known.any():
+        known, observed = np.array([True]), np.zeros(1)
+        drawn = {name: np.zeros((len(sets), 1)) for name, sets in drawn.items()}
+    found = {name: compare_with(observed[known], sets[:, known]) for name, sets in drawn.items()}
+    p_values = {name: p for name, (p, _) in found.items()}
+    n_null = len(next(iter(drawn.values())))
+    return Structure(max(p_values.values()), p_values, min(excess for _, excess in found.values()), n_null, n_rows)

@@ -1,0 +1,137 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from compsil_kit import (
+    CompositeSilhouette,
+    Interrupted,
+    SelectionResult,
+    combine_batches,
+    plan_batches,
+    plan_selection,
+    run_batch,
+    select_k,
+    stream,
+)
+from compsil_kit.method.structure import REFERENCES
+from compsil_kit.run import structure
+
+BLOBS = make_blobs(120, 2, centers=3, cluster_std=0.5, random_state=0)[0]
+CLOUD = np.random.default_rng(0).normal(size=(120, 3))
+FEW = {"ks": range(2, 5), "n_subsamples": 3}
+
+
+@pytest.fixture(autouse=True)
+def _few_references(monkeypatch):
+    monkeypatch.setattr(structure, "N_NULL", 19)
+
+
+@pytest.fixture
+def found():
+    return select_k(BLOBS, structure=True, **FEW)
+
+
+def test_clusters_are_told_from_none(found):
+    assert found.structure.found
+    assert found.structure.p_value == 0.05
+    assert found.structure.n_null == 19
+    assert found.structure.n_rows == 120
+    cloud = select_k(CLOUD, structure=True, **FEW).structure
+    assert not cloud.found
+    assert cloud.p_value == max(cloud.p_values.values())
+    assert list(cloud.p_values) == list(REFERENCES)
+
+
+def test_nothing_is_tested_unless_asked_for(monkeypatch):
+    monkeypatch.setattr(structure, "judge", None)
+    assert select_k(BLOBS, **FEW).structure is None
+
+
+def test_the_selection_stays_as_it_is(found):
+    plain = select_k(BLOBS, **FEW)
+    assert plain.to_dict()["trials"] == found.to_dict()["trials"]
+    assert plain.best_k == found.best_k
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, -1])
+def test_the_outcome_does_not_depend_on_the_workers(found, n_jobs):
+    assert select_k(BLOBS, structure=True, n_jobs=n_jobs, **FEW).structure == found.structure
+
+
+def test_the_outcome_depends_on_the_seed_but_not_on_the_number_of_subsamples(found):
+    assert select_k(BLOBS, structure=True, ks=range(2, 5), n_subsamples=5).structure == found.structure
+    assert select_k(BLOBS, structure=True, random_state=7, **FEW).structure != found.structure
+
+
+def test_every_way_to_a_result_gives_the_same_outcome(found):
+    results = list(stream(BLOBS, structure=True, **FEW))
+    assert [result.structure for result in results] == [None, None, None, found.structure]
+    assert CompositeSilhouette(structure=True, **FEW).fit(BLOBS).result_.structure == found.structure
+    batches = json.loads(json.dumps(plan_batches(BLOBS, n_batches=3, structure=True, **FEW)))
+    done = [json.loads(json.dumps(run_batch(BLOBS, batch))) for batch in reversed(batches)]
+    assert combine_batches(done).structure == found.structure
+    assert combine_batches(done).to_dict() == found.to_dict()
+
+
+def test_a_plan_says_so():
+    assert plan_selection(BLOBS, structure=True).structure
+    assert not plan_selection(BLOBS).structure
+
+
+def test_the_outcome_is_saved(found):
+    saved = json.loads(json.dumps(found.to_dict()))
+    assert SelectionResult.from_dict(saved).structure == found.structure
+    assert SelectionResult.from_dict(saved).to_dict() == found.to_dict()
+    assert found.reweigh(rule="lcb").structure == found.structure
+
+
+def test_files_of_earlier_releases_have_none(found):
+    saved = found.to_dict()
+    del saved["structure"], saved["plan"]["structure"], saved["digest"]
+    assert SelectionResult.from_dict(saved).structure is None
+
+
+@pytest.mark.parametrize("change", [{"p_value": 2.0}, {"p_values": {}}, {"n_null": 0}, {"statistic": "large"}])
+def test_forged_outcomes_are_refused(found, change):
+    saved = found.to_dict()
+    saved["structure"].update(change)
+    del saved["digest"]
+    with pytest.raises(ValueError, match=r"data\.structure"):
+        SelectionResult.from_dict(saved)
+
+
+def test_steps_are_counted():
+    told = []
+    select_k(BLOBS, structure=True, progress=lambda done, total: told.append((done, total)), **FEW)
+    assert told == [(done, 23) for done in range(1, 24)]
+
+
+def test_an_interrupt_keeps_the_selection(found):
+    def interrupt(done, total):
+        if done == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as stopped:
+        select_k(BLOBS, structure=True, progress=interrupt, **FEW)
+    kept = stopped.value.result
+    assert kept.structure is None
+    assert not kept.partial
+    assert kept.best_k == found.best_k
+
+
+def test_a_k_with_too_few_distinct_points_is_left_out(monkeypatch):
+    """The rows that are compared may hold fewer of them than all rows do."""
+    monkeypatch.setattr("compsil_kit.run.structure.n_compared", lambda plan: 20)
+    X = np.zeros((400, 2))
+    X[:8] = np.arange(16).reshape(8, 2)
+    X[200:, 0] = 1
+    outcome = select_k(X, structure=True, ks=[2, 6], n_subsamples=2, sample_size=1.0).structure
+    assert outcome.n_rows == 20
+
+
+@pytest.mark.parametrize("setting", [{"clusterer": "gmm"}, {"metric": "manhattan"}], ids=str)
+def test_other_settings_are_refused_before_the_run(setting):
+    with pytest.raises(ValueError, match="structure=True needs clusterer='kmeans'"):
+        select_k(BLOBS, structure=True, **setting, **FEW)
