@@ -16,7 +16,7 @@ def plan_of(ks, n_subsamples, *, n_calibration=0, sample_size=800):
     )  # fmt: skip
 
 
-def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_size=800, **changes):
+def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_size=800, agreement=None, **changes):
     """A result from given silhouettes, ks by subsamples; of those for calibration the discrepancies are given."""
     micro, macro = np.array(micro, dtype=float), np.array(macro, dtype=float)
     n_ks, n = micro.shape
@@ -24,7 +24,8 @@ def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_siz
     extra = np.empty((n_ks, 0)) if calibration is None else np.array(calibration, dtype=float)
     plan = plan_of(ks or range(2, 2 + n_ks), planned, n_calibration=extra.shape[1], sample_size=sample_size)
     side = Trials(tuple(range(planned, planned + extra.shape[1])), extra, np.where(np.isnan(extra), np.nan, 0.0))
-    return SelectionResult(plan, Trials(tuple(range(n)), micro, macro), side, **changes)
+    trials = Trials(tuple(range(n)), micro, macro, agreement=agreement)
+    return SelectionResult(plan, trials, side, **changes)
 
 
 def compared(ks, **values):

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from compsil_kit.method.criterion import CRITERIA, LIKELY, OF_SEVERAL_STARTS, STABLE, criterion_values, mean_known
+from compsil_kit.method.criterion import (
+    CRITERIA,
+    LIKELY,
+    OF_SEVERAL_STARTS,
+    STABLE,
+    criterion_values,
+    mean_known,
+    second_criterion,
+)
 
 NAN = np.nan
 NUMBERS = {
@@ -62,3 +70,18 @@ def test_a_redraw_has_a_stability_of_its_own():
 )
 def test_means_of_what_is_known(row, expected):
     np.testing.assert_array_equal(mean_known(np.array([row, row])), [expected, expected])
+
+
+@pytest.mark.parametrize(
+    ("criterion", "known", "unknown"),
+    [
+        ("composite", "likely", "stable"),
+        ("micro", "likely", "stable"),
+        ("macro", "likely", "stable"),
+        ("stable", "likely", "composite"),
+        ("likely", "composite", "composite"),
+    ],
+)
+def test_the_criterion_to_compare_with(criterion, known, unknown):
+    assert second_criterion(criterion, confidence_known=True) == known
+    assert second_criterion(criterion, confidence_known=False) == unknown

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
@@ -9,6 +10,7 @@ from sklearn.cluster import KMeans
 from compsil_kit import select_k
 from compsil_kit.data.dataset import Preparation
 from compsil_kit.datasets import imbalanced_blobs
+from compsil_kit.method import likelihood
 
 ATTACK = "<script>alert(1)</script>"
 
@@ -34,3 +36,18 @@ def hostile():
     return replace(
         found, preparation=Preparation((*found.preparation.columns, ATTACK), (ATTACK,), "standard", 3, notes)
     )
+
+
+@pytest.fixture
+def believed(monkeypatch):
+    """Make a result whose confidences are given, the last for none of the candidates."""
+
+    def make(result, *chances, **numbers):
+        def fixed(known, plan):
+            return np.broadcast_to(np.array(chances), (*known["micro"].shape[:-1], len(chances))).copy()
+
+        monkeypatch.setattr(likelihood, "likelihood", fixed)
+        some = np.full(result.micro.shape, 0.9)
+        return replace(result, trials=replace(result.trials, **{"agreement": some, "within": some.copy(), **numbers}))
+
+    return make

@@ -27,7 +27,10 @@ def test_the_card_says_what_matters(result):
     at = result.best_index
     assert f"number of clusters{result.best_k}" in page.text
     assert f"score {result.best_score:.4f} ± {result.sem[at]:.4f}" in page.text
-    assert f"selection probability {percent(result.probability[at])}" in page.text
+    assert (
+        f"confidence {percent(result.confidence[at])}selection probability {percent(result.probability[at])}"
+        in page.text
+    )
     for warning in result.warnings:
         assert sentence(warning) in page.text
     settings = "12 subsamples of 1,380 of 2,300 rows · kmeans · euclidean · transform tanh · rule max"
@@ -37,7 +40,9 @@ def test_the_card_says_what_matters(result):
 
 def test_the_table_of_the_card(result):
     page = Page(result._repr_html_())
-    assert page.rows[0] == ["k", "score", "± se", "micro", "macro", "weight", "probability"]
+    assert page.rows[0] == [
+        "k", "score", "± se", "micro", "macro", "weight", "stability", "probability", "confidence",
+    ]  # fmt: skip
     assert [row[0] for row in page.rows[1:]] == [str(k) for k in result.ks]
     for row, score in zip(page.rows[1:], result.scores, strict=True):
         assert row[1] == f"{score:.4f}"
@@ -80,6 +85,26 @@ def test_the_band_of_the_small_curve():
     for edge, side in ((upper, -1), (lower, 1)):
         np.testing.assert_allclose(edge[:, 1] - line[:, 1], side * 1.96 * found.sem * pixels, rtol=0, atol=0.11)
     assert 1.96 * found.sem[1] * pixels > 20
+
+
+def test_the_card_of_the_confidence(result):
+    found = result.reweigh(criterion="likely")
+    markup = found._repr_html_()
+    page = Page(markup)
+    assert "score" not in page.text
+    assert page.tags.count("polyline") == 1
+    assert places(markup, "polyline")[:, 1].argmin() == found.confidence.argmax()
+    assert ">composite<" not in markup
+    assert "criterion likely" in page.text
+
+
+@pytest.mark.parametrize(("criterion", "lines"), [("stable", 3), ("micro", 2), ("macro", 2)])
+def test_the_card_of_another_criterion(result, criterion, lines):
+    found = result.reweigh(criterion=criterion)
+    markup = found._repr_html_()
+    assert Page(markup).tags.count("polyline") == lines
+    assert places(markup, "polyline", lines - 1)[:, 1].argmin() == found.best_index
+    assert f">{criterion}</text>" in markup
 
 
 def test_nothing_is_fetched(result, hostile):
@@ -130,7 +155,7 @@ def test_cards_of_odd_results(kind):
 
 def test_undefined_values_are_dashes():
     rows = Page(CASES["failures"]._repr_html_()).rows
-    assert rows[1] == ["2", "–", "–", "–", "–", "–", "0 %", "3"]
+    assert rows[1] == ["2", "–", "–", "–", "–", "–", "–", "0 %", "–", "3"]
     assert Page(CASES["one subsample"]._repr_html_()).rows[1][2] == "–"
 
 
@@ -145,7 +170,7 @@ def test_small_probabilities_are_escaped():
     markup = with_probability(0.997, 0.003)._repr_html_()
     page = Page(markup)
     assert "selection probability &gt;99 %<" in markup
-    assert [row[6] for row in page.rows] == ["probability", ">99 %", "<1 %"]
+    assert [row[7] for row in page.rows] == ["probability", ">99 %", "<1 %"]
     assert "<1" not in markup
     rare = with_probability(0.003, 0.997)._repr_html_()
     assert "selection probability &lt;1 %<" in rare
@@ -153,10 +178,10 @@ def test_small_probabilities_are_escaped():
 
 
 def test_table_of_card_and_terminal_show_the_same(result):
-    printed = [row.lstrip("* ").split() for row in repr(result).splitlines()[2:-2]]
+    printed = [row.lstrip("* ").split() for row in repr(result).splitlines()[3:-2]]
     shown = Page(result._repr_html_()).rows
     assert ["".join(row) for row in printed] == ["".join(row).replace(" ", "") for row in shown]
-    assert [row[1] for row in shown[1:]] == [f"{value:.4f}" for value in curve_of(result).composite]
+    assert [row[1] for row in shown[1:]] == [f"{value:.4f}" for value in curve_of(result).score]
 
 
 def test_the_card_of_a_comparison():

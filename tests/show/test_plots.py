@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
-from samples import compared, made_up
+from samples import made_up
 
-from compsil_kit import compare, hoeffding_radius, select_k
+from compsil_kit import hoeffding_radius, select_k
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.show.plots import BLUE, GREY, KINDS, LINES
+from compsil_kit.show.plots import BLUE, GREY, KINDS, LINES, VERMILION
+from compsil_kit.util.format import percent
 
 mpl.use("agg")
 
@@ -35,11 +35,15 @@ def test_curve(result):
     np.testing.assert_array_equal(lines["composite"].get_ydata(), result.scores)
     np.testing.assert_allclose(lines["micro"].get_ydata(), result.micro.mean(axis=1))
     np.testing.assert_allclose(lines["macro"].get_ydata(), result.macro.mean(axis=1))
-    assert stars(ax) == {lines[name].get_color(): k for name, k in result.choices.items()}
+    assert stars(ax) == {lines[name].get_color(): result.choices[name] for name in ("composite", "micro", "macro")}
     (band,) = ax.collections
     assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx((result.scores + 1.96 * result.sem).max())
     assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx((result.scores - 1.96 * result.sem).min())
-    assert f"k* = {result.best_k}   score {result.best_score:.3f}, selection probability " in ax.get_title(loc="left")
+    confidence = percent(result.confidence[result.best_index])
+    assert title(ax) == (
+        f"k* = {result.best_k}   score {result.best_score:.3f}, confidence {confidence}, "
+        "selection probability unknown (too few subsamples)"
+    )
     assert ax.get_xlabel() == "number of clusters k"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         f"composite: k = {result.choices['composite']}", f"micro: k = {result.choices['micro']}",
@@ -157,18 +161,84 @@ def test_one_subsample_can_be_seen_in_the_convergence(result, ax):
     assert {line.get_marker() for line in ax.lines} == {"o"}
 
 
-def test_probability(result, ax):
-    assert result.plot("probability", ax=ax) is ax
-    assert [bar.get_height() for bar in ax.patches] == result.probability.tolist()
-    assert [bar.get_x() + bar.get_width() / 2 for bar in ax.patches] == pytest.approx(result.ks)
-    assert [to_hex(bar.get_facecolor()) == BLUE.lower() for bar in ax.patches] == [
-        k == result.best_k for k in result.ks
-    ]
-    labels = [text.get_text() for text in ax.texts]
-    assert [bool(label) for label in labels] == (result.probability > 0).tolist()
+@pytest.mark.parametrize("criterion", ["micro", "macro", "stable"])
+def test_the_curve_of_another_criterion(result, ax, criterion):
+    found = result.reweigh(criterion=criterion)
+    drawn(found.plot("curve", ax=ax))
+    main, *others = [line for line in ax.lines if line.get_marker() != "*" and len(line.get_xdata()) > 2]
+    np.testing.assert_array_equal(main.get_ydata(), found.scores)
+    assert main.get_label() == f"{criterion}: k = {found.best_k}"
+    assert main.get_linestyle() == "-"
+    assert main.get_linewidth() > max(line.get_linewidth() for line in others)
+    assert [line.get_label().split(":")[0] for line in others] == [n for n in ("micro", "macro") if n != criterion]
+    assert ax.get_ylabel() == "silhouette"
+
+
+def test_the_curve_of_the_confidence(result, ax):
+    found = result.reweigh(criterion="likely")
+    drawn(found.plot("curve", ax=ax))
+    (line,) = [line for line in ax.lines if line.get_marker() == "o"]
+    np.testing.assert_array_equal(line.get_ydata(), found.confidence)
+    assert ax.get_ylabel() == "confidence"
+    assert ax.get_ylim() == (0, 1.12)
+    assert "score" not in title(ax)
+    assert found.plot("convergence", ax=Figure().subplots()).get_ylabel() == "confidence"
+
+
+def bars(ax, name):
+    """The bars of a row, without the one that stands for it in the legend."""
+    at = [box.get_label() for box in ax.containers].index(name)
+    return ax.containers[at - 1]
+
+
+def test_probability_and_confidence_stand_side_by_side(result, ax):
+    assert drawn(result.plot("probability", ax=ax)) is ax
+    again, right = bars(ax, "selection probability"), bars(ax, "confidence")
+    assert [bar.get_height() for bar in again] == result.probability.tolist()
+    assert [bar.get_height() for bar in right] == [*result.confidence, result.confidence_none]
+    for k, left, other in zip(result.ks, again, right, strict=False):
+        assert left.get_x() + left.get_width() == pytest.approx(k)
+        assert other.get_x() == pytest.approx(k)
+    for row, full in ((again, BLUE), (right, VERMILION)):
+        chosen = [to_hex(bar.get_facecolor()) == full.lower() for bar in row]
+        assert chosen == [at == result.best_index for at in range(len(row))]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == [*map(str, result.ks), "none"]
+    assert ax.get_xticks()[-1] == right[-1].get_x() + right[-1].get_width() / 2 > result.ks[-1]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["selection probability", "confidence"]
     assert ax.get_ylim()[1] > 1
     assert [tick.get_text() for tick in ax.get_yticklabels()][-1] == "100 %"
+
+
+def test_the_probability_alone_where_the_confidence_is_not_known(ax):
+    rows = [[0.5, 0.3, 0.4], [0.4, 0.5, 0.3]]
+    found = made_up(rows, rows)
+    found.plot("probability", ax=ax)
+    row = bars(ax, "selection probability")
+    assert [bar.get_height() for bar in row] == found.probability.tolist()
+    assert [bar.get_x() + bar.get_width() / 2 for bar in row] == pytest.approx(found.ks)
+    labels = [text.get_text() for text in ax.texts if text.get_text()]
+    assert len(labels) == (found.probability > 0).sum()
+    assert ax.get_legend() is None
     assert ax.get_ylabel() == "selection probability"
+
+
+def test_stability(result, ax):
+    assert drawn(result.plot("stability", ax=ax)) is ax
+    (points,) = ax.collections
+    known = np.isfinite(result.trials.agreement).ravel()
+    across, up = points.get_offsets().T
+    np.testing.assert_array_equal(np.ma.filled(up, np.nan)[known], result.trials.agreement.ravel()[known])
+    np.testing.assert_array_equal(np.round(across), np.repeat(result.ks, 6))
+    (line,) = [line for line in ax.lines if line.get_marker() == "o"]
+    np.testing.assert_array_equal(line.get_ydata(), result.stability)
+    low, high = ax.get_ylim()
+    assert low <= 0 < 1 < high < 1.1
+    assert ax.get_ylabel() == "adjusted Rand index on shared rows"
+    assert title(ax) == "how well clusterings of neighbouring subsamples agree"
+
+
+def test_stability_that_is_not_known_is_said(ax):
+    assert title(made_up([[0.5], [0.3]], [[0.5], [0.3]]).plot("stability", ax=ax)) == "the stability is not known"
 
 
 def test_the_probability_that_is_not_known_says_why(ax):
@@ -215,7 +285,8 @@ def test_labels_of_forty_candidates_stay_apart(ax):
     rng = np.random.default_rng(0)
     crowd = made_up(rng.random((40, 30)), rng.random((40, 30)))
     crowd.plot("probability", ax=ax)
-    shown = [share for text, share in zip(ax.texts, crowd.probability, strict=True) if text.get_text()]
+    # The last text stands for the bar of the legend.
+    shown = [share for text, share in zip(ax.texts, crowd.probability, strict=False) if text.get_text()]
     assert shown
     assert min(shown) > 0.05
     other = Figure().subplots()
@@ -237,65 +308,3 @@ def test_a_wrong_kind_leaves_no_figure_behind(result):
     with pytest.raises(TypeError, match="kind must be one of"):
         result.plot(3)
     assert plt.get_fignums() == before
-
-
-def rings(ax):
-    """Column and row of each ring."""
-    boxes = [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
-    return [(round(box.get_x() + box.get_width() / 2), round(box.get_y() + box.get_height() / 2)) for box in boxes]
-
-
-def test_comparison(ax):
-    found = compared(
-        [2, 3, 5], composite=[0.1, 0.5, 0.3], davies_bouldin=[0.9, 0.8, 0.1], elbow=[5000, 900, 800], gap=[n, n, n]
-    )
-    assert found.plot(ax=ax) is ax
-    drawn(ax)
-    (image,) = ax.images
-    darkness = image.get_array()
-    np.testing.assert_allclose(darkness[0], [0, 1, 0.5])
-    np.testing.assert_allclose(darkness[1], [0, 0.125, 1])
-    np.testing.assert_allclose(darkness[2], [0, 4100 / 4200, 1])
-    assert np.isnan(np.ma.filled(darkness[3], np.nan)).all()
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "3", "5"]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == [
-        "composite silhouette", "Davies–Bouldin (lower is better)", "inertia (elbow)", "gap statistic",
-    ]  # fmt: skip
-    cells = {tuple(map(round, text.get_position())): text for text in ax.texts}
-    assert [cells[at, 0].get_text() for at in range(3)] == ["0.10", "0.50", "0.30"]
-    assert [cells[at, 2].get_text() for at in range(3)] == ["5,000", "900", "800"]
-    assert [cells[at, 3].get_text() for at in range(3)] == ["–", "–", "–"]
-    assert rings(ax) == [(1, 0), (2, 1), (1, 2)]
-    assert {at for at, text in cells.items() if text.get_fontweight() == "bold"} == set(rings(ax))
-    assert "ring" in ax.get_xlabel()
-
-
-def test_text_can_be_read_on_dark_and_on_pale_cells(ax):
-    compared([2, 3, 4], micro=[0.1, 0.9, 0.5]).plot(ax=ax)
-    assert [text.get_color() for text in ax.texts] == ["#222222", "white", "#222222"]
-
-
-def test_a_flat_criterion(ax):
-    drawn(compared([2, 3], micro=[0.4, 0.4]).plot(ax=ax))
-    assert ax.images[0].get_array().tolist() == [[0, 0]]
-    assert rings(ax) == [(0, 0)]
-
-
-def test_forty_candidates_are_a_map_without_numbers(ax):
-    found = compared(range(2, 42), micro=np.linspace(0, 1, 40), elbow=9000 / np.arange(2, 42))
-    drawn(found.plot(ax=ax))
-    assert len(ax.texts) == 0
-    assert len(ax.get_xticks()) <= 15
-    assert [int(text.get_text()) for text in ax.get_xticklabels()] == [2 + round(at) for at in ax.get_xticks()]
-    assert rings(ax)[0] == (39, 0)
-    assert len(rings(ax)) == 2
-
-
-def test_a_real_comparison_in_a_new_figure(blobs, monkeypatch):
-    monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
-    found = compare(blobs, ks=[2, 3, 4], n_subsamples=2, n_references=2)
-    before = plt.get_fignums()
-    ax = found.plot()
-    assert plt.get_fignums() == [*before, ax.figure.number]
-    assert len(rings(ax)) == len([k for k in found.choices.values() if k is not None])
-    plt.close(ax.figure)

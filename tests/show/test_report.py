@@ -15,6 +15,7 @@ from sklearn.cluster import KMeans
 from compsil_kit import ClusteringError, SelectionError, compare, select_k, stream
 from compsil_kit.data.dataset import Preparation
 from compsil_kit.datasets import imbalanced_blobs
+from compsil_kit.settings.keywords import SelectKeywords, defaults_of
 from compsil_kit.show import report, text
 from compsil_kit.util.format import sentence
 
@@ -45,8 +46,8 @@ def test_everything_is_in_one_file(result, tmp_path):
     written = result.report(tmp_path / "report.html")
     assert written == tmp_path / "report.html"
     page = Page(written.read_text(encoding="utf-8"))
-    assert page.tags.count("img") == 4
-    assert len(page.links) == 4
+    assert page.tags.count("img") == 5
+    assert len(page.links) == 5
     for link in page.links:
         kind, _, data = link.partition(",")
         assert kind == "data:image/png;base64"
@@ -85,7 +86,7 @@ def test_paths(result, tmp_path, monkeypatch, path):
 def test_with_a_comparison(X, result):
     comparison = compare(X, ks=[2, 3, 4], n_subsamples=3, n_references=2)
     page = Page(report.render(result, comparison))
-    assert page.tags.count("img") == 5
+    assert page.tags.count("img") == 6
     assert "Other criteria" in page.text
     for line in comparison.explain().splitlines():
         assert line in page.text
@@ -103,8 +104,9 @@ def test_names_and_causes_are_escaped(X):
     page = Page(text)
     assert ATTACK not in text
     assert "script" not in page.tags
-    # Data (2), notes (failure, odd column), table (2), clusterer, transformation, and the four failures.
-    assert page.text.count(ATTACK) == 12
+    # Data (2), why there is no confidence, notes (failure, odd column), table (2), clusterer, transformation, and the
+    # four failures.
+    assert page.text.count(ATTACK) == 13
 
 
 def test_failures_are_listed(X):
@@ -121,7 +123,7 @@ def test_without_a_choice(X):
     page = Page(report.render(caught.value.result))
     assert "no k can be selected" in page.text
     assert "No k of 2, 3 can be selected" in page.text
-    assert page.tags.count("img") == 4
+    assert page.tags.count("img") == 5
 
 
 def test_of_a_part(X):
@@ -146,6 +148,13 @@ def test_of_a_failed_run(X, tmp_path):
     assert "2 of 4 subsamples are finished" in caught.value.result.report(tmp_path / "part.html").read_text(
         encoding="utf-8"
     )
+
+
+def test_the_criterion_is_named(result):
+    assert "selected by composite silhouette" in Page(report.render(result)).text
+    page = Page(report.render(result.reweigh(criterion="stable")))
+    assert "selected by stable silhouette" in page.text
+    assert "criterionstable" in page.text
 
 
 def test_a_lower_bound_is_named(result):
@@ -194,6 +203,9 @@ def test_says_when_it_was_written_only_where_asked(result, tmp_path):
     assert report.render(result) == report.render(result)
 
 
+DEFAULTS = {**defaults_of(SelectKeywords), "n_starts": 1}
+
+
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
@@ -213,7 +225,8 @@ def test_card_report_and_terminal_show_the_same_settings(changes, line):
     chosen = {"n_subsamples": 3, "sample_size": 404, "clusterer": "gmm", "metric": "manhattan", **changes}
     found = select_k(imbalanced_blobs()[0][::4], ks=[2, 3], **chosen)
     given = text.settings(found)
-    assert given == {"n_calibration": 0, "transform": "tanh", "rule": "max", "z": 1.0, **chosen}
+    assert given == {name: (DEFAULTS | chosen)[name] for name in given}
+    assert {"n_starts", "n_calibration", "criterion", "transform", "rule", "z", *chosen} <= set(given)
     assert repr(found).splitlines()[-1] == line
     assert line in Page(found._repr_html_()).text
     page = report.render(found)
@@ -224,7 +237,7 @@ def test_card_report_and_terminal_show_the_same_settings(changes, line):
 def test_a_browser_shows_the_report(hostile, tmp_path):
     dom, complaints = browse(report.render(hostile).replace("</head>", f"</head>{PROBE}"), tmp_path)
     assert complaints == []
-    assert 'data-images="4"' in dom
+    assert 'data-images="5"' in dom
     assert 'data-broken="0"' in dom
     assert 'data-wide="false"' in dom
     assert 'data-answer="seen"' in dom

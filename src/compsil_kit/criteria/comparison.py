@@ -140,9 +140,9 @@ class Comparison:
         Axes
             The axes drawn on.
         """
-        from compsil_kit.show import plots
+        from compsil_kit.show.comparison_plot import plot_comparison
 
-        return plots.plot_comparison(self, ax=ax)
+        return plot_comparison(self, ax=ax)
 
     def _repr_html_(self) -> str:
         """Show the comparison in a notebook."""

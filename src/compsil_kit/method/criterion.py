@@ -15,6 +15,13 @@ CRITERIA = ("composite", "micro", "macro", STABLE, LIKELY)
 OF_SEVERAL_STARTS = (STABLE, LIKELY)
 
 
+def second_criterion(criterion: str, *, confidence_known: bool) -> str:
+    """Return the criterion whose choice is worth comparing with that of another one, the best that is known."""
+    if confidence_known and criterion != LIKELY:
+        return LIKELY
+    return "composite" if criterion in OF_SEVERAL_STARTS else STABLE
+
+
 def mean_known(values: Array) -> Array:
     """Return the mean over the last axis, without what is unknown (NaN); NaN if all of it is."""
     known = np.isfinite(values)

@@ -106,6 +106,14 @@ class Derived:
         return self._numbers.choices
 
     @property
+    def second_opinion(self) -> tuple[str, int] | None:
+        """The best other criterion and the k that it chooses, where the two disagree; None where they do not.
+
+        That is ``"likely"`` where the confidence is known, else ``"stable"``; the composite beside these two.
+        """
+        return self._numbers.second_opinion
+
+    @property
     def runner_up(self) -> int | None:
         """Position in ``ks`` of the second-best k, or None."""
         return self._numbers.runner_up

@@ -20,7 +20,7 @@ from compsil_kit.result.derived import Derived
 from compsil_kit.result.reweigh import changed_fields
 from compsil_kit.result.scores import Scores
 from compsil_kit.result.trials import Failure, Saved, Trial, Trials, current_versions
-from compsil_kit.show import text
+from compsil_kit.show import notes, text
 from compsil_kit.util.checks import check_real
 
 if TYPE_CHECKING:
@@ -105,10 +105,10 @@ class SelectionResult(Derived):
     @property
     def warnings(self) -> list[str]:
         """What should be known before the choice is trusted."""
-        return text.warnings(self)
+        return notes.warnings(self)
 
     def explain(self) -> str:
-        """Return the choice, its selection probability, what micro and macro alone choose, and the warnings."""
+        """Return how often such an answer was right, the choice, its selection probability, and the warnings."""
         return text.explain(self)
 
     def __repr__(self) -> str:
@@ -165,9 +165,10 @@ class SelectionResult(Derived):
 
         Parameters
         ----------
-        kind : {"curve", "weights", "convergence", "probability"}, default="curve"
-            What to draw: the composite with its confidence band beside micro and macro; discrepancies and weights per
-            k; score and choice against the number of subsamples; the selection probability of each k.
+        kind : {"curve", "weights", "convergence", "probability", "stability"}, default="curve"
+            What to draw: the criterion with its 95 % band beside micro and macro; discrepancies and weights per k;
+            score and choice against the number of subsamples; selection probability and confidence of each k; how well
+            clusterings of neighbouring subsamples agree.
         ax : matplotlib Axes, optional
             Where to draw; a new figure if None.
         delta : float, default=0.05

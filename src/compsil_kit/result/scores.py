@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit.method import likelihood, selection
-from compsil_kit.method.criterion import CRITERIA, LIKELY, criterion_values, mean_known
+from compsil_kit.method.criterion import (
+    CRITERIA,
+    LIKELY,
+    STABLE,
+    criterion_values,
+    mean_known,
+    second_criterion,
+)
 from compsil_kit.method.guarantees import Guarantee, achieved
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.weights import Transform, combine, weigh
@@ -153,6 +160,18 @@ class Scores:
         rules = {name: "max" if name == LIKELY else self.rule for name in CRITERIA}
         lines = {name: selection.maximised(self.summaries[name], rule) for name, rule in rules.items()}
         return selection.choices(lines, self.selectable, self.ks)
+
+    @cached_property
+    def second_opinion(self) -> tuple[str, int] | None:
+        """The best other criterion and its k, where that is another one; else None."""
+        if self.best_index is None:
+            return None
+        other = second_criterion(self.criterion, confidence_known=not self.why_no_confidence)
+        if other == STABLE and not np.isfinite(self.stability[self.selectable]).all():
+            # Without stability it would be no more than the micro average.
+            return None
+        k = self.choices[other]
+        return None if k is None or k == self.ks[self.best_index] else (other, k)
 
     @cached_property
     def probability(self) -> Array:

@@ -7,15 +7,17 @@ is drawn as SVG by hand, so that showing a result loads no plotting library.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.show import text
-from compsil_kit.show.curve import Curve, curve_of
+from compsil_kit.method.criterion import LIKELY
+from compsil_kit.show import chances, notes, text
+from compsil_kit.show.curve import SCORED, Curve, curve_of
 from compsil_kit.show.markup import cells, safe
-from compsil_kit.util.format import number, sentence
+from compsil_kit.util.format import number, percent, sentence
 
 if TYPE_CHECKING:
     from compsil_kit.criteria.comparison import Comparison
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 COMPOSITE, MICRO, MACRO = "#2f8fd0", "#e0701a", "#1fa67a"
+COLOURS = {"composite": COMPOSITE, "stable": COMPOSITE, "likely": COMPOSITE, "micro": MICRO, "macro": MACRO}
+DASHES = {"micro": "4 3", "macro": "1.5 3"}
 WARNING = "#c98a00"
 CARD = (
     "border:1px solid rgba(128,128,128,.4);border-radius:8px;padding:12px 16px;max-width:720px;"
@@ -35,13 +39,13 @@ CELL = "padding:1px 10px;text-align:right;font-variant-numeric:tabular-nums"
 
 
 def card(result: SelectionResult) -> str:
-    """Return the card of a selection: k*, score, probability, a small curve, warnings, the table, the settings."""
+    """Return the card of a selection: k*, how sure it is, a small curve, warnings, the table, the settings."""
     settings = safe(text.settings_line(result, preparation=True))
     return (
-        f'<div class="compsil-card" style="{CARD}">'
+        f'<div class="compsil-card" style="{CARD}">{_no_clusters(result)}'
         '<div style="display:flex;flex-wrap:wrap;gap:24px;align-items:center">'
         f"{_headline(result)}{curve_svg(curve_of(result))}</div>"
-        f"{_warnings(text.warnings(result))}"
+        f"{_warnings(notes.warnings(result))}"
         f'<details style="margin-top:8px"><summary style="cursor:pointer">Table</summary>{table(result)}</details>'
         f'<div style="{MUTED};margin-top:8px;font-size:12px">{settings}</div></div>'
     )
@@ -51,14 +55,25 @@ def _headline(result: SelectionResult) -> str:
     if result.best_index is None:
         return '<div><div style="font-size:20px;font-weight:600">no k can be selected</div></div>'
     at = result.best_index
-    partial = f'<div style="color:{WARNING}">partial result</div>' if result.partial else ""
+    # Under this criterion the score is the confidence.
+    score = "" if result.criterion == LIKELY else _score(result.best_score, float(result.sem[at]))
+    part = f'<div style="color:{WARNING}">partial result</div>' if result.partial else ""
     return (
         '<div style="min-width:150px">'
         f'<div style="{MUTED}">number of clusters</div>'
         f'<div style="font-size:34px;font-weight:650;line-height:1.1;color:{COMPOSITE}">{result.best_k}</div>'
-        f"<div>score {number(result.best_score)} ± {number(float(result.sem[at]))}</div>"
-        f"<div>selection probability {safe(text.probability_text(result))}</div>{partial}</div>"
+        f'<div style="font-weight:600">confidence {safe(chances.confidence_text(result))}</div>'
+        f"<div>selection probability {safe(chances.probability_text(result))}</div>{score}{part}</div>"
     )
+
+
+def _no_clusters(result: SelectionResult) -> str:
+    told = text.no_clusters(result)
+    return told and f'<div style="font-size:17px;font-weight:650;margin-bottom:10px;color:{WARNING}">{safe(told)}</div>'
+
+
+def _score(value: float, error: float) -> str:
+    return f"<div>score {number(value)} ± {number(error)}</div>"
 
 
 def _warnings(warnings: Sequence[str]) -> str:
@@ -81,21 +96,26 @@ def table(result: SelectionResult) -> str:
 
 
 def curve_svg(curve: Curve, width: int = 420, height: int = 150) -> str:
-    """Return a small picture of the curve: the composite with its band, micro and macro, a dot on the choice."""
+    """Return a small picture of the curve: the criterion with its band, the other lines, a dot on the choice."""
     values = np.concatenate(list(curve.lines.values()))
     finite = values[np.isfinite(values)]
     if not finite.size:
         return ""
     low, high = float(finite.min()), float(finite.max())
     scale = _Scale(curve.ks, low, high if high > low else low + 1e-9, width, height)
-    parts = [_band(scale, curve), _line(scale, curve.micro, MICRO, "4 3"), _line(scale, curve.macro, MACRO, "1.5 3")]
-    parts += [_line(scale, curve.composite, COMPOSITE, ""), _axis(scale, curve.ks)]
-    chosen = curve.chosen("composite")
+    colour = COLOURS[curve.criterion]
+    others = [
+        _line(scale, values, COLOURS[name], DASHES[name])
+        for name, values in curve.lines.items()
+        if name != curve.criterion
+    ]
+    parts = [_band(scale, curve, colour), *others, _line(scale, curve.score, colour, ""), _axis(scale, curve)]
+    chosen = curve.chosen(curve.criterion)
     if chosen is not None:
         x, y = scale.x(chosen[0]), scale.y(chosen[1])
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="{COMPOSITE}"/>')
-    parts.append(_legend(width))
-    label = "silhouettes against the number of clusters"
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="{colour}"/>')
+    parts.append(_legend(curve, width))
+    label = f"{SCORED[curve.criterion]} against the number of clusters"
     return (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'style="max-width:100%;height:auto">{"".join(parts)}</svg>'
@@ -124,34 +144,37 @@ def _line(scale: _Scale, values: Array, colour: str, dashes: str) -> str:
     return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/>'
 
 
-def _band(scale: _Scale, curve: Curve) -> str:
-    rows = [row for row in zip(curve.ks, curve.composite, curve.half_width, strict=True) if np.isfinite(row[1])]
+def _band(scale: _Scale, curve: Curve, colour: str) -> str:
+    rows = [row for row in zip(curve.ks, curve.score, curve.half_width, strict=True) if np.isfinite(row[1])]
     upper = [f"{scale.x(k):.1f},{scale.y(value + half):.1f}" for k, value, half in rows]
     lower = [f"{scale.x(k):.1f},{scale.y(value - half):.1f}" for k, value, half in reversed(rows)]
-    return f'<polygon points="{" ".join(upper + lower)}" fill="{COMPOSITE}" fill-opacity=".2"/>'
+    return f'<polygon points="{" ".join(upper + lower)}" fill="{colour}" fill-opacity=".2"/>'
 
 
-def _axis(scale: _Scale, ks: tuple[int, ...]) -> str:
+def _axis(scale: _Scale, curve: Curve) -> str:
+    shown = percent if curve.criterion == LIKELY else partial(number, digits=2)
     text = 'font-size="10" fill="currentColor" opacity=".75"'
     ticks = "".join(
         f'<text x="{scale.x(k):.1f}" y="{scale.height - 6}" text-anchor="middle" {text}>{k}</text>'
-        for k in ks[:: -(-len(ks) // 15)]
+        for k in curve.ks[:: -(-len(curve.ks) // 15)]
     )
     sides = "".join(
-        f'<text x="32" y="{scale.y(v) + 3:.1f}" text-anchor="end" {text}>{v:.2f}</text>'
+        f'<text x="32" y="{scale.y(v) + 3:.1f}" text-anchor="end" {text}>{safe(shown(v))}</text>'
         for v in (scale.low, scale.high)
     )
     return ticks + sides
 
 
-def _legend(width: int) -> str:
-    entries, x = [], width - 190
-    for name, colour in (("composite", COMPOSITE), ("micro", MICRO), ("macro", MACRO)):
+def _legend(curve: Curve, width: int) -> str:
+    names = [SCORED[LIKELY] if name == LIKELY else name for name in curve.lines]
+    widths = [22 + 6.5 * len(name) for name in names]
+    entries, x = [], width - sum(widths)
+    for name, line, room in zip(names, curve.lines, widths, strict=True):
         entries.append(
-            f'<circle cx="{x}" cy="10" r="4" fill="{colour}"/>'
-            f'<text x="{x + 7}" y="14" font-size="11" fill="currentColor">{name}</text>'
+            f'<circle cx="{x:g}" cy="10" r="4" fill="{COLOURS[line]}"/>'
+            f'<text x="{x + 7:g}" y="14" font-size="11" fill="currentColor">{name}</text>'
         )
-        x += 80 if name == "composite" else 58
+        x += room
     return "".join(entries)
 
 

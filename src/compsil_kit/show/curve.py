@@ -1,4 +1,4 @@
-"""The curve of a selection in numbers: one row per k, three lines, a band and the choices.
+"""The curve of a selection in numbers: one row per k, the lines, a band and the choices.
 
 Text, HTML and figures show these; none of them computes its own.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit.method.criterion import LIKELY
 from compsil_kit.util.format import number, percent
 
 if TYPE_CHECKING:
@@ -21,6 +22,14 @@ Array = NDArray[np.float64]
 
 # Standard errors on either side that hold 95 % of a normal distribution.
 BAND = 1.96
+# What each criterion scores, in words.
+SCORED = {
+    "composite": "composite silhouette",
+    "micro": "micro-averaged silhouette",
+    "macro": "macro-averaged silhouette",
+    "stable": "stable silhouette",
+    "likely": "confidence",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,23 +37,27 @@ class Curve:
     """Means over the subsamples per k, NaN where undefined, and the k that each line chooses."""
 
     ks: tuple[int, ...]
-    composite: Array
+    criterion: str
+    score: Array
     sem: Array
     micro: Array
     macro: Array
     weight: Array
+    stability: Array
     probability: Array
+    confidence: Array
     n_failed: NDArray[np.int64]
     choices: Mapping[str, int | None]
 
     @property
     def lines(self) -> dict[str, Array]:
-        """The three lines by name; the composite comes first."""
-        return {"composite": self.composite, "micro": self.micro, "macro": self.macro}
+        """The lines by name: the criterion in use and, where they have the same scale, the two averages."""
+        averages = {} if self.criterion == LIKELY else {"micro": self.micro, "macro": self.macro}
+        return {self.criterion: self.score, **{name: v for name, v in averages.items() if name != self.criterion}}
 
     @property
     def half_width(self) -> Array:
-        """Half the width of the composite's 95 % band; 0 where the standard error is undefined."""
+        """Half the width of the criterion's 95 % band; 0 where the standard error is undefined."""
         return BAND * np.nan_to_num(self.sem)
 
     def chosen(self, line: str) -> tuple[int, float] | None:
@@ -54,14 +67,17 @@ class Curve:
 
     def columns(self) -> dict[str, list[str]]:
         """Return the table as formatted cells by heading; failures have a column only where there are any."""
+        scores = {"score": [number(value) for value in self.score], "± se": [number(value) for value in self.sem]}
         columns = {
             "k": [str(k) for k in self.ks],
-            "score": [number(value) for value in self.composite],
-            "± se": [number(value) for value in self.sem],
+            # The confidence has a column of its own.
+            **({} if self.criterion == LIKELY else scores),
             "micro": [number(value) for value in self.micro],
             "macro": [number(value) for value in self.macro],
             "weight": [number(value, 3) for value in self.weight],
+            "stability": [number(value, 3) for value in self.stability],
             "probability": [percent(value) for value in self.probability],
+            "confidence": [percent(value) for value in self.confidence],
         }
         return {**columns, "failed": [str(n) for n in self.n_failed]} if self.n_failed.any() else columns
 
@@ -69,6 +85,6 @@ class Curve:
 def curve_of(result: SelectionResult) -> Curve:
     """Return the curve of a result."""
     rows = result.curve
-    names = ("sem", "micro", "macro", "weight", "probability", "n_failed")
+    names = ("score", "sem", "micro", "macro", "weight", "stability", "probability", "confidence", "n_failed")
     columns = {name: rows[name].to_numpy() for name in names}
-    return Curve(ks=result.ks, composite=rows["score"].to_numpy(), choices=result.choices, **columns)
+    return Curve(ks=result.ks, criterion=result.criterion, choices=result.choices, **columns)

@@ -12,7 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compsil_kit.show import card, text
+from compsil_kit.show import card, notes, text
+from compsil_kit.show.curve import SCORED
 from compsil_kit.show.markup import cells, safe
 from compsil_kit.show.plots import KINDS, SIZE, plot
 from compsil_kit.util.atomic import write_atomically
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     from compsil_kit.result.result import SelectionResult
 
 CAPTIONS = {
-    "curve": "Composite silhouette with its 95 % confidence band, mean micro and mean macro silhouette. "
+    "curve": "The criterion with its 95 % band and, beside silhouettes, the mean micro and mean macro silhouette. "
     "Stars mark the k that each of them chooses.",
-    "probability": "Selection probability: how often a new run on these data would choose each k. "
-    "It is estimated from the sampling noise alone.",
+    "probability": "Selection probability: how often a new run on these data would choose each k, by sampling noise "
+    "alone. Confidence: how often such a k was right on data like these.",
+    "stability": "Stability: how well clusterings of neighbouring subsamples agree on the rows that they share. 1 is "
+    "complete agreement, 0 what chance gives.",
     "convergence": "Scores of the leading candidates, and the k selected, as subsamples are added.",
     "weights": "Micro minus macro silhouette in every subsample. Blue points give more weight to micro, red points to "
     "macro.",
@@ -65,14 +68,15 @@ def write(result: SelectionResult, path: str | PathLike[str], comparison: Compar
 def render(result: SelectionResult, comparison: Comparison | None = None, written: datetime | None = None) -> str:
     """Return the report as a complete HTML page; without a time, equal results give equal pages."""
     title = "No k can be selected" if result.best_index is None else f"{result.best_k} clusters"
+    title = "No clusters found" if text.no_clusters(result) else title
     words = "".join(f"<p>{safe(line)}</p>" for line in text.sentences(result))
-    notes = "".join(f'<p class="note">{safe(sentence(warning))}</p>' for warning in text.warnings(result))
+    warned = "".join(f'<p class="note">{safe(sentence(warning))}</p>' for warning in notes.warnings(result))
     pictures = "".join(_figure(partial(plot, result, kind), kind) for kind in CAPTIONS if kind in KINDS)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{safe(title)} – compsil-kit</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
-        f'<p class="muted">Number of clusters, selected by Composite Silhouette</p><h1>{_big(result)}</h1>'
-        f"{words}{notes}<h2>Figures</h2>{pictures}<h2>Table</h2>{card.table(result)}{_comparison(comparison)}"
+        f'<p class="muted">Number of clusters, selected by {SCORED[result.criterion]}</p><h1>{_big(result)}</h1>'
+        f"{words}{warned}<h2>Figures</h2>{pictures}<h2>Table</h2>{card.table(result)}{_comparison(comparison)}"
         f"<h2>Settings</h2>{_settings(result, written)}{_failures(result)}</body></html>\n"
     )
 
@@ -80,6 +84,8 @@ def render(result: SelectionResult, comparison: Comparison | None = None, writte
 def _big(result: SelectionResult) -> str:
     if result.best_index is None:
         return '<span class="big">no k can be selected</span>'
+    if text.no_clusters(result):
+        return f'<span class="big">no clusters found</span> (the best k is {result.best_k})'
     return f'<span class="big">{result.best_k}</span> clusters'
 
 
@@ -118,7 +124,7 @@ def _settings(result: SelectionResult, written: datetime | None) -> str:
 
 
 def _value(value: int | float | str) -> str:
-    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return str(value) if isinstance(value, str | bool) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def _failures(result: SelectionResult) -> str:
