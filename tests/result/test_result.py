@@ -24,12 +24,13 @@ def test_shapes_and_curve(imbalanced):
     assert {a.shape for a in (result.micro, result.macro, result.weights, result.composite)} == {(9, 12)}
     curve = result.curve
     assert curve.index.tolist() == list(range(2, 11))
-    assert curve.columns.tolist()[:8] == [
-        "score", "sem", "lcb", "micro", "macro", "weight", "n_subsamples", "n_failed",
+    assert curve.columns.tolist() == [
+        "score", "sem", "lcb", "micro", "macro", "weight", "stability", "n_subsamples", "n_failed", "probability",
+        "confidence",
     ]  # fmt: skip
     assert curve.loc[5, "score"] == result.best_score == result.scores.max()
     np.testing.assert_allclose(curve["score"] - curve["sem"], curve["lcb"])
-    assert result.to_frame().shape == (9 * 12, 4)
+    assert result.to_frame().shape == (9 * 12, 7)
 
 
 def test_results_are_frozen(imbalanced):

@@ -25,7 +25,7 @@ def names(group):
 
 
 def test_groups_are_made_of_groups():
-    assert names(PlanKeywords) == names(ClusteringKeywords) | {"n_calibration"}
+    assert names(PlanKeywords) == names(ClusteringKeywords) | {"n_starts", "n_calibration", "structure"}
     assert names(ExploreKeywords) == names(PlanKeywords) | names(ChoiceKeywords) | {"n_jobs"}
     assert names(StreamKeywords) == names(ExploreKeywords) | {"checkpoint"}
     assert names(SelectKeywords) == names(StreamKeywords) | {"progress"}
@@ -50,8 +50,9 @@ def test_a_keyword_is_the_same_in_every_group():
 def test_defaults():
     assert defaults_of(SelectKeywords) == {
         "ks": range(2, 11), "clusterer": "kmeans", "n_subsamples": 30, "sample_size": "auto", "metric": "euclidean",
-        "on_failure": "raise", "random_state": 42, "n_calibration": 0, "transform": "tanh", "rule": "max", "z": 1.0,
-        "n_jobs": None, "checkpoint": None, "progress": None,
+        "on_failure": "raise", "random_state": 42, "n_starts": "auto", "n_calibration": 0, "structure": False,
+        "criterion": "composite", "transform": "tanh", "rule": "max", "z": 1.0, "n_jobs": None, "checkpoint": None,
+        "progress": None,
     }  # fmt: skip
     assert defaults_of(TableKeywords) == {"columns": None, "scale": "standard", "missing": "raise"}
     assert defaults_of(CriteriaKeywords) == {"criteria": "all", "n_repeats": None, "n_references": 20}
@@ -85,7 +86,10 @@ WRITTEN = {
     "metric": ("cosine", "cosine"),
     "on_failure": ("skip", "skip"),
     "random_state": ("7", 7),
+    "n_starts": ("5", 5),
     "n_calibration": ("5", 5),
+    "structure": ("yes", True),
+    "criterion": ("stable", "stable"),
     "transform": ("step", "step"),
     "rule": ("lcb", "lcb"),
     "z": ("2.5", 2.5),
@@ -119,6 +123,7 @@ def test_help_texts_are_one_line():
 ENDS = {
     "ks": ([[2], range(2, 1002)], [[1, 2], range(2, 1003)]),
     "n_subsamples": ([1, 1_000_000], [0, 1_000_001]),
+    "n_starts": (["auto", 1, 1000], [0, 1001]),
     "n_calibration": ([0, 1_000_000], [-1, 1_000_001]),
     "sample_size": ([3, 1.0], [2, 1.001]),
     "random_state": ([0, 2**32 - 1], [-1, 2**32]),

@@ -19,7 +19,9 @@ from compsil_kit.settings.surfaces import check_keywords, documented, takes
 def test_what_is_not_given_has_its_default():
     values = check_keywords(SelectKeywords, {})
     assert values == {**defaults_of(SelectKeywords), "ks": tuple(range(2, 11))}
-    assert check_keywords(ChoiceKeywords, {"z": 2}) == {"transform": "tanh", "rule": "max", "z": 2.0}
+    assert check_keywords(ChoiceKeywords, {"z": 2}) == {
+        "criterion": "composite", "transform": "tanh", "rule": "max", "z": 2.0,
+    }  # fmt: skip
 
 
 def test_what_is_given_is_checked():
@@ -37,7 +39,8 @@ def test_the_nearest_spelling_is_told(name, nearest):
 
 
 def test_what_is_nothing_like_a_keyword_gets_the_list():
-    with pytest.raises(TypeError, match=r"^unexpected keyword argument 'zzz'\. The keywords are transform, rule, z\.$"):
+    told = r"^unexpected keyword argument 'zzz'\. The keywords are criterion, transform, rule, z\.$"
+    with pytest.raises(TypeError, match=told):
         check_keywords(ChoiceKeywords, {"zzz": 3})
 
 
@@ -50,6 +53,7 @@ def test_a_keyword_of_another_group_is_unknown():
     ("given", "message"),
     [
         ({"rule": "lcb", "n_subsamples": 1}, "n_subsamples with rule='lcb' must be an integer of at least 2; got 1"),
+        ({"rule": "lcb", "criterion": "likely"}, "rule must be 'max' with criterion='likely'"),
         ({"random_state": [1, 2], "n_subsamples": 3}, "3 are needed, got 2"),
         ({"random_state": [1, 2, 3], "n_subsamples": 2, "n_calibration": 2}, "4 are needed, got 3"),
         ({"metric": "precomputed"}, "clusterer='kmeans' needs points"),
@@ -86,7 +90,7 @@ def function(X, *, n_batches=None, **keywords):
 def test_keywords_are_part_of_the_signature_and_of_the_docstring():
     shown = takes(ChoiceKeywords)(function)
     assert shown is function
-    assert list(inspect.signature(shown).parameters) == ["X", "n_batches", "transform", "rule", "z"]
+    assert list(inspect.signature(shown).parameters) == ["X", "n_batches", "criterion", "transform", "rule", "z"]
     parameters = inspect.signature(shown).parameters
     assert {parameters[name].default for name in ("transform", "rule", "z")} == {"tanh", "max", 1.0}
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in ("transform", "rule", "z"))
