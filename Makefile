@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 SLOW := jupyter notebooks paper parity contracts/test_documentation.py contracts/test_boundaries.py fuzz/test_faults.py
 
-.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators lint typecheck fuzz faults bench reproduce reproduce-quick docs lab clean browser postgres \
+.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators lint typecheck fuzz faults bench reproduce reproduce-quick confidence truth docs lab clean browser postgres \
   screenshot-airflow
 
 $(VENV)/.base: pyproject.toml
@@ -121,6 +121,15 @@ bench: $(VENV)/.bench
 # The paper's tables and figures, and docs/evidence.md. Stop it at any time; it goes on where it stopped.
 reproduce: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.paper
+
+# About an hour on two cores; both go on where they were stopped.
+confidence: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.confidence.measure
+	$(BIN)/python -m benchmarks.confidence.fit
+
+truth: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.truth.runs
+	$(BIN)/python -m benchmarks.truth.report
 
 reproduce-quick: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.paper --quick

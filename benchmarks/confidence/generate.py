@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_argmin
 
 Array = NDArray[np.float64]
 Random = np.random.Generator
@@ -24,8 +25,15 @@ class Generated:
     """Points, how many clusters they were made of (1 where there are none), and the candidates to be tried on them."""
 
     X: Array
+    y: NDArray[np.int64]
     k: int
     ks: tuple[int, ...]
+
+    def recalls(self) -> Array:
+        """Return, per cluster, the share of its points that are nearest to its own mean: how far it can be seen."""
+        means = np.stack([self.X[self.y == each].mean(axis=0) for each in range(self.k)])
+        nearest = pairwise_distances_argmin(self.X, means)
+        return np.array([(nearest[self.y == each] == each).mean() for each in range(self.k)])
 
 
 def generate(number: int) -> Generated:
@@ -36,12 +44,14 @@ def generate(number: int) -> Generated:
     d = int(rng.integers(1, 4)) if rng.random() < 0.4 else _between(rng, 2, 100)
     if kind < NO_CLUSTERS:
         X, k = _without_clusters(rng, _between(rng, 100, 20_000), d), 1
+        y = np.zeros(len(X), dtype=np.int64)
     elif kind < NO_CLUSTERS + TABLES:
-        k, d = _between(rng, 2, 8), max(d, 4)
-        X = _table(rng, _sizes(rng, _between(rng, 100, 20_000), k), d)
+        # Two classes are the most common case.
+        k, d = 2 if rng.random() < 0.5 else _between(rng, 2, 8), max(d, 4)
+        X, y = _table(rng, _sizes(rng, _between(rng, 100, 20_000), k), d)
     else:
         k = int(rng.integers(2, 11)) if rng.random() < 0.5 else _between(rng, 2, MOST_CLUSTERS)
-        X = _clusters(rng, _sizes(rng, _between(rng, max(100, 2 * FEWEST_POINTS * k), 20_000), k), d)
+        X, y = _clusters(rng, _sizes(rng, _between(rng, max(100, 2 * FEWEST_POINTS * k), 20_000), k), d)
     if rng.random() < OUTLIERS:
         low, high = X.min(axis=0), X.max(axis=0)
         n = int(len(X) * rng.uniform(0.005, 0.03))
@@ -50,7 +60,7 @@ def generate(number: int) -> Generated:
         X = np.round(X / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0) * rng.uniform(3, 20))
     if rng.random() < STANDARDISED:
         X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    return Generated(np.ascontiguousarray(X), k, _candidates(rng, k))
+    return Generated(np.ascontiguousarray(X), y, k, _candidates(rng, k))
 
 
 def _between(rng: Random, low: int, high: int) -> int:
@@ -78,9 +88,9 @@ def _sizes(rng: Random, n: int, k: int) -> NDArray[np.int64]:
     return np.maximum(FEWEST_POINTS, n * shares / shares.sum()).astype(np.int64)
 
 
-def _table(rng: Random, sizes: NDArray[np.int64], d: int) -> Array:
+def _table(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDArray[np.int64]]:
     """Return what tables look like: a few hidden clusters, seen through correlated, skewed and rounded columns."""
-    hidden = _clusters(rng, sizes, int(rng.integers(2, 5)))
+    hidden, y = _clusters(rng, sizes, int(rng.integers(2, 5)))
     columns = hidden / hidden.std() @ rng.normal(size=(hidden.shape[1], d))
     columns += rng.uniform(0.1, 1.0) * rng.normal(size=columns.shape)
     for column in range(d):
@@ -92,10 +102,10 @@ def _table(rng: Random, sizes: NDArray[np.int64], d: int) -> Array:
         elif kind < 0.45:
             values = np.round(values * rng.uniform(0.5, 3.0))
         columns[:, column] = values
-    return columns
+    return columns, y
 
 
-def _clusters(rng: Random, sizes: NDArray[np.int64], d: int) -> Array:
+def _clusters(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDArray[np.int64]]:
     """Return clusters around centres that are so many standard deviations apart, in some or all of the columns."""
     k = len(sizes)
     used = max(2, int(d * rng.uniform(0.3, 1.0))) if d > 2 and rng.random() < NOISE_COLUMNS else d
@@ -114,7 +124,8 @@ def _clusters(rng: Random, sizes: NDArray[np.int64], d: int) -> Array:
         parts.append(centre + scale * (draw(rng, size, used) * axes) @ turn)
     X = np.vstack(parts)
     noise = X.std() * rng.uniform(0.3, 1.0) * draw(rng, len(X), d - used)
-    return np.hstack([X, noise])[rng.permutation(len(X))]
+    order = rng.permutation(len(X))
+    return np.hstack([X, noise])[order], np.repeat(np.arange(k), sizes)[order]
 
 
 def _centres(rng: Random, k: int, d: int) -> Array:

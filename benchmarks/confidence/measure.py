@@ -28,9 +28,11 @@ N_SUBSAMPLES, MOST_ROWS, STARTS = 6, 1500, (1, 5)
 def measured(number: int) -> dict[str, Any]:
     """Return what is known of one data set, and what selections of one start and of several say of it."""
     made = generate(number)
-    ks = [k for k in made.ks if 4 * k <= len(made.X)] or [2, 3, 4]
+    n_distinct = len(np.unique(made.X, axis=0))
+    ks = [k for k in made.ks if 2 * k <= n_distinct and 4 * k <= len(made.X)] or [2, 3, 4]
     size = min(MOST_ROWS, resolve_sample_size("auto", len(made.X), ks[-1]))
     record: dict[str, Any] = {"number": number, "k": made.k, "n": len(made.X), "d": made.X.shape[1], "ks": ks}
+    record["recall"] = round(float(made.recalls().min()), 4)
     for starts in STARTS:
         result = select_k(
             made.X, ks=ks, n_starts=starts, n_subsamples=N_SUBSAMPLES, sample_size=size, random_state=number,

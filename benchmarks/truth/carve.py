@@ -1,0 +1,45 @@
+"""CARVE 1.0.0 on the same sets, in an environment of its own (Python 3.12): see CONTRIBUTING, "Truth".
+
+It needs numpy, scikit-learn and ``carve-validate`` only, and none of this project's code:
+``python benchmarks/truth/carve.py convex.npz carve.jsonl``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+
+import numpy as np
+from carve import CARVE
+from sklearn.cluster import KMeans
+
+warnings.filterwarnings("ignore")
+N_RESAMPLES, SEED = 30, 0
+# The clusterer of the other criteria.
+GRID = [(KMeans, {"n_init": [5]})]
+
+
+def main(source: str, target: str) -> None:
+    """Write the k that each of its rules chooses; candidates are those of the other criteria."""
+    with np.load(source) as stored, open(target, "w") as file:
+        for key in sorted(key for key in stored.files if key.startswith("X_")):
+            X, k = np.asarray(stored[key], dtype=float), len(np.unique(stored[f"y_{key[2:]}"]))
+            if key.startswith("X_real_"):
+                X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+            ks = [each for each in range(max(2, k - 5), k + 6) if 4 * each < len(X)]
+            record = {"set": key[2:], "k": k, "choices": {}}
+            try:
+                model = CARVE(
+                    n_clusters=np.array(ks), n_resamples=N_RESAMPLES, estimator_param_grids=GRID, random_state=SEED
+                ).fit(X)
+                for measure in ("stability", "generalizability"):
+                    for rule in ("max", "1se"):
+                        record["choices"][f"{measure}, {rule}"] = int(model.get_k(measure=measure, rule=rule))
+            except Exception as error:  # noqa: BLE001  (another project's failure is a finding, not ours to hide)
+                record["failed"] = type(error).__name__
+            print(json.dumps(record), file=file, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,98 @@
+"""Rates, intervals and calibration from the runs; plain functions on records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit.method.likelihood import NUMBERS, likelihood
+from compsil_kit.method.plan import Plan
+
+Array = NDArray[np.float64]
+Record = dict[str, Any]
+
+N_REDRAWS = 2000
+BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+def plan_of(record: Record, starts: int) -> Plan:
+    """Return the plan of a run, as far as the model looks at it."""
+    return Plan(
+        record["n"], record["d"], tuple(record["ks"]), 30, 0, record["n"], (), "kmeans", "euclidean", "float64", starts
+    )
+
+
+def means(record: Record, starts: int, name: str) -> Array:
+    """Return the mean of a number over subsamples, per k."""
+    return np.array(record[str(starts)][name], dtype=np.float64)
+
+
+def confidence(record: Record, starts: int) -> Array:
+    """Return the confidence per k and, last, in none, under the present model."""
+    return likelihood({name: means(record, starts, name) for name in NUMBERS}, plan_of(record, starts))
+
+
+def stable(record: Record) -> Array:
+    """Return the stable silhouette per k."""
+    return means(record, 5, "best_micro") * np.maximum(means(record, 5, "agreement"), 0.0)
+
+
+CRITERIA: dict[str, Callable[[Record], Array]] = {
+    "composite": lambda record: means(record, 1, "composite"),
+    "micro": lambda record: means(record, 1, "micro"),
+    "macro": lambda record: means(record, 1, "macro"),
+    "micro, best of 5 starts": lambda record: means(record, 5, "best_micro"),
+    "macro, best of 5 starts": lambda record: means(record, 5, "best_macro"),
+    "stability alone": lambda record: means(record, 5, "agreement"),
+    "stable": stable,
+    "likely, one start": lambda record: confidence(record, 1)[:-1],
+    "likely": lambda record: confidence(record, 5)[:-1],
+}
+
+
+def chosen(record: Record, values: Array) -> int:
+    """Return the k of the largest value."""
+    return int(record["ks"][int(np.nanargmax(values))])
+
+
+def right(records: Iterable[Record], criterion: str) -> dict[str, list[bool]]:
+    """Return, per set, whether each run found its k."""
+    found: dict[str, list[bool]] = defaultdict(list)
+    for record in records:
+        found[record["set"]].append(chosen(record, CRITERIA[criterion](record)) == record["k"])
+    return dict(found)
+
+
+def rate(found: dict[str, list[bool]]) -> tuple[float, float, float]:
+    """Return the mean over sets of the share that is right, and its 95 % interval from redrawing sets."""
+    shares = np.array([np.mean(each) for each in found.values()])
+    draws = np.random.default_rng(0).integers(len(shares), size=(N_REDRAWS, len(shares)))
+    low, high = np.quantile(shares[draws].mean(axis=1), [0.025, 0.975])
+    return float(shares.mean()), float(low), float(high)
+
+
+def sign_test(one: dict[str, list[bool]], other: dict[str, list[bool]]) -> tuple[int, int, float]:
+    """Return on how many sets each is right more often, and how probable such a difference is by chance."""
+    better = sum(np.mean(one[name]) > np.mean(other[name]) for name in one)
+    worse = sum(np.mean(one[name]) < np.mean(other[name]) for name in one)
+    n, fewer = better + worse, min(better, worse)
+    tail = sum(comb(n, i) for i in range(fewer + 1)) / 2**n if n else 1.0
+    return int(better), int(worse), min(1.0, 2 * tail)
+
+
+def calibration(said: Sequence[float], true: Sequence[bool]) -> tuple[float, float, list[tuple[float, float, int]]]:
+    """Return the expected calibration error, the Brier score, and per fifth what was said, what was true, how many."""
+    p, y = np.array(said), np.array(true, dtype=np.float64)
+    rows, error = [], 0.0
+    for low, high in pairwise(BINS):
+        here = (p >= low) & ((p < high) | (high == BINS[-1]))
+        if here.any():
+            rows.append((float(p[here].mean()), float(y[here].mean()), int(here.sum())))
+            error += abs(rows[-1][0] - rows[-1][1]) * here.mean()
+    return float(error), float(np.mean((p - y) ** 2)), rows

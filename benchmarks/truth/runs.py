@@ -1,0 +1,74 @@
+"""Run all criteria on all labelled sets, ten seeds each: ``python -m benchmarks.truth.runs``. It may be stopped."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.confidence.measure import plain_numbers, read
+from benchmarks.truth.sets import MOST_ROWS, Labelled, labelled
+from compsil_kit import SelectionResult, select_k
+from compsil_kit.method.plan import resolve_sample_size
+
+RESULTS = Path(__file__).parent / "results"
+N_SUBSAMPLES, N_SEEDS, STARTS = 30, 10, (1, 5)
+
+
+@cache
+def sets() -> dict[str, Labelled]:
+    """Return the labelled sets by name."""
+    return {each.name: each for each in labelled()}
+
+
+def run(name: str, seed: int) -> dict[str, Any]:
+    """Return what selections of one start and of several say of one set."""
+    data = sets()[name]
+    X = data.load()
+    ks = [k for k in data.ks if 3 * k < len(X)]
+    size = min(MOST_ROWS, resolve_sample_size("auto", len(X), ks[-1]))
+    record: dict[str, Any] = {
+        "set": name, "collection": data.collection, "seed": seed, "k": data.k, "n": len(X), "d": X.shape[1], "ks": ks,
+    }  # fmt: skip
+    for starts in STARTS:
+        result = select_k(
+            X, ks=ks, n_starts=starts, n_subsamples=N_SUBSAMPLES, sample_size=size, random_state=seed,
+            on_failure="skip", progress=False,
+        )  # fmt: skip
+        record[str(starts)] = {**plain_numbers(result), "probability": _plain(result.probability)}
+        record[f"choices {starts}"] = _choices(result)
+    return record
+
+
+def _choices(result: SelectionResult) -> dict[str, int | None]:
+    return {name: result.choices[name] for name in ("composite", "micro", "macro")}
+
+
+def _plain(values: NDArray[np.float64]) -> list[float | None]:
+    return [round(float(value), 4) if np.isfinite(value) else None for value in values]
+
+
+def main() -> None:
+    """Run what is not in the file yet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=N_SEEDS)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, default=RESULTS / "runs.jsonl")
+    options = parser.parse_args()
+    known = {(record["set"], record["seed"]) for record in read(options.out)}
+    # All sets with the first seed, then with the second: a run that is stopped has as many seeds of each.
+    todo = [(name, seed) for seed in range(options.seeds) for name in sets() if (name, seed) not in known]
+    with ProcessPoolExecutor(options.workers) as pool, options.out.open("a") as file:
+        for record in pool.map(run, *zip(*todo, strict=True)) if todo else ():
+            print(json.dumps(record), file=file, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Labelled data sets: 52 of a public collection, from the local folder, and the paper's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.paper.data import SETS, MissingData, folder, standardised
+
+Array = NDArray[np.float64]
+
+# Rows in a subsample, at most: the paper's rule would take hours on its largest sets.
+MOST_ROWS = 3000
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One data set, and how many classes it has."""
+
+    name: str
+    collection: str
+    k: int
+    load: Callable[[], Array]
+
+    @property
+    def ks(self) -> list[int]:
+        """The candidates: five below to five above the number of classes, from 2 on."""
+        return list(range(max(2, self.k - 5), self.k + 6))
+
+
+def labelled() -> Iterator[Labelled]:
+    """Yield all sets that can be had."""
+    local = folder()
+    path = None if local is None else local / "convex.npz"
+    if path is None or not path.exists():
+        raise MissingData("convex.npz is not in the local folder; COMPSIL_DATA names another one.")
+    with np.load(path) as stored:
+        for key in sorted(stored.files):
+            if key.startswith("X_"):
+                name, X = key[2:], np.asarray(stored[key], dtype=np.float64)
+                X = standardised(X) if name.startswith("real_") else X
+                k = len(np.unique(stored[f"y_{name}"]))
+                yield Labelled(name, "collection", k, lambda X=X: X)
+    for data in SETS.values():
+        if data.key != "Stl":
+            yield Labelled(data.name, "paper", data.k, lambda data=data: np.asarray(data.load("published"), np.float64))
