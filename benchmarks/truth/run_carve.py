@@ -1,7 +1,7 @@
 """CARVE 1.0.0 on the same sets, in an environment of its own (Python 3.12): see CONTRIBUTING, "Truth".
 
 It needs numpy, scikit-learn and ``carve-validate`` only, and none of this project's code:
-``python benchmarks/truth/carve.py convex.npz carve.jsonl``.
+``python benchmarks/truth/run_carve.py convex.npz carve.jsonl``.
 """
 
 from __future__ import annotations
