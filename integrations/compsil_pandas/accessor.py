@@ -186,8 +186,9 @@ class CompsilAccessor:
 
         Parameters
         ----------
-        kind : {"curve", "weights", "convergence", "probability", "comparison", "silhouette", "map"}, default="curve"
-            The first four draw a selection; the last two the clustering into k (or k*), or the given labels.
+        kind : str, default="curve"
+            ``"curve"``, ``"weights"``, ``"convergence"``, ``"probability"`` and ``"stability"`` draw a selection,
+            ``"comparison"`` a comparison, ``"silhouette"`` and ``"map"`` the clustering into k (or k*), or the labels.
         k : int, optional
             Number of clusters for ``"silhouette"`` and ``"map"``; selected if None.
         labels : Series or array, optional

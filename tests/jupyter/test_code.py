@@ -167,6 +167,31 @@ class TestCode:
         session.read(rule="lcb")
         assert 'select_k(clusterer="gmm", n_subsamples=50, rule="lcb", z=2.0)' in code(session, "df")
 
+    def test_writes_criterion_and_starts(self, frame):
+        session = Session(frame, settings(scale="standard"))
+        session.read(criterion="stable")
+        assert 'select_k(criterion="stable")' in code(session, "df")
+        session.change(n_starts=3)
+        assert 'select_k(n_starts=3, criterion="stable")' in code(session, "df")
+
+    def test_after_another_criterion_gives_the_same(self, session, frame):
+        session.read(criterion="stable")
+        finish(session)
+        assert "n_starts" not in code(session, "df")
+        session.read(criterion="composite")
+        lines = code(session, "df", k=3)
+        assert lines.count("n_starts=5") == 1
+        space = execute(lines, df=frame)
+        np.testing.assert_array_equal(space["result"].confidence, session.result.confidence)
+        np.testing.assert_array_equal(space["result"].scores, session.result.scores)
+
+    def test_of_one_start_under_a_criterion_of_several(self, session, frame):
+        finish(session)
+        session.read(criterion="likely")
+        space = execute(code(session, "df"), df=frame)
+        assert space["result"].plan.n_starts == 1
+        np.testing.assert_array_equal(space["result"].scores, session.result.scores)
+
     def test_of_random_seeds_has_the_seeds_that_were_drawn(self, frame):
         session = Session(frame, settings(ks=(2, 3), n_subsamples=3, random_state=None))
         finish(session)

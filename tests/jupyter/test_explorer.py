@@ -25,8 +25,10 @@ from compsil_jupyter import Explorer, explore
 from compsil_jupyter.explorer.render import DPI
 from compsil_jupyter.explorer.view import TABS
 from compsil_kit import select_k
+from compsil_kit.method.criterion import CRITERIA
 from compsil_kit.settings.keywords import ExploreKeywords, TableKeywords, defaults_of, keywords_of
 from compsil_kit.show import report
+from compsil_kit.util.format import percent
 
 SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
 
@@ -166,7 +168,7 @@ class TestRun:
 
         explorer.session.listen(look)
         run(explorer)
-        assert seen[0][0].endswith("previous result micro alone: 4, macro alone: 4")
+        assert "· previous result micro: 4, macro: 4" in seen[0][0]
         assert seen[0][1] == 1
         assert "previous" not in text(explorer, "headline")
 
@@ -213,11 +215,12 @@ class TestSettings:
 
     def test_menus_and_tooltips_are_those_of_the_keywords(self, explorer):
         known = {**keywords_of(TableKeywords), **keywords_of(ExploreKeywords)}
-        for name in ("scale", "missing", "clusterer", "transform", "rule"):
+        for name in ("scale", "missing", "clusterer", "criterion", "transform", "rule"):
             assert tuple(value for _, value in find(explorer, name)._options_full) == known[name].choices
         metrics = find(explorer, "metric")._options_full
         assert {value for _, value in metrics} == set(known["metric"].choices) - {"precomputed"}
-        for name in ("scale", "missing", "clusterer", "transform", "rule", "metric", "sample-size", "n-subsamples"):
+        typed = "sample-size", "n-subsamples", "n-starts"
+        for name in ("scale", "missing", "clusterer", "criterion", "transform", "rule", "metric", *typed):
             assert find(explorer, name).tooltip == known[name.replace("-", "_")].help
         assert find(explorer, "ks").tooltip.startswith("candidate numbers of clusters")
         # How a command line spells the candidates is of no use to a slider.
@@ -294,6 +297,39 @@ class TestReading:
         find(explorer, "rule").value = "lcb"
         assert explorer.result.rule == "lcb"
         assert explorer.session.status.done == 5
+
+    def test_another_criterion(self, explorer):
+        run(explorer)
+        before = picture(explorer, "curve")
+        find(explorer, "criterion").value = "likely"
+        assert explorer.result.criterion == "likely"
+        assert picture(explorer, "curve") != before
+        assert "score" not in text(explorer, "headline")
+        assert f"confidence {percent(explorer.result.best_score)}" in text(explorer, "headline")
+        assert repr(explorer).endswith(f", confidence {percent(explorer.result.best_score)}, 5 subsamples")
+        assert "Press Run to compute them" in text(explorer, "progress")
+        show(explorer, "Stability")
+        assert "not of the criterion likely" in text(explorer, "note-stability")
+        find(explorer, "criterion").value = "macro"
+        assert "With probability 0.95" in text(explorer, "note-stability")
+        headline = text(explorer, "headline")
+        assert f"score {explorer.result.best_score:.4f}" in headline
+        assert "macro:" not in headline
+        assert f"composite: {explorer.result.choices['composite']}" in headline
+
+    @pytest.mark.parametrize(("typed", "read"), [("5", 5), (" auto ", "auto"), ("many", "many")])
+    def test_starts_are_read_as_they_are_typed(self, explorer, typed, read):
+        find(explorer, "n-starts").value = typed
+        assert explorer.session.settings["n_starts"] == read
+
+    def test_a_second_opinion_is_shown(self, blobs):
+        explorer = explore(blobs, ks=range(2, 6), n_subsamples=6)
+        run(explorer)
+        for name in CRITERIA:
+            find(explorer, "criterion").value = name
+            told = explorer.result.second_opinion is not None
+            assert ("compare the two clusterings" in text(explorer, "warnings")) is told
+        explorer.close()
 
     def test_first_subsamples(self, explorer):
         first = find(explorer, "first")

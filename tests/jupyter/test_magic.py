@@ -50,6 +50,16 @@ def test_a_line_is_the_librarys_call(shell, frame):
     assert found.preparation == table.preparation
 
 
+def test_a_criterion(shell, frame):
+    found = run(shell, "%compsil df --criterion likely --ks 2:6 -B 6")
+    expected = select_k(prepare(frame).matrix, ks=range(2, 7), n_subsamples=6, criterion="likely")
+    same(found, expected)
+    assert (found.criterion, found.plan.n_starts) == ("likely", 5)
+    assert "criterion likely" in found._repr_html_()
+    stable = run(shell, "%compsil df --criterion stable --n-starts 2")
+    assert (stable.criterion, stable.plan.n_starts) == ("stable", 2)
+
+
 def test_frames_are_scaled_and_arrays_are_not(shell, frame):
     same(run(shell, "%compsil df"), select_k(prepare(frame).matrix, **SHORT))
     same(run(shell, "%compsil X"), select_k(frame[["a", "b"]].to_numpy(), **SHORT))

@@ -272,6 +272,42 @@ class TestReading:
         session.change(n_subsamples=7)
         assert heard == ["result", "status"]
 
+    def test_another_criterion_chooses_at_once(self, session):
+        finish(session)
+        raw = session.shown.result
+        session.read(criterion="likely")
+        assert session.result.criterion == "likely"
+        assert session.result.best_k == raw.reweigh(criterion="likely").best_k
+        assert session.shown.result is raw
+        assert not session.stale
+
+    def test_a_criterion_of_several_starts_asks_for_another_run(self, session):
+        finish(session)
+        assert not session.wants_starts
+        session.read(criterion="stable")
+        assert session.wants_starts
+        assert "best of several starts. Press Run" in texts.progress(session)
+        assert finish(session).plan.n_starts == 5
+        assert not session.wants_starts
+        # The paper's score is that of the first start, so there is nothing to compute for it.
+        session.read(criterion="composite")
+        assert not session.wants_starts
+        assert session.result.plan.n_starts == 5
+
+    @pytest.mark.parametrize("given", [{"clusterer": "birch"}, {"n_starts": 1}, {"n_starts": 2}])
+    def test_starts_that_were_asked_for_are_enough(self, frame, given):
+        session = Session(frame, settings(ks=KS, n_subsamples=2, **given))
+        finish(session)
+        session.read(criterion="stable")
+        assert not session.wants_starts
+
+    def test_a_rule_that_the_criterion_does_not_know_is_told(self, session):
+        session.read(rule="lcb")
+        finish(session)
+        session.read(criterion="likely")
+        assert session.result.best_index is None
+        assert "a confidence has no lower bound" in texts.problem(session)
+
     def test_changed_settings_make_the_result_stale(self, session):
         finish(session)
         assert not session.stale

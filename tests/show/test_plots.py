@@ -182,7 +182,11 @@ def test_the_curve_of_the_confidence(result, ax):
     assert ax.get_ylabel() == "confidence"
     assert ax.get_ylim() == (0, 1.12)
     assert "score" not in title(ax)
-    assert found.plot("convergence", ax=Figure().subplots()).get_ylabel() == "confidence"
+    other = drawn(found.plot("convergence", ax=Figure().subplots()))
+    assert other.get_ylabel() == "confidence"
+    # A confidence is no mean of independent values: there is no Hoeffding band.
+    assert title(other) == "confidence by number of subsamples"
+    assert len(other.collections) == 1
 
 
 def bars(ax, name):

@@ -19,6 +19,8 @@ from compsil_kit.util.checks import is_integer
 LINE = 88
 # Stands for data whose expression is not known; it is used, and never assigned to.
 PLACEHOLDER = "data"
+# Of what a selection computes, this has no effect on the clusters of one k.
+NOT_OF_CLUSTERS = ("ks", "n_starts", "structure")
 
 
 def code(session: Session, expression: str | None, k: int | None = None) -> str:
@@ -65,6 +67,9 @@ class _Calls:
         self.data, self.expression, self.choice = session.data, expression, session.reading.choice
         self.sparse = sparse.issparse(session.data)
         self.settings = {**shown.settings, "random_state": shown.random_state}
+        if shown.result is not None and shown.starts(self.choice["criterion"]) != shown.result.plan.n_starts:
+            # Computed under another criterion than the one that is in use now.
+            self.settings["n_starts"] = shown.result.plan.n_starts
         self.names = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
 
     def free(self, name: str) -> str:
@@ -89,7 +94,11 @@ class _Calls:
         return self._call("result", "select_k", self._changed(SelectKeywords))
 
     def cluster(self, k: int) -> str:
-        used = {name: v for name, v in self._changed(SelectKeywords).items() if name not in ("ks", *self.choice)}
+        used = {
+            name: v
+            for name, v in self._changed(SelectKeywords).items()
+            if name not in NOT_OF_CLUSTERS + tuple(self.choice)
+        }
         return self._call("labels", "cluster", {"k": k, **used})
 
     def compare(self) -> str:

@@ -114,16 +114,25 @@ def method_controls(session: Session) -> list[Any]:
         **label("sample size", tooltip("sample_size", typed=True)), style=LABELS, layout=AUTO_WIDTH,
     )  # fmt: skip
     clusterer = menu("clusterer", settings["clusterer"], "clusterer")
+    starts = widgets.Text(
+        str(settings["n_starts"]), placeholder="auto, 5", continuous_update=False,
+        **label("starts", tooltip("n_starts", typed=True)), style=LABELS, layout=AUTO_WIDTH,
+    )  # fmt: skip
     # A matrix of distances is no other metric on the same data.
     metrics = [name for name in KEYWORDS["metric"].choices if name != "precomputed"]
     metric = menu("metric", settings["metric"], "metric", metrics)
+    structure = widgets.Checkbox(
+        settings["structure"], **label("test for clusters", tooltip("structure")), style=LABELS, layout=AUTO_WIDTH
+    )
     return [
         heading("Method"),
         bind(candidates, "ks", lambda ends: session.change(ks=tuple(range(ends[0], ends[1] + 1)))),
         bind(count, "n-subsamples", lambda value: session.change(n_subsamples=value)),
         bind(size, "sample-size", lambda text: session.change(sample_size=read("sample_size", text))),
         bind(clusterer, "clusterer", lambda value: session.change(clusterer=value)),
+        bind(starts, "n-starts", lambda text: session.change(n_starts=read("n_starts", text))),
         bind(metric, "metric", lambda value: session.change(metric=value)),
+        bind(structure, "structure", lambda value: session.change(structure=value)),
         _seed(session),
     ]
 
@@ -151,6 +160,7 @@ def reading_controls(session: Session) -> list[Any]:
     """Return the inputs that take effect at once, on the finished subsamples."""
     reading = session.reading
     fitting: dict[str, Any] = {"style": {"description_width": "initial"}}
+    criterion = menu("criterion", reading.choice["criterion"], "criterion", layout={"width": "180px"}, **fitting)
     transform = menu("transform", reading.choice["transform"], "transformation", layout={"width": "210px"}, **fitting)
     rule = menu("rule", reading.choice["rule"], "rule", layout={"width": "110px"}, **fitting)
     delta = widgets.Dropdown(
@@ -170,6 +180,7 @@ def reading_controls(session: Session) -> list[Any]:
         **fitting,
     )
     return [
+        bind(criterion, "criterion", lambda value: session.read(criterion=value)),
         bind(transform, "transform", lambda value: session.read(transform=value)),
         bind(rule, "rule", lambda value: session.read(rule=value)),
         bind(delta, "delta", lambda value: session.read(delta=value)),

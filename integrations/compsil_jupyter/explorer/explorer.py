@@ -13,6 +13,7 @@ from compsil_jupyter.explorer.state import Reading
 from compsil_jupyter.explorer.view import View
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit.data.table import choose_columns
+from compsil_kit.method.criterion import LIKELY
 from compsil_kit.settings.keywords import (
     ChoiceKeywords,
     ExploreKeywords,
@@ -21,7 +22,7 @@ from compsil_kit.settings.keywords import (
     keywords_of,
 )
 from compsil_kit.settings.surfaces import check_keywords, takes
-from compsil_kit.util.format import format_ks, number
+from compsil_kit.util.format import format_ks, number, percent
 
 
 @takes(ExploreKeywords, interactive=True)
@@ -77,6 +78,11 @@ def explore(
     return Explorer(View(Session(data, {**table, **settings}, Reading(choice))))
 
 
+def _score(result: SelectionResult) -> str:
+    likely = result.criterion == LIKELY
+    return f"confidence {percent(result.best_score)}" if likely else f"score {number(result.best_score)}"
+
+
 def _names(data: Any, columns: Any, scale: str | None) -> list[Any] | None:
     """Return the names of the columns to use, None for all; unknown ones are refused."""
     if sparse.issparse(data):
@@ -121,7 +127,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if result is None:
             return "Explorer: no result yet"
         best = "no k" if result.best_index is None else f"k* = {result.best_k}"
-        score = "" if result.best_index is None else f", score {number(result.best_score)}"
+        score = "" if result.best_index is None else f", {_score(result)}"
         partial = f" of {result.plan.n_subsamples}" if result.partial else ""
         return f"Explorer: {best} of {format_ks(result.ks)}{score}, {result.n_subsamples}{partial} subsamples"
 

@@ -17,7 +17,7 @@ from compsil_kit import Comparison, SelectionResult
 from compsil_kit.show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit.show.comparison_plot import plot_comparison
 
-WIDE, DOUBLE = (8.6, 4.6), (12.4, 4.8)
+WIDE, DOUBLE, SQUARE = (8.6, 4.6), (12.4, 4.8), (12.4, 8.8)
 # Sharp on dense displays, where a picture is shown at half its size, and readable on others.
 DPI = 110
 # Figures are independent, but the fonts behind them are shared, and explorers draw in several threads.
@@ -38,7 +38,7 @@ def _png(draw: Callable[[Figure], None], size: tuple[float, float]) -> bytes:
 
 
 def curve(result: SelectionResult) -> bytes:
-    """Draw the composite with its confidence band, and the micro and macro averages."""
+    """Draw the criterion with its 95 % band, and the micro and macro averages."""
     return _png(lambda figure: void(result.plot("curve", ax=figure.subplots())), WIDE)
 
 
@@ -48,14 +48,15 @@ def weights(result: SelectionResult) -> bytes:
 
 
 def stability(result: SelectionResult, delta: float) -> bytes:
-    """Draw the scores against the number of subsamples, and the selection probability of each k."""
+    """Draw how sure each k is, how stable, and the scores against the number of subsamples."""
 
     def draw(figure: Figure) -> None:
-        left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
-        result.plot("convergence", ax=left, delta=delta)
-        result.plot("probability", ax=right)
+        axes = figure.subplot_mosaic([["probability", "stability"], ["convergence", "convergence"]])
+        result.plot("probability", ax=axes["probability"])
+        result.plot("stability", ax=axes["stability"])
+        result.plot("convergence", ax=axes["convergence"], delta=delta)
 
-    return _png(draw, DOUBLE)
+    return _png(draw, SQUARE)
 
 
 def clusters(clusterings: Clusterings, clustering: Clustering) -> bytes:

@@ -67,6 +67,12 @@ class Session:
         return self._selecting is not None and self._selecting.settings != self.settings
 
     @property
+    def wants_starts(self) -> bool:
+        """Whether the criterion judges the best of several starts, and the result shown is from fewer."""
+        raw = self.shown.result
+        return raw is not None and self.shown.starts(self.reading.choice["criterion"]) > raw.plan.n_starts
+
+    @property
     def shows_previous(self) -> bool:
         """Whether the result shown is that of an earlier run, because the last one has none yet or failed."""
         return self.shown.result is not None and self.shown.task is not self._selecting
@@ -88,7 +94,7 @@ class Session:
 
     @property
     def result(self) -> SelectionResult | None:
-        """The selection from the subsamples in use, under the present transformation and rule; None without a run."""
+        """The selection from the subsamples in use, as it is chosen at present; None without a run."""
         raw, reading = self.shown.result, self.reading
         if raw is None:
             return None
@@ -106,7 +112,7 @@ class Session:
             self._notify("status")
 
     def read(self, **reading: Any) -> None:
-        """Change how to choose: ``transform``, ``rule``, ``z``, ``delta``, or ``first``."""
+        """Change how to choose: ``criterion``, ``transform``, ``rule``, ``z``, ``delta``, or ``first``."""
         choice = {name: reading.pop(name, value) for name, value in self.reading.choice.items()}
         changed = replace(self.reading, choice=choice, **reading)
         if changed != self.reading:

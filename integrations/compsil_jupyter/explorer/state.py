@@ -10,6 +10,9 @@ from typing import Any
 
 from compsil_jupyter.explorer.clusterings import Clusterings
 from compsil_kit import Comparison, SelectionResult
+from compsil_kit.method.clusterers import resolve_clusterer
+from compsil_kit.method.metrics import resolve_metric
+from compsil_kit.method.plan import resolve_starts
 from compsil_kit.settings.keywords import ChoiceKeywords, defaults_of
 from compsil_kit.util.checks import is_integer
 
@@ -70,6 +73,12 @@ class Shown:
     result: SelectionResult | None = None
     clusterings: Clusterings | None = None
     comparison: Comparison | None = None
+
+    def starts(self, criterion: str) -> int:
+        """Return the number of starts that a run with these settings takes under a criterion."""
+        given = self.settings
+        clusterer = resolve_clusterer(given["clusterer"], resolve_metric(given["metric"]))
+        return resolve_starts(given["n_starts"], criterion, clusterer)
 
     @property
     def random_state(self) -> Any:

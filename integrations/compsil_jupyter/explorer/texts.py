@@ -11,8 +11,9 @@ from compsil_jupyter.explorer.clusterings import Clustering, Clusterings
 from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.state import Status
 from compsil_kit import Comparison, SelectionResult
+from compsil_kit.method.criterion import LIKELY, OF_SEVERAL_STARTS
 from compsil_kit.show.card import COMPOSITE, MUTED, WARNING, table
-from compsil_kit.show.text import settings_line
+from compsil_kit.show.text import no_clusters, settings_line
 from compsil_kit.util.format import format_seconds, number, percent, sentence
 
 ERROR = "#d33f3f"
@@ -39,31 +40,36 @@ def muted(text: str) -> str:
 
 
 def headline(session: Session) -> str:
-    """Return the selected k, its score and its selection probability."""
+    """Return the selected k, how sure it is, and what the other criteria choose."""
     result = session.result
     if result is None:
         return muted(WAITING if session.running else EMPTY)
     if result.best_index is None:
         return _title("no k can be selected yet" if session.running else "no k can be selected")
-    alone = ", ".join(f"{name} alone: {result.choices[name] or '–'}" for name in ("micro", "macro"))
+    none = no_clusters(result)
+    warned = none and f'<div style="font-size:17px;font-weight:650;color:{WARNING}">{escape(none)}</div>'
+    others = {name: k for name, k in result.choices.items() if name != result.criterion and k is not None}
+    also = ", ".join(f"{name}: {k}" for name, k in others.items())
     return (
-        '<div style="display:flex;gap:0 14px;align-items:baseline;flex-wrap:wrap;line-height:1.3">'
+        f'{warned}<div style="display:flex;gap:0 14px;align-items:baseline;flex-wrap:wrap;line-height:1.3">'
         f'<span>k* = <span style="font-size:32px;font-weight:650;color:{COMPOSITE}">{result.best_k}</span></span>'
         f"<span>{_score(result, result.best_index)}{_part(session, result)}</span>"
-        f'<span style="{MUTED}">{alone}</span></div>'
+        f'<span style="{MUTED}">{also}</span></div>'
     )
 
 
 def _score(result: SelectionResult, at: int) -> str:
-    """Return the score and the selection probability; from a single subsample there is no more than the score."""
-    text = f"score {number(result.best_score)}"
-    if math.isfinite(result.sem[at]):
-        text += f" ± {number(float(result.sem[at]))}"
-    if result.rule == "lcb":
-        text += f", lower bound {number(float(result.lcb[at]))}"
+    """Return confidence, selection probability and score; from a single subsample there is no more than the score."""
+    parts = []
+    if math.isfinite(result.confidence[at]):
+        parts.append(f"<b>confidence {escape(percent(float(result.confidence[at])))}</b>")
     if math.isfinite(result.probability[at]):
-        text += f" · selection probability {escape(percent(float(result.probability[at])))}"
-    return text
+        parts.append(f"selection probability {escape(percent(float(result.probability[at])))}")
+    if result.criterion != LIKELY:
+        error = f" ± {number(float(result.sem[at]))}" if math.isfinite(result.sem[at]) else ""
+        bound = f", lower bound {number(float(result.lcb[at]))}" if result.rule == "lcb" else ""
+        parts.append(f"score {number(result.best_score)}{error}{bound}")
+    return " · ".join(parts)
 
 
 def _part(session: Session, result: SelectionResult) -> str:
@@ -118,6 +124,8 @@ def progress(session: Session) -> str:
     words = [parts[status.phase]]
     if session.stale and not session.running:
         words.append("Settings have changed. Press Run to apply them.")
+    elif session.wants_starts and not session.running:
+        words.append("This criterion judges the best of several starts. Press Run to compute them")
     return muted(escape(". ".join(word for word in words if word)))
 
 
@@ -140,6 +148,8 @@ def guarantee(result: SelectionResult, delta: float) -> str:
     """Return the Hoeffding bound that the number of subsamples gives, in a sentence or two."""
     if result.best_index is None:
         return ""
+    if result.criterion in OF_SEVERAL_STARTS:
+        return muted(f"The Hoeffding bound is one of mean silhouettes, not of the criterion {result.criterion}.")
     bound = result.guarantee(delta)
     text = f"With probability {1 - delta:g}, every score is within ±{bound.radius_all:.2f} of its expected value"
     text += "." if bound.independent else " (approximately; n_calibration > 0 makes the bound strict)."

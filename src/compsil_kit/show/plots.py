@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsil_kit.method.criterion import LIKELY
+from compsil_kit.method.criterion import LIKELY, OF_SEVERAL_STARTS
 from compsil_kit.method.guarantees import hoeffding_radius
 from compsil_kit.show.chances import confidence_text, probability_text
 from compsil_kit.show.curve import SCORED, curve_of
@@ -177,7 +177,10 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
         ax.plot(across, scores[at], color=colours[k], linewidth=width, marker=marker, label=f"k = {k}")
     ax.margins(y=0.15)
     low, high = ax.get_ylim()
-    if result.best_index is not None:
+    if result.best_index is not None and result.criterion in OF_SEVERAL_STARTS:
+        # These scores are no means of independent values, and have no such bound.
+        title(ax, f"{SCORED[result.criterion]} by number of subsamples")
+    elif result.best_index is not None:
         radius = np.array([hoeffding_radius(int(n), delta=delta, n_ks=len(result.ks)) for n in across])
         centre = scores[result.best_index]
         ax.fill_between(across, centre - radius, centre + radius, color=BLUE, alpha=0.08, linewidth=0)
