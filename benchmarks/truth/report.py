@@ -1,0 +1,174 @@
+"""Write docs/truth.md and its picture from the results: ``python -m benchmarks.truth.report``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from benchmarks.confidence.measure import read
+from benchmarks.truth.rates import CRITERIA, Record, calibration, chosen, confidence, rate, right, sign_test
+from benchmarks.truth.runs import RESULTS
+from compsil_kit.method.likelihood import model
+
+DOCS = Path(__file__).parents[2] / "docs"
+GROUPS: dict[str, Callable[[Record], bool]] = {
+    "all": lambda _: True,
+    "the paper's sets": lambda record: record["collection"] == "paper",
+    "the collection": lambda record: record["collection"] == "collection",
+    "k = 2 to 4": lambda record: record["k"] <= 4,
+    "k = 5 to 7": lambda record: 5 <= record["k"] <= 7,
+    "k >= 8": lambda record: record["k"] >= 8,
+}
+
+
+def known(records: Iterable[Record]) -> list[Record]:
+    """Return the runs of sets for which the model has something to say; Banking77 has too many clusters."""
+    most = model()["limits"]["k"]
+    return [record for record in records if record["ks"][-1] <= most]
+
+
+def rates_table(records: list[Record]) -> str:
+    """Return how often each criterion is right, by group of sets."""
+    some = {name: [record for record in records if holds(record)] for name, holds in GROUPS.items()}
+    sizes = [len({record["set"] for record in group}) for group in some.values()]
+    lines = [
+        "| criterion | "
+        + " | ".join(f"{n} ({m} sets)" for n, m in zip(some, sizes, strict=True))
+        + " | against the composite |"
+    ]
+    lines.append("|---|" + "---:|" * (len(some) + 1))
+    composite = right(records, "composite")
+    for name in CRITERIA:
+        cells = []
+        for group, chosen_records in some.items():
+            mean, low, high = rate(right(chosen_records, name))
+            cells.append(f"{mean:.0%}" + (f" ({low:.0%} to {high:.0%})" if group == "all" else ""))
+        better, worse, chance = sign_test(right(records, name), composite)
+        cells.append("–" if name == "composite" else f"better on {better}, worse on {worse} sets (p = {chance:.2g})")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def said_and_true(records: list[Record]) -> dict[str, tuple[list[float], list[bool]]]:
+    """Return what each number said of a choice, and whether the choice was right."""
+    found: dict[str, tuple[list[float], list[bool]]] = {}
+
+    def note(name: str, said: float | None, is_true: bool) -> None:
+        lists = found.setdefault(name, ([], []))
+        if said is not None:
+            lists[0].append(float(said))
+            lists[1].append(is_true)
+
+    for record in records:
+        k = chosen(record, CRITERIA["composite"](record))
+        at = record["ks"].index(k)
+        note("selection probability, of the composite's choice", record["1"]["probability"][at], k == record["k"])
+        for starts, words in ((1, "one start"), (5, "five starts")):
+            chances = confidence(record, starts)
+            note(f"confidence, of the composite's choice, {words}", chances[at], k == record["k"])
+            own = chosen(record, chances[:-1])
+            note(f"confidence, of the likely k, {words}", chances[record["ks"].index(own)], own == record["k"])
+    return found
+
+
+def calibration_table(found: dict[str, tuple[list[float], list[bool]]]) -> str:
+    """Return how far what was said is from what came true."""
+    lines = ["| what is said | runs | calibration error | Brier | said 80 % or more: right | 40 to 80 % | below 40 % |"]
+    lines.append("|---|---:|---:|---:|---:|---:|---:|")
+    for name, (said, true) in found.items():
+        error, brier, _ = calibration(said, true)
+        parts = []
+        for low, high in ((0.8, 1.1), (0.4, 0.8), (-0.1, 0.4)):
+            here = [is_true for p, is_true in zip(said, true, strict=True) if low <= p < high]
+            parts.append(f"{sum(here)} of {len(here)}")
+        lines.append(f"| {name} | {len(said)} | {100 * error:.1f} points | {brier:.3f} | " + " | ".join(parts) + " |")
+    return "\n".join(lines)
+
+
+def picture(found: dict[str, tuple[list[float], list[bool]]], path: Path) -> None:
+    """Draw what was said against what came true."""
+    shown = {
+        "selection probability": found["selection probability, of the composite's choice"],
+        "confidence (one start)": found["confidence, of the composite's choice, one start"],
+        "confidence of the likely k (five starts)": found["confidence, of the likely k, five starts"],
+    }
+    figure, axes = plt.subplots(1, len(shown), figsize=(11, 3.8), sharey=True, layout="constrained")
+    for ax, (name, (said, true)) in zip(axes, shown.items(), strict=True):
+        _, _, rows = calibration(said, true)
+        ax.plot([0, 1], [0, 1], color="0.7", lw=1)
+        ax.plot([p for p, _, _ in rows], [y for _, y, _ in rows], color="#2f8fd0", lw=1.5)
+        ax.scatter([p for p, _, _ in rows], [y for _, y, _ in rows], s=[12 + 240 * n / len(said) for *_, n in rows])
+        for p, y, n in rows:
+            ax.annotate(str(n), (p, y), textcoords="offset points", xytext=(6, -12), fontsize=8, color="0.4")
+        ax.set(title=name, xlabel="said", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    axes[0].set_ylabel("share that was right")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def tried_table() -> str:
+    """Return how often criteria from the literature were right, on fewer subsamples of the collection."""
+    records = list(read(RESULTS / "tried.jsonl"))
+    if not records:
+        return "Not run."
+    names = list(records[0]["choices"])
+    counts = {name: sum(record["choices"][name] == record["k"] for record in records) for name in names}
+    large = [record for record in records if record["k"] >= 8]
+    lines = [f"| criterion | right of {len(records)} | k >= 8: of {len(large)} |", "|---|---:|---:|"]
+    for name in sorted(names, key=lambda name: -counts[name]):
+        many = sum(record["choices"][name] == record["k"] for record in large)
+        lines.append(f"| {name} | {counts[name]} | {many} |")
+    return "\n".join(lines)
+
+
+def carve_table() -> str:
+    """Return how often CARVE was right."""
+    records = list(read(RESULTS / "carve.jsonl"))
+    if not records:
+        return "Not run."
+    done = [record for record in records if record["choices"]]
+    lines = [f"| CARVE: measure, rule | right of {len(done)} |", "|---|---:|"]
+    counts = {name: sum(record["choices"][name] == record["k"] for record in done) for name in done[0]["choices"]}
+    lines += [f"| {name} | {count} |" for name, count in counts.items()]
+    return "\n".join(lines)
+
+
+def failures_table(records: list[Record]) -> str:
+    """Return the sets on which a criterion is never right, and what it chooses there."""
+    lines = ["| set | k | composite | micro | likely |", "|---|---:|---|---|---|"]
+    for name in dict.fromkeys(record["set"] for record in records):
+        own = [record for record in records if record["set"] == name]
+        cells = []
+        for criterion in ("composite", "micro", "likely"):
+            ks = [chosen(record, CRITERIA[criterion](record)) for record in own]
+            cells.append(", ".join(map(str, sorted(set(ks)))) if own[0]["k"] not in ks else "")
+        if any(cells):
+            lines.append(f"| {name} | {own[0]['k']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write the page."""
+    records = known(read(RESULTS / "runs.jsonl"))
+    found = said_and_true(records)
+    picture(found, DOCS / "_static" / "truth-reliability.png")
+    facts: dict[str, Any] = {
+        "n_runs": len(records), "n_sets": len({record["set"] for record in records}),
+        "n_seeds": max(record["seed"] for record in records) + 1, "n_generated": f"{model()['data_sets']:,}",
+        "rates": rates_table(records), "calibration": calibration_table(found), "tried": tried_table(),
+        "carve": carve_table(), "failures": failures_table(records),
+    }  # fmt: skip
+    template = (Path(__file__).parent / "truth.template.md").read_text()
+    for name, value in facts.items():
+        template = template.replace("{" + name + "}", str(value))
+    (DOCS / "truth.md").write_text(template)
+
+
+if __name__ == "__main__":
+    main()
