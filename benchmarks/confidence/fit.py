@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy.optimize import minimize
 
 from benchmarks.confidence.generate import MOST_CLUSTERS, SEED
 from benchmarks.confidence.measure import MOST_ROWS, N_SUBSAMPLES, STARTS, read
+from compsil_kit.method import likelihood
 from compsil_kit.method.likelihood import MODEL, NUMBERS, features
 from compsil_kit.method.plan import Plan
 
@@ -37,7 +39,7 @@ def numbers_of(record: dict[str, Any], starts: int) -> dict[str, Array]:
     return {name: np.array(record[str(starts)][name], dtype=np.float64) for name in NUMBERS}
 
 
-def fit(records: list[dict[str, Any]], starts: int) -> dict[str, dict[str, float]]:
+def fit(records: list[dict[str, Any]], starts: int) -> dict[str, Any]:
     """Return the coefficients under which the true ks, or their absence, were most likely."""
     rows = [features(numbers_of(record, starts), plan_of(record, starts)) for record in records]
     names, none_names = list(rows[0][0]), list(rows[0][1])
@@ -70,16 +72,54 @@ def fit(records: list[dict[str, Any]], starts: int) -> dict[str, dict[str, float
     ).x
     one, other = found[: len(names)] / scale, found[len(names) :] / none_scale
     return {
+        "sharpness": 1.0,
         "k": dict(zip(names, (float(f"{value:.6g}") for value in one), strict=True)),
         "none": dict(zip(none_names, (float(f"{value:.6g}") for value in other), strict=True)),
     }
+
+
+def write(model: dict[str, Any]) -> None:
+    """Write the model where the package finds it."""
+    MODEL.write_text(json.dumps(model, indent=2) + "\n")
+    likelihood.model.cache_clear()
+
+
+def sharpen(model: dict[str, Any], labelled: list[dict[str, Any]]) -> None:
+    """Set how sharp each model is: so that what it says of choices on labelled sets has the smallest Brier score.
+
+    Generated selections have fewer and smaller subsamples than real ones. Their numbers are noisier, and what is fitted
+    to them trusts them less than it could. The choices are the composite's and the model's own; all sets count alike.
+    """
+    runs = Counter(record["set"] for record in labelled)
+    for starts, name in zip(STARTS, model["starts"], strict=True):
+        scores = {}
+        for sharpness in np.arange(1.0, 2.01, 0.05):
+            model["starts"][name]["sharpness"] = round(float(sharpness), 2)
+            write(model)
+            scores[model["starts"][name]["sharpness"]] = sum(
+                _brier(each, starts) / runs[each["set"]] for each in labelled
+            )
+        model["starts"][name]["sharpness"] = min(scores, key=lambda each: scores[each])
+    write(model)
+
+
+def _brier(record: dict[str, Any], starts: int) -> float:
+    """Return the squared distance between what is said of two choices and whether they are right."""
+    said = likelihood.likelihood(numbers_of(record, starts), plan_of(record, starts))[:-1]
+    right = np.array(record["ks"]) == record["k"]
+    choices = int(said.argmax()), int(np.argmax(record["1"]["composite"]))
+    return float(sum((said[at] - right[at]) ** 2 for at in choices))
 
 
 def main() -> None:
     """Fit both models and write them where the package finds them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measured", type=Path, default=Path("benchmarks/confidence/measured.jsonl"))
-    records = [record for record in read(parser.parse_args().measured) if record["recall"] >= LEAST_RECALL]
+    parser.add_argument("--labelled", type=Path, default=Path("benchmarks/truth/results/runs.jsonl"))
+    options = parser.parse_args()
+    records = [
+        record for record in read(options.measured) if record["recall"] >= LEAST_RECALL and len(record["ks"]) >= 3
+    ]
     few, several = STARTS
     model = {
         "recipe": "make confidence: benchmarks/confidence generates data sets, runs selections on them and fits a "
@@ -91,8 +131,9 @@ def main() -> None:
         "limits": LIMITS,
         "starts": {"1": fit(records, few), "several": fit(records, several)},
     }
-    MODEL.write_text(json.dumps(model, indent=2) + "\n")
-    print(f"{len(records):,} data sets; written to {MODEL.name}")
+    labelled = [record for record in read(options.labelled) if record["ks"][-1] <= LIMITS["k"]]
+    sharpen(model, labelled)
+    print(f"{len(records):,} generated and {len(Counter(r['set'] for r in labelled))} labelled sets: {MODEL.name}")
 
 
 if __name__ == "__main__":
