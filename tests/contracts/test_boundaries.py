@@ -148,6 +148,7 @@ def test_the_wheel_holds_the_four_packages(tmp_path):
     for package in ("compsil_kit", "compsil_pandas", "compsil_jupyter", "compsil_airflow"):
         assert f"{package}/__init__.py" in files
         assert f"{package}/py.typed" in files
+    assert "compsil_kit/method/likelihood.json" in files
     assert not [name for name in files if name.startswith(("tests/", "benchmarks/", "docs/"))]
 
 
@@ -177,10 +178,13 @@ SERVED = {
     "compsil_jupyter.explorer.state": "jupyter/test_session.py",
     "compsil_jupyter.magic.magic": "jupyter/test_magic.py",
 }
-# Subjects that cross modules: files of earlier releases and forged ones, frames of every kind, a kernel, a browser.
+# Subjects that cross modules: files of earlier releases and forged ones, stability and starts however they are run,
+# frames of every kind, a kernel, a browser.
 SUBJECTS = {
     "result/test_old_files.py",
     "result/test_forged_files.py",
+    "run/test_stability.py",
+    "run/test_starts.py",
     "pandas/test_frames.py",
     "jupyter/test_frontends.py",
     "jupyter/test_magic_kernel.py",

@@ -71,7 +71,13 @@ class Plan:
     structure: Annotated[bool, schema.flag] = False
 
     def before(self, index: int) -> int | None:
-        """Return the seed of the subsample whose clusterings are compared with those of this one, or None."""
+        """Return the seed of the subsample whose clusterings are compared with those of this one, or None.
+
+        Parameters
+        ----------
+        index : int
+            Place of a subsample; the first one, and those for calibration, are compared with none.
+        """
         return self.seeds[index - 1] if 0 < index < self.n_subsamples else None
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from threading import Event
@@ -46,26 +46,27 @@ class Job:
 
 
 def run_subsample(X: Any, rows: Any, index: int, job: Job, tick: Callable[[], None], *, scored: bool = True) -> Outcome:
-    """Cluster the given rows, which are X, under every k and score all labelings in one pass; or only cluster them."""
+    """Cluster the given rows, which are X, under every k, and score what was found unless only labels are wanted."""
     seed = job.plan.seeds[index]
     labelings, best, failures = cluster_under_all(X, index, seed, job, tick)
     compact = {at: codes.astype(np.min_scalar_type(-job.plan.ks[-1])) for at, codes in best.items()}
     if not scored:
         return Outcome(index, rows, compact)
     try:
-        values = _silhouettes(X, _by_kind(labelings, best), job, tick)
+        # The paper's labelings by themselves: beside others, the last bits of their sums would depend on these.
+        values = _silhouettes(X, labelings, job, tick)
+        others = {at: codes for at, codes in best.items() if not np.array_equal(codes, labelings[at])}
+        better = values | _silhouettes(X, others, job, tick)
     except (MemoryError, Stopped):
         raise
     except Exception as error:  # noqa: BLE001  (a metric fails on some subsamples only, or is the user's: it is reported)
         what = "measuring distances", f"metric={job.plan.metric!r}"
         failed = [_failed(error, what, job.plan.ks[at], index, seed, job) for at in labelings]
         failures = sorted([*failures, *failed], key=lambda failure: failure.k)
-        values, compact = {}, {}
+        values, better, compact = {}, {}, {}
     everywhere = range(len(job.plan.ks))
-    one = [values.get(("one", at), _NONE) for at in everywhere]
-    several = [values.get(("best", at), one[at]) for at in everywhere]
-    micro, macro = zip(*one, strict=True)
-    best_micro, best_macro = zip(*several, strict=True)
+    micro, macro = zip(*(values.get(at, _NONE) for at in everywhere), strict=True)
+    best_micro, best_macro = zip(*(better.get(at, _NONE) for at in everywhere), strict=True)
     trial = Trial(index, micro, macro, tuple(failures), best_micro, best_macro, within=_within(X, compact, job))
     return Outcome(index, rows, compact, trial)
 
@@ -78,12 +79,6 @@ def _within(X: Any, labelings: dict[int, Array], job: Job) -> tuple[float, ...]:
 
 
 _NONE = (float("nan"), float("nan"))
-
-
-def _by_kind(labelings: dict[int, Array], best: dict[int, Array]) -> dict[tuple[str, int], Array]:
-    """Return all labelings that differ; the first start may well be the best."""
-    one = {("one", at): codes for at, codes in labelings.items()}
-    return one | {("best", at): codes for at, codes in best.items() if not np.array_equal(codes, labelings[at])}
 
 
 def cluster_under_all(
@@ -112,9 +107,9 @@ def score_labelings(X: Any, labelings: dict[int, Array], job: Job, tick: Callabl
 
 
 def _silhouettes(
-    X: Any, labelings: Mapping[Any, Array], job: Job, tick: Callable[[], None]
-) -> dict[Any, tuple[float, float]]:
-    """Return micro and macro silhouettes of labelings, by the same keys."""
+    X: Any, labelings: dict[int, Array], job: Job, tick: Callable[[], None]
+) -> dict[int, tuple[float, float]]:
+    """Return micro and macro silhouettes of labelings by their position in ks, from one pass over the distances."""
     if not labelings:
         return {}
     values = point_silhouettes(X, list(labelings.values()), job.metric, tick)

@@ -1,0 +1,200 @@
+"""Several starts: the first is the paper's, bit for bit, and the best of them is what scikit-learn would find."""
+
+import json
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.cluster import AgglomerativeClustering, KMeans, MiniBatchKMeans
+from sklearn.datasets import make_blobs
+from sklearn.mixture import GaussianMixture
+
+import naive
+from compsil_kit import Interrupted, combine_batches, plan_batches, plan_selection, run_batch, select_k, stream
+from compsil_kit.method.clusterers import MIN_COMPILED_POINTS, resolve_clusterer
+from compsil_kit.method.metrics import resolve_metric
+
+# Clusters that touch, and more ks than there are clusters: starts end in different places.
+SMALL = make_blobs([70, 50, 30, 20], 2, cluster_std=2.0, center_box=(-5.0, 5.0), random_state=3)[0]
+LARGE = make_blobs([700, 500, 300, 200], 3, cluster_std=2.5, center_box=(-5.0, 5.0), random_state=3)[0]
+SETTINGS = {"ks": (2, 4, 6, 8), "n_subsamples": 4, "sample_size": 0.8}
+# Subsamples that no number of starts here lets compile, those that several starts do, and those that one start does.
+POINTS = {"plain": SMALL, "compiled by starts": LARGE[:500], "compiled": LARGE}
+N_STARTS = 5
+
+
+def run(data=SMALL, **keywords):
+    return select_k(data, **{**SETTINGS, **keywords})
+
+
+def same(left, right):
+    return json.dumps(left.to_dict()) == json.dumps(right.to_dict())
+
+
+def labeler(X, clusterer="kmeans", n_starts=N_STARTS):
+    return resolve_clusterer(clusterer, resolve_metric("euclidean")).labeler(X, n_starts)
+
+
+def test_the_samples_are_on_both_sides_of_what_is_compiled():
+    sizes = {name: int(0.8 * len(X)) for name, X in POINTS.items()}
+    assert sizes["plain"] * N_STARTS < MIN_COMPILED_POINTS
+    assert sizes["compiled by starts"] < MIN_COMPILED_POINTS <= sizes["compiled by starts"] * N_STARTS
+    assert sizes["compiled"] >= MIN_COMPILED_POINTS
+
+
+@pytest.mark.parametrize("X", POINTS.values(), ids=POINTS)
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_the_first_start_is_the_only_one_of_a_plain_run(X, kind):
+    X = X.astype(kind)
+    one, several = run(X), run(X, n_starts=N_STARTS)
+    assert (one.plan.n_starts, several.plan.n_starts) == (1, N_STARTS)
+    for name in ("micro", "macro", "composite", "scores", "probability"):
+        np.testing.assert_array_equal(getattr(several, name), getattr(one, name))
+    np.testing.assert_array_equal(one.trials.best_micro, one.micro)
+    # The best start is another one, somewhere.
+    assert not np.array_equal(several.trials.best_micro, several.micro)
+
+
+@pytest.mark.parametrize("X", POINTS.values(), ids=POINTS)
+@pytest.mark.parametrize("n_starts", [2, N_STARTS])
+def test_labels_are_those_of_scikit_learn(X, n_starts):
+    label = labeler(X, n_starts=n_starts)
+    differ = 0
+    for k in (2, 5, 9):
+        for seed in range(4):
+            first, best = label(k, seed)
+            np.testing.assert_array_equal(first, KMeans(k, n_init=1, random_state=seed).fit_predict(X))
+            np.testing.assert_array_equal(best, KMeans(k, n_init=n_starts, random_state=seed).fit_predict(X))
+            differ += not np.array_equal(first, best)
+    assert differ > 0
+
+
+def test_the_best_start_in_plain_loops():
+    """One start after the other, with the same source of random numbers."""
+    for k in (3, 6):
+        for seed in range(3):
+            random_state = np.random.RandomState(seed)
+            fits = [KMeans(k, n_init=1, random_state=random_state).fit(SMALL) for _ in range(N_STARTS)]
+            expected = naive.best_start([(fit.labels_.tolist(), fit.inertia_) for fit in fits])
+            assert labeler(SMALL)(k, seed)[1].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "estimator"),
+    [
+        ("gmm", lambda k, seed, n: GaussianMixture(k, n_init=n, random_state=seed)),
+        ("minibatch-kmeans", lambda k, seed, n: MiniBatchKMeans(k, n_init=n, random_state=seed)),
+        (KMeans(init="random"), lambda k, seed, n: KMeans(k, init="random", n_init=n, random_state=seed)),
+    ],
+    ids=["gmm", "minibatch-kmeans", "estimator"],
+)
+def test_other_clusterers_with_starts(name, estimator):
+    label = labeler(SMALL, name, n_starts=3)
+    # What the estimator does by itself, which for k-means from random points is ten starts.
+    own = 10 if isinstance(name, KMeans) else 1
+    for k in (3, 6):
+        first, best = label(k, 1)
+        assert first.tolist() == estimator(k, 1, own).fit_predict(SMALL).tolist()
+        assert best.tolist() == estimator(k, 1, 3).fit_predict(SMALL).tolist()
+
+
+@pytest.mark.parametrize("name", ["gmm", "minibatch-kmeans"])
+def test_their_first_start_is_that_of_a_plain_run(name):
+    one, several = run(clusterer=name, ks=(2, 4)), run(clusterer=name, ks=(2, 4), n_starts=3)
+    np.testing.assert_array_equal(several.micro, one.micro)
+    np.testing.assert_array_equal(several.macro, one.macro)
+
+
+def split(X, k, seed):
+    return np.arange(X.shape[0]) % k
+
+
+REFUSED = {
+    "agglomerative": "agglomerative",
+    "birch": "birch",
+    "estimator": AgglomerativeClustering(),
+    "function": split,
+    "given centres": KMeans(init=SMALL[:2]),
+}
+
+
+@pytest.mark.parametrize("clusterer", REFUSED.values(), ids=REFUSED)
+def test_what_has_no_starts_is_refused(clusterer):
+    with pytest.raises(ValueError, match=r"n_starts must be 1 with clusterer=.*; got 2\. Leave n_starts out"):
+        plan_selection(SMALL, ks=[2], clusterer=clusterer, n_starts=2)
+    for n_starts in (1, "auto"):
+        assert plan_selection(SMALL, ks=[2], clusterer=clusterer, n_starts=n_starts).n_starts == 1
+
+
+@pytest.mark.parametrize(
+    ("keywords", "n_starts"),
+    [
+        ({}, 1),
+        ({"criterion": "micro"}, 1),
+        ({"criterion": "stable"}, 5),
+        ({"criterion": "stable", "n_starts": 2}, 2),
+        ({"criterion": "stable", "n_starts": 1}, 1),
+        ({"criterion": "stable", "clusterer": "agglomerative"}, 1),
+        ({"n_starts": 3}, 3),
+    ],
+)
+def test_how_many_starts_there_are_if_nobody_says(keywords, n_starts):
+    assert run(ks=(2, 3), n_subsamples=2, **keywords).plan.n_starts == n_starts
+
+
+def test_the_stable_silhouette_judges_the_best_start():
+    result = run(n_starts=N_STARTS, criterion="stable")
+    expected = result.trials.best_micro.mean(axis=1) * np.maximum(result.stability, 0)
+    np.testing.assert_allclose(result.scores, expected, rtol=1e-12)
+    assert result.best_k == result.choices["stable"] == result.ks[int(expected.argmax())]
+
+
+# --- however they are run ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return run(n_starts=3)
+
+
+def test_workers_processes_and_the_stream_give_the_same(whole):
+    assert same(run(n_starts=3, n_jobs=2), whole)
+    assert same(list(stream(SMALL, **SETTINGS, n_starts=3))[-1], whole)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert same(run(n_starts=3), whole)
+
+
+def test_an_interrupted_run_continues_to_the_same_bits(whole, tmp_path):
+    def stop(done, total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        run(n_starts=3, checkpoint=tmp_path / "run.json", progress=stop)
+    assert same(run(n_starts=3, checkpoint=tmp_path / "run.json"), whole)
+
+
+@pytest.mark.parametrize("n_starts", [1, 2, "auto"])
+def test_a_checkpoint_of_another_number_of_starts_is_refused(tmp_path, n_starts):
+    path, now = tmp_path / "run.json", 1 if n_starts == "auto" else n_starts
+    run(n_starts=3, checkpoint=path, n_subsamples=2)
+    with pytest.raises(ValueError, match=f"n_starts was 3 and is now {now}"):
+        run(n_starts=n_starts, checkpoint=path, n_subsamples=2)
+
+
+def test_batches_give_the_same(whole):
+    batches = plan_batches(SMALL, **SETTINGS, n_starts=3, n_batches=3)
+    done = [json.loads(json.dumps(run_batch(SMALL, batch))) for batch in batches]
+    assert same(combine_batches(done), whole)
+    again = run(n_starts=3, criterion="stable")
+    assert same(combine_batches(done, criterion="stable"), again)
+
+
+def test_the_first_subsamples_are_a_shorter_run(whole):
+    assert same(whole.reweigh(n_subsamples=2), run(n_starts=3, n_subsamples=2))
+
+
+def test_another_criterion_costs_nothing(whole):
+    for criterion in ("micro", "macro", "stable"):
+        assert same(whole.reweigh(criterion=criterion), run(n_starts=3, criterion=criterion))
+    assert same(whole.reweigh(criterion="stable").reweigh(criterion="composite"), whole)
