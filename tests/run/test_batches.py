@@ -139,6 +139,18 @@ def test_any_subsamples_of_the_plan_will_do():
     assert same(combine_batches(parts), select_k(X, **SETTINGS))
 
 
+@pytest.mark.parametrize(("keywords", "least"), [({}, 8), ({"n_starts": 5}, 10)], ids=["one start", "several starts"])
+def test_a_batch_stays_small(keywords, least):
+    """Nine ks and 30 subsamples, as by default: schedulers pass on 4 KB without a thought, from so many batches on."""
+    settings = {"ks": range(2, 11), "n_subsamples": 30, "sample_size": 60, **keywords}
+    for n_batches in (least, 16, 30):
+        planned = plan_batches(X, **settings, n_batches=n_batches)
+        assert max(len(json.dumps(batch)) for batch in planned) < 2048
+        # The longest of them; all are alike.
+        batch = max(planned, key=lambda batch: len(batch["indices"]))
+        assert len(json.dumps(run_batch(X, batch), allow_nan=False)) < 4096
+
+
 def test_a_batch_is_not_changed():
     batch = plan()[0]
     before = json.dumps(batch)
