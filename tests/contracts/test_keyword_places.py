@@ -18,6 +18,15 @@ ALLOWED = {
     "src/compsil_kit/estimator.py: signature of __init__": "scikit-learn reads it",
     "src/compsil_kit/method/plan.py: fields of Plan": "what was decided, not what was asked for",
     "src/compsil_kit/method/plan.py: docstring of Plan": "the same",
+    "src/compsil_kit/result/result.py: fields of SelectionResult": "how k was chosen, beside what was found",
+    "src/compsil_kit/result/result.py: docstring of SelectionResult": "the same",
+    "src/compsil_kit/result/result.py: signature of reweigh": "editors and type checkers read it",
+    "src/compsil_kit/result/result.py: docstring of reweigh": "None keeps what is there",
+    "src/compsil_kit/result/reweigh.py: signature of changed_fields": "what reweigh was given",
+    "src/compsil_kit/result/serialization.py: collection of _SELECTION": "what a file holds, and its checks",
+    "src/compsil_kit/result/serialization.py: collection of to_dict": "the same",
+    "src/compsil_kit/result/serialization.py: call of from_dict": "the same",
+    "src/compsil_kit/run/fingerprint.py: collection of fingerprint": "what decides a trial, and nothing else",
     "integrations/compsil_airflow/operator.py: signature of __init__": "Airflow and editors read it",
     "integrations/compsil_airflow/operator.py: docstring of SelectKOperator": "a DAG is parsed without the engine",
 }
@@ -49,10 +58,20 @@ def documented(docstring):
 
 def places(path, source):
     """Where a module spells out many keywords."""
-    for node in ast.walk(ast.parse(source)):
+    for node, name in named(ast.parse(source), "the module"):
         for kind, names in spelled_by(node):
             if len(names & KEYWORDS) >= MANY:
-                yield f"{path}: {kind} of {getattr(node, 'name', f'line {node.lineno}')}"
+                yield f"{path}: {kind} of {name}"
+
+
+def named(node, name):
+    """Yield every element of the code with the name of what it is, or stands in: a function, a class, a constant."""
+    if isinstance(node, ast.Assign) and name == "the module":
+        name = ast.unparse(node.targets[0])
+    name = getattr(node, "name", None) or name
+    yield node, name
+    for inner in ast.iter_child_nodes(node):
+        yield from named(inner, name)
 
 
 def test_the_keywords_are_spelled_out_in_few_places():
@@ -70,9 +89,11 @@ def test_the_keywords_are_spelled_out_in_few_places():
         ("def f(ks, *, rule, z, metric, scale): ...", "signature of f"),
         ("def f(self):\n    self.ks, self.rule = 1, 2\n    self.z = self.metric = self.scale = 3", "assignments of f"),
         ("class C:\n    ks: int\n    rule: int\n    z: int\n    metric: int\n    scale: int", "fields of C"),
-        ("NAMES = ('ks', 'rule', 'z', 'metric', 'scale')", "collection of line 1"),
-        ("NAMES = {'ks': 1, 'rule': 2, 'z': 3, 'metric': 4, 'scale': 5}", "collection of line 1"),
-        ("NAMES = dict(ks=1, rule=2, z=3, metric=4, scale=5)", "call of line 1"),
+        ("NAMES = ('ks', 'rule', 'z', 'metric', 'scale')", "collection of NAMES"),
+        ("NAMES = {'ks': 1, 'rule': 2, 'z': 3, 'metric': 4, 'scale': 5}", "collection of NAMES"),
+        ("NAMES = dict(ks=1, rule=2, z=3, metric=4, scale=5)", "call of NAMES"),
+        ("print(['ks', 'rule', 'z', 'metric', 'scale'])", "collection of the module"),
+        ("def f():\n    return dict(ks=1, rule=2, z=3, metric=4, scale=5)", "call of f"),
         ("class C:\n    '''Of C.\n\n    ks, rule : int\n    z, metric, \\\\\n    scale\n    '''", "docstring of C"),
     ],
 )
