@@ -53,6 +53,8 @@ def test_reweigh_refuses_more_than_there_is(imbalanced):
         imbalanced.reweigh(n_subsamples=2.5)
     with pytest.raises(ValueError, match="rule must be one of"):
         imbalanced.reweigh(rule="best")
+    with pytest.raises(ValueError, match="criterion must be one of"):
+        imbalanced.reweigh(criterion="best")
 
 
 def test_a_saved_custom_transformation_can_only_be_replaced(imbalanced):
@@ -102,3 +104,23 @@ def test_nothing_asked_for_is_nothing_changed():
     assert (same.transform, same.rule, same.z, same.trials) == ("tanh", "lcb", 2.0, result.trials)
     with pytest.raises(ValueError, match=r"z must be a number in \[0, "):
         result.reweigh(z=-1)
+
+
+@pytest.mark.parametrize("criterion", ["micro", "macro", "stable", "likely"])
+def test_another_criterion(imbalanced, criterion):
+    other = imbalanced.reweigh(criterion=criterion)
+    assert (other.criterion, other.trials, other.rule) == (criterion, imbalanced.trials, imbalanced.rule)
+    assert other.best_k == imbalanced.choices[criterion]
+    assert np.array_equal(other.reweigh(criterion="composite").scores, imbalanced.scores)
+    # What does not depend on the criterion stays.
+    assert np.array_equal(other.stability, imbalanced.stability)
+    assert np.array_equal(other.confidence, imbalanced.confidence)
+    assert other.choices == imbalanced.choices
+
+
+def test_a_saved_custom_transformation_keeps_its_criterion(imbalanced):
+    again = SelectionResult.from_dict(imbalanced.reweigh(transform=np.abs, criterion="micro").to_dict())
+    assert again.criterion == "micro"
+    with pytest.raises(ValueError, match="pass transform= as well"):
+        again.reweigh(criterion="macro")
+    assert again.reweigh(criterion="macro", transform="tanh").criterion == "macro"

@@ -1,10 +1,15 @@
 """The numbers of a selection: the choice, its selection probability, the calibration, what a run guarantees."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from samples import made_up
+from samples import made_up, plan_of
 
-from compsil_kit import hoeffding_radius, subsamples_for_margin
+from compsil_kit import SelectionResult, hoeffding_radius, subsamples_for_margin
+from compsil_kit.method import likelihood, selection
+from compsil_kit.method.criterion import CRITERIA
+from compsil_kit.result.trials import NUMBERS, Trials
 
 
 def test_ties_go_to_the_smaller_k():
@@ -21,9 +26,9 @@ def test_probability_against_plain_loops(rule):
         return run.scores if rule == "max" else run.lcb
 
     redrawn = [values(draw) for draw in np.random.default_rng(0).integers(8, size=(1000, 8))]
-    wins = np.zeros(3)
+    whole, wins = values(np.arange(8)), np.zeros(3)
     for at in range(1000):
-        wins[np.argmax(values(np.arange(8)) + np.sqrt(8 / 7) * (redrawn[at] - redrawn[at - 1]))] += 1
+        wins[np.argmax(whole + np.sqrt(8 / 7) * (redrawn[at] - redrawn[at - 1]))] += 1
     np.testing.assert_array_equal(made_up(micro, macro, rule=rule).probability, wins / 1000)
 
 
@@ -110,3 +115,108 @@ def test_the_runner_up_and_the_lead_follow_the_rule():
     careful = result.reweigh(rule="lcb")
     assert (careful.best_k, careful.ks[careful.runner_up]) == (2, 4)
     assert careful.lead == pytest.approx(0.1)
+
+
+# --- other criteria ---------------------------------------------------------------------------------------------------
+
+
+def several(n_subsamples=8, **changes):
+    """A result of made-up numbers of every kind, close enough that redraws choose differently."""
+    rng, ks = np.random.default_rng(4), range(2, 6)
+    numbers = {name: rng.normal(0.5, 0.1, (4, n_subsamples)) for name in NUMBERS}
+    numbers["agreement"][:, 0] = np.nan
+    numbers["within"] = np.sort(numbers["within"], axis=0)[::-1]
+    plan = replace(plan_of(ks, n_subsamples), n_starts=5)
+    empty = Trials((), np.empty((4, 0)), np.empty((4, 0)))
+    return SelectionResult(plan, Trials(tuple(range(n_subsamples)), **numbers), empty, **changes)
+
+
+def redraw(result, draw):
+    numbers = {name: getattr(result.trials, name)[:, draw] for name in NUMBERS}
+    return replace(result, trials=Trials(tuple(range(len(draw))), **numbers))
+
+
+@pytest.mark.parametrize(("criterion", "rule"), [*((name, "max") for name in CRITERIA), ("stable", "lcb")])
+def test_redraws_are_scored_as_runs_would_be(monkeypatch, criterion, rule):
+    """Each redraw has weights, a stability and a confidence of its own."""
+    monkeypatch.setattr(selection, "N_RESAMPLES", 50)
+    result = several(criterion=criterion, rule=rule)
+
+    def values(draw):
+        run = redraw(result, draw)
+        return run.scores if rule == "max" else run.lcb
+
+    redrawn = [values(draw) for draw in np.random.default_rng(0).integers(8, size=(50, 8))]
+    wins = np.zeros(4)
+    for at in range(50):
+        wins[np.argmax(values(np.arange(8)) + np.sqrt(8 / 7) * (redrawn[at] - redrawn[at - 1]))] += 1
+    assert np.count_nonzero(wins) > 1
+    np.testing.assert_array_equal(result.probability, wins / 50)
+
+
+def test_the_score_of_each_criterion():
+    result = several()
+    for name in ("micro", "macro"):
+        np.testing.assert_allclose(result.reweigh(criterion=name).scores, getattr(result, name).mean(axis=1))
+    stability = np.nanmean(result.trials.agreement, axis=1)
+    np.testing.assert_allclose(result.stability, stability)
+    stable = result.trials.best_micro * stability[:, None]
+    found = result.reweigh(criterion="stable")
+    np.testing.assert_allclose(found.scores, stable.mean(axis=1))
+    np.testing.assert_allclose(found.sem, stable.std(axis=1, ddof=1) / np.sqrt(8))
+    likely = result.reweigh(criterion="likely")
+    np.testing.assert_array_equal(likely.scores, result.confidence)
+    assert np.isnan(likely.sem).all()
+    assert np.isnan(likely.lcb).all()
+
+
+def test_the_confidence_is_the_model_s_opinion_of_the_means():
+    result = several()
+    means = {name: np.nanmean(getattr(result.trials, name), axis=1) for name in likelihood.NUMBERS}
+    expected = likelihood.likelihood(means, result.plan)
+    np.testing.assert_allclose([*result.confidence, result.confidence_none], expected, rtol=1e-9)
+    assert result.why_no_confidence == ""
+
+
+def test_each_criterion_chooses_the_largest():
+    result = several()
+    for name, k in result.choices.items():
+        other = result.reweigh(criterion=name)
+        assert k == other.best_k == result.ks[int(np.argmax(other.scores))]
+    assert tuple(result.choices) == CRITERIA
+    assert len(set(result.choices.values())) > 1
+    # Whatever the criterion in use, the others choose the same.
+    assert result.reweigh(criterion="stable").choices == result.choices
+
+
+def test_by_the_lower_bound_only_the_confidence_has_none():
+    result = several(rule="lcb")
+    for name in ("composite", "micro", "macro", "stable"):
+        assert result.choices[name] == result.ks[int(np.argmax(result.reweigh(criterion=name).lcb))]
+    assert result.choices["likely"] == several().choices["likely"]
+
+
+@pytest.mark.parametrize(("criterion", "first"), [("micro", 1), ("macro", 1), ("stable", 1), ("likely", 5)])
+def test_the_first_subsamples_under_each_criterion(criterion, first):
+    """From five subsamples on there is a confidence."""
+    result = several(criterion=criterion)
+    scores, chosen = result.running
+    for n in range(first, 9):
+        np.testing.assert_array_equal(scores[:, n - 1], result.reweigh(n_subsamples=n).scores)
+        assert chosen[n - 1] == result.reweigh(n_subsamples=n).best_k
+
+
+@pytest.mark.parametrize("name", ["within", "agreement"])
+def test_what_the_model_does_not_know_has_no_confidence(name):
+    result = several()
+    unknown = replace(result.trials, **{name: np.full((4, 8), np.nan)})
+    found = replace(result, trials=unknown)
+    assert found.why_no_confidence
+    assert np.isnan([*found.confidence, found.confidence_none]).all()
+    assert found.choices["likely"] is None
+    assert found.reweigh(criterion="likely").best_index is None
+
+
+def test_too_few_subsamples_have_no_confidence():
+    assert np.isnan(several().reweigh(n_subsamples=4).confidence).all()
+    assert np.isfinite(several().reweigh(n_subsamples=5).confidence).all()
