@@ -22,17 +22,20 @@ from compsil_kit.method.likelihood import NUMBERS
 from compsil_kit.method.plan import resolve_sample_size
 
 # Small budgets: what the model sees are means over subsamples, which these estimate as well as more would, but noisier.
-N_SUBSAMPLES, MOST_ROWS, STARTS = 6, 1500, (1, 5)
+N_SUBSAMPLES, MOST_ROWS, STARTS, FEWEST_KS = 6, 1500, (1, 5), 3
 
 
 def measured(number: int) -> dict[str, Any]:
     """Return what is known of one data set, and what selections of one start and of several say of it."""
     made = generate(number)
     n_distinct = len(np.unique(made.X, axis=0))
-    ks = [k for k in made.ks if 2 * k <= n_distinct and 4 * k <= len(made.X)] or [2, 3, 4]
-    size = min(MOST_ROWS, resolve_sample_size("auto", len(made.X), ks[-1]))
+    ks = [k for k in made.ks if 2 * k <= n_distinct and 4 * k <= len(made.X)]
+    size = min(MOST_ROWS, resolve_sample_size("auto", len(made.X), max(ks, default=2)))
     record: dict[str, Any] = {"number": number, "k": made.k, "n": len(made.X), "d": made.X.shape[1], "ks": ks}
     record["recall"] = round(float(made.recalls().min()), 4)
+    if len(ks) < FEWEST_KS:
+        # Too few distinct rows for the candidates.
+        return record
     for starts in STARTS:
         result = select_k(
             made.X, ks=ks, n_starts=starts, n_subsamples=N_SUBSAMPLES, sample_size=size, random_state=number,
@@ -52,7 +55,7 @@ def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:
 def main() -> None:
     """Measure the data sets that are not in the file yet."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=6000)
+    parser.add_argument("--sets", type=int, default=5800)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, default=Path("benchmarks/confidence/measured.jsonl"))

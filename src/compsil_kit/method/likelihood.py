@@ -53,7 +53,7 @@ def likelihood(numbers: dict[str, Array], plan: Plan) -> Array:
     per_k, of_none = features(numbers, plan)
     utilities = sum(found["k"][name] * values for name, values in per_k.items())
     none = sum(found["none"][name] * values for name, values in of_none.items())
-    everything = np.concatenate([utilities, np.asarray(none)[..., None]], axis=-1)
+    everything = found["sharpness"] * np.concatenate([utilities, np.asarray(none)[..., None]], axis=-1)
     chances = np.exp(everything - everything.max(axis=-1, keepdims=True))
     result: Array = chances / chances.sum(axis=-1, keepdims=True)
     return result
