@@ -43,12 +43,13 @@ def test_one_start_and_several_have_models_of_their_own():
 
 
 def test_in_plain_loops():
-    """exp(utility) of each k and of none, divided by their sum."""
+    """exp(utility) of each k and of none, more or less sharp, divided by their sum."""
     given, found = numbers(), model()["starts"]["1"]
     per_k, of_none = features(given, PLAN)
     utilities = [sum(found["k"][name] * float(values[at]) for name, values in per_k.items()) for at in range(len(KS))]
     utilities.append(sum(found["none"][name] * float(value) for name, value in of_none.items()))
-    expected = np.exp(utilities) / np.exp(utilities).sum()
+    weights = np.exp(found["sharpness"] * np.array(utilities))
+    expected = weights / weights.sum()
     np.testing.assert_allclose(chances(given), expected, rtol=1e-9)
 
 
@@ -111,7 +112,9 @@ def test_the_file_has_a_coefficient_for_every_feature(starts):
     found = json.loads(MODEL.read_text())["starts"][starts]
     assert set(found["k"]) == set(per_k)
     assert set(found["none"]) == set(of_none)
-    assert all(isinstance(value, float) and np.isfinite(value) for part in found.values() for value in part.values())
+    coefficients = [*found["k"].values(), *found["none"].values(), found["sharpness"]]
+    assert all(isinstance(value, float) and np.isfinite(value) for value in coefficients)
+    assert found["sharpness"] > 0
 
 
 def test_the_file_says_how_it_was_made():
