@@ -39,6 +39,7 @@ def summarise(
         "confidence": number(result.confidence[result.best_index]),
         "confidence_none": number(result.confidence_none),
         "stability": number(result.stability[result.best_index]),
+        "structure": _structure(result),
         "choices": {name: None if choice is None else int(choice) for name, choice in result.choices.items()},
         "curve": _curve(result),
         "explanation": result.explain(),
@@ -60,6 +61,14 @@ def summarise(
         "versions": dict(result.versions),
     }
     return _fitting(summary)
+
+
+def _structure(result: SelectionResult) -> dict[str, Any] | None:
+    """Return the outcome of the test for clusters; None if there was none."""
+    from compsil_kit.result.serialization import structure_out
+
+    plain = structure_out(result.structure)
+    return plain and {"found": result.structure is not None and result.structure.found, **plain}
 
 
 def plain_setting(value: Any) -> Any:

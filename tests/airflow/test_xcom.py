@@ -42,6 +42,15 @@ def test_nothing_is_nan_with_a_single_subsample():
     assert summary["curve"][0]["sem"] is None
 
 
+def test_whether_there_are_clusters_is_told_where_it_was_tested():
+    X, _ = make_blobs(100, 2, cluster_std=0.3, random_state=0)
+    summary = summarise(select_k(X, ks=[2, 3], n_subsamples=2, structure=True), 2, [], SETTINGS)
+    json.dumps(summary, allow_nan=False)
+    assert summary["structure"]["found"]
+    assert summary["structure"]["p_value"] == max(summary["structure"]["p_values"].values())
+    assert summarise(select_k(X, ks=[2, 3], n_subsamples=2), 2, [], SETTINGS)["structure"] is None
+
+
 def test_failures_are_told_but_not_all():
     def fickle(X, k, seed):
         if k == 4:

@@ -44,7 +44,10 @@ WRONG = {
     "metric": "miles",
     "on_failure": "ignore",
     "random_state": -1,
+    "n_starts": 0,
     "n_calibration": -1,
+    "structure": "perhaps",
+    "criterion": "best",
     "transform": "cube",
     "rule": "best",
     "z": -1.0,
@@ -197,10 +200,13 @@ def test_the_command_line_has_every_keyword(command, group, capsys):
         if name == "columns":
             continue
         text = ",".join(map(str, WRONG[name])) if isinstance(WRONG[name], list) else str(WRONG[name])
+        flag = flags_of(name, keyword)[-1]
+        # A switch takes no value at all.
+        given = [f"{flag}={text}"] if keyword.is_switch else [flag, text]
         with pytest.raises(SystemExit) as end:
-            subcommand(command).parse_args(["x.csv", flags_of(name, keyword)[-1], text])
+            subcommand(command).parse_args(["x.csv", *given])
         assert end.value.code == 2
-        assert flags_of(name, keyword)[-1] in capsys.readouterr().err
+        assert flag in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -224,6 +230,10 @@ def test_the_magic_refuses_what_the_definition_refuses(command, group, shell):
     words = {**keywords_of(TableKeywords), **keywords_of(group)}
     for name, keyword in words.items():
         if name in ("columns", "progress"):
+            continue
+        if keyword.is_switch:
+            with pytest.raises(UsageError, match=flags_of(name, keyword)[-1]):
+                shell.run_line_magic("compsil", f"{command} df --{name}={WRONG[name]}")
             continue
         shell.push({"wrong": WRONG[name]})
         target = "out.html" if command == "report" else ""

@@ -11,6 +11,7 @@ from compsil_kit.method.structure import (
     MOST_ROWS,
     REFERENCES,
     Structure,
+    _correlated,
     _independent,
     _one_mode,
     check_testable,
@@ -139,6 +140,15 @@ def test_sides_of_a_turned_box_are_found():
     np.testing.assert_allclose(agreement.max(axis=1), 1, atol=0.02)
 
 
+def test_correlated_columns_keep_their_tails_and_correlations():
+    long = RANDOM.exponential(size=2000)
+    points = standardised(np.column_stack([long, 0.8 * long + 0.2 * RANDOM.normal(size=2000)]))
+    drawn = _correlated(points)(np.random.default_rng(0))
+    ranks = [np.corrcoef(each.argsort(axis=0).argsort(axis=0).T)[0, 1] for each in (points, drawn)]
+    assert ranks[0] == pytest.approx(ranks[1], abs=0.05)
+    assert kstest(points[:, 0], drawn[:, 0]).pvalue > 1e-3
+
+
 def test_a_p_value_is_the_share_of_sets_that_are_as_extreme():
     drawn = np.arange(19.0)[:, None] @ np.ones((1, 2))
     assert compare_with(np.array([100.0, 0.0]), drawn)[0] == pytest.approx(1 / 20)
@@ -182,7 +192,7 @@ def test_the_verdict_names_the_reference_that_is_most_alike():
     assert "(p = 0.43 against a uniform box of the same covariance)" in none.verdict
     some = Structure(LEVEL, dict.fromkeys(REFERENCES, LEVEL), 0.1, 59, 500)
     assert some.verdict.startswith("These data show clusters: ")
-    assert "p = 0.05" in some.verdict
+    assert "(p = 0.05)" in some.verdict
 
 
 @pytest.mark.parametrize(

@@ -135,3 +135,35 @@ def test_a_k_with_too_few_distinct_points_is_left_out(monkeypatch):
 def test_other_settings_are_refused_before_the_run(setting):
     with pytest.raises(ValueError, match="structure=True needs clusterer='kmeans'"):
         select_k(BLOBS, structure=True, **setting, **FEW)
+
+
+@pytest.fixture
+def none():
+    return select_k(CLOUD, structure=True, **FEW)
+
+
+def test_that_there_are_no_clusters_comes_first(none, tmp_path):
+    told = none.structure.verdict
+    assert told.startswith("These data show no clusters: ")
+    assert none.explain().startswith(told)
+    assert repr(none).startswith(told)
+    card, page = none._repr_html_(), none.report(tmp_path / "report.html").read_text()
+    assert told in card
+    assert card.index(told) < card.index("number of clusters")
+    assert "<title>No clusters found" in page
+    assert page.index("no clusters found") < page.index(told) < page.index("has the best")
+
+
+def test_clusters_are_mentioned_after_the_choice(found):
+    told = found.explain()
+    assert found.structure.verdict in told
+    assert told.index("has the best") < told.index(found.structure.verdict)
+    assert "no clusters" not in repr(found) + found._repr_html_()
+
+
+def test_a_result_says_that_its_test_is_missing(found):
+    missing = "the test whether the data have clusters is not finished."
+    first = next(stream(BLOBS, structure=True, **FEW))
+    assert missing in first.warnings
+    assert missing not in found.warnings
+    assert missing not in select_k(BLOBS, **FEW).warnings

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import ndtr, ndtri
 from sklearn.isotonic import isotonic_regression
 
 from compsil_kit.method.clusterers import MIN_COMPILED_POINTS, Clusterer
@@ -43,6 +44,7 @@ REFERENCES = {
     "uniform": "a uniform box of the same covariance",
     "elliptical": "an elliptical cloud with the tails of the data",
     "unimodal": "independent components of one mode each",
+    "columns": "columns of one mode each with the correlations of the data",
 }
 
 
@@ -79,13 +81,15 @@ class Structure:
     @property
     def verdict(self) -> str:
         """The outcome in one sentence."""
-        nearest = max(self.p_values, key=lambda name: self.p_values[name])
-        against = f"(p = {self.p_value:.2g} against {REFERENCES[nearest]})"
         if self.found:
-            return f"These data show clusters: silhouettes are higher than in data without clusters {against}."
+            return (
+                "These data show clusters: silhouettes are higher than in every kind of data without clusters "
+                f"(p = {self.p_value:.2g})."
+            )
+        nearest = max(self.p_values, key=lambda name: self.p_values[name])
         return (
-            f"These data show no clusters: data without clusters have silhouettes as high {against}. "
-            "Do not rely on any number of clusters."
+            "These data show no clusters: data without clusters have silhouettes as high "
+            f"(p = {self.p_value:.2g} against {REFERENCES[nearest]}). Do not rely on any number of clusters."
         )
 
 
@@ -122,7 +126,7 @@ def standardised(X: Any) -> Array:
 
 def references(points: Array) -> dict[str, Draw]:
     """Return a function for each kind of reference data that draws a set like these points, which have mean zero."""
-    left, spread, _ = np.linalg.svd(points, full_matrices=False)
+    left, spread, axes = np.linalg.svd(points, full_matrices=False)
     known = spread > NO_SPREAD * spread[0]
     white, spread, shape = left[:, known], spread[known], (len(points), int(known.sum()))
     radii = np.linalg.norm(white, axis=1)
@@ -137,11 +141,13 @@ def references(points: Array) -> dict[str, Draw]:
     def unimodal(random: np.random.Generator) -> Array:
         return np.column_stack([np.interp(random.uniform(size=shape[0]), *margin) for margin in margins]) @ turn.T
 
+    columns = _correlated(points)
     raw: dict[str, Draw] = {
         "gaussian": lambda random: random.normal(size=shape),
         "uniform": lambda random: random.uniform(-1.0, 1.0, size=shape),
         "elliptical": elliptical,
         "unimodal": unimodal,
+        "columns": lambda random: columns(random) @ axes[known].T / spread,
     }
     return {name: _with_spread(raw[name], spread) for name in REFERENCES}
 
@@ -155,6 +161,20 @@ def _with_spread(draw: Draw, spread: Array) -> Draw:
         return np.ascontiguousarray(left @ right * spread)
 
     return draw_alike
+
+
+def _correlated(points: Array) -> Draw:
+    """Return what draws columns of one mode each, with the rank correlations of the points (a Gaussian copula)."""
+    ranks = points.argsort(axis=0).argsort(axis=0)
+    _, spread, axes = np.linalg.svd(ndtri((ranks + 0.5) / len(points)), full_matrices=False)
+    margins = [_one_mode(column) for column in points.T]
+
+    def draw(random: np.random.Generator) -> Array:
+        normal = random.normal(size=(len(points), len(spread))) * spread @ axes
+        shares = ndtr(normal / normal.std(axis=0))
+        return np.column_stack([np.interp(share, *margin) for share, margin in zip(shares.T, margins, strict=True)])
+
+    return draw
 
 
 def _independent(white: Array) -> Array:
