@@ -234,7 +234,7 @@ def trial_in(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> 
         # Without a failure there is a number, and with one there is none.
         if name not in _MAY_LACK and [value is None for value in found[name]] != [k in failed for k in ks]:
             raise ValueError(f"{where}.{name} does not fit its ks and failures.")
-    numbers = {name: tuple(_array(found[name], len(ks))[:, 0].tolist()) for name in names}
+    numbers: dict[str, Any] = {name: tuple(_array(found[name], len(ks))[:, 0].tolist()) for name in names}
     failures = tuple(Failure(f["k"], index, found["seed"], f["cause"]) for f in found["failures"])
     return Trial(index, failures=failures, **numbers)
 

@@ -43,6 +43,8 @@ class Trial:
     best_macro: tuple[float, ...] = ()
     agreement: tuple[float, ...] = ()
     within: tuple[float, ...] = ()
+    # False where the run ended before the agreements were known.
+    whole: bool = True
 
     def __post_init__(self) -> None:
         """Fill in what one start alone leaves open."""

@@ -55,7 +55,8 @@ def _fits(record: Mapping[str, Any], before: int | None) -> bool:
 def _compute(work: Generator[Trial, None, None], request: Request, keeper: _Keeper) -> Generator[Trial, None, None]:
     with locked(keeper.path), keeper, closing(work) as trials:
         for trial in trials:
-            keeper.add(trial_out(trial, request.plan))
+            if trial.whole:
+                keeper.add(trial_out(trial, request.plan))
             yield trial
 
 

@@ -38,22 +38,38 @@ def with_predecessors(wanted: Collection[int], plan: Plan) -> list[int]:
 
 
 def paired(outcomes: Iterable[Outcome], plan: Plan, wanted: Collection[int]) -> Generator[Trial, None, None]:
-    """Yield the trials with their agreements, each as soon as its own labels and those of the one before are there."""
+    """Yield the trials with their agreements, each as soon as its own labels and those of the one before are there.
+
+    Where the run ends early, those that still wait are yielded last, as they are.
+    """
     known: dict[int, Outcome] = {}
     missing = set(wanted)
-    for arrived in outcomes:
-        known[arrived.index] = arrived
-        for index in (arrived.index, arrived.index + 1):
-            trial = _ready(known, index, plan) if index in missing else None
-            if trial is not None:
-                missing.remove(index)
-                yield trial
-        # Labels are kept no longer than they are needed.
-        known = {
-            index: kept
-            for index, kept in known.items()
-            if index in missing or (index + 1 in missing and plan.before(index + 1) is not None)
-        }
+    try:
+        for arrived in outcomes:
+            known[arrived.index] = arrived
+            for index in (arrived.index, arrived.index + 1):
+                trial = _ready(known, index, plan) if index in missing else None
+                if trial is not None:
+                    missing.remove(index)
+                    yield trial
+            # Labels are kept no longer than they are needed.
+            known = {
+                index: kept
+                for index, kept in known.items()
+                if index in missing or (index + 1 in missing and plan.before(index + 1) is not None)
+            }
+    except GeneratorExit:
+        raise
+    except BaseException:
+        yield from _waiting(known, missing)
+        raise
+    yield from _waiting(known, missing)
+
+
+def _waiting(known: Mapping[int, Outcome], missing: Collection[int]) -> list[Trial]:
+    """Return the trials whose predecessor never came: what was computed is not lost, but it is not the whole trial."""
+    trials = [known[index].trial for index in sorted(known) if index in missing]
+    return [replace(trial, whole=False) for trial in trials if trial is not None]
 
 
 def _ready(known: Mapping[int, Outcome], index: int, plan: Plan) -> Trial | None:
