@@ -194,6 +194,17 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, name, modul
         read_table(put(tmp_path, name, b"content"))
 
 
+def test_a_file_that_asks_for_too_much_memory_is_unreadable(tmp_path, monkeypatch):
+    """As damaged Arrow files do."""
+
+    def greedy(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(pd, "read_parquet", greedy)
+    with pytest.raises(ValueError, match="not a readable table: it asks for more memory than there is"):
+        read_table(put(tmp_path, "data.parquet", b""))
+
+
 @pytest.mark.parametrize(("columns", "read"), [("price", True), (["price"], True), ("note", False), (["note"], False)])
 @pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
 def test_only_columns_that_are_used_are_made_numbers(tmp_path, columns, read, name):

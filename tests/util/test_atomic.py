@@ -140,3 +140,10 @@ def test_a_disk_without_room_is_told_with_the_file(tmp_path):
     assert told.value.filename == str(path)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_lock_that_cannot_be_made_is_told_by_the_name_of_the_file(tmp_path):
+    path = tmp_path / "missing" / "run.json"
+    with pytest.raises(FileNotFoundError) as told, locked(path):
+        pass
+    assert told.value.filename == str(path)
