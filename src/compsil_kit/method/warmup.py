@@ -36,7 +36,7 @@ def warm_up() -> Iterator[Part]:
 
 def cache_folders() -> list[str]:
     """Return where the compiled loops are kept."""
-    return sorted({loop.stats.cache_path for loop in _loops()})
+    return sorted({loop.stats.cache_path for loop in _loops() if loop.stats.cache_path is not None})
 
 
 def _use_kmeans(X: Any) -> None:
