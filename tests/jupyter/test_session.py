@@ -1,6 +1,7 @@
 """The session behind the explorer, without any widget: runs, stopping, errors, choosing, comparing."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -421,3 +422,12 @@ class TestTexts:
         assert "a &lt;b&gt;" in texts.error("a <b>")
         assert "<div" not in texts.error("a").removeprefix("<div")
         assert texts.error("a", "c <d>").index("a") < texts.error("a", "c <d>").index("c &lt;d&gt;")
+
+    def test_a_clustering_is_on_its_way_failed_or_one_of_a_sample(self):
+        whole, part = (
+            SimpleNamespace(sampled=sampled, points=np.zeros((10_000, 2)), n_rows=12_345) for sampled in (False, True)
+        )
+        assert "Clustering into k = 4 …" in texts.clusters(whole, None, 4)
+        assert "no &lt;four&gt;" in texts.clusters(whole, "no <four>", 4)
+        assert texts.clusters(whole, object(), 4) == ""
+        assert "a random sample of 10,000 of 12,345 rows" in texts.clusters(part, object(), 4)
