@@ -329,8 +329,9 @@ def test_a_new_figure_is_not_shown(fitted, labelled, draw, monkeypatch):
 
 @both
 def test_other_data_are_refused(fitted, labelled, draw):
-    with pytest.raises(ValueError, match="X must be the data that was fitted, 200 rows; got 150"):
-        getattr(fitted, draw)(labelled[0][:150])
+    for rows in (range(150), [*range(200), 0]):
+        with pytest.raises(ValueError, match=f"X must be the data that was fitted, 200 rows; got {len(rows)}"):
+            getattr(fitted, draw)(labelled[0][rows])
 
 
 @both

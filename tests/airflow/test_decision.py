@@ -9,7 +9,7 @@ import pytest
 from airflow.providers.common.compat.sdk import Asset
 from runs import run_select
 
-from compsil_airflow.decision import decide
+from compsil_airflow.decision import check_threshold, decide
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,12 @@ class TestNotSure:
         assert summary["selected_k"] in range(3, 10)
         assert "fallback_k=2 is returned instead" in summary["warnings"][0]
         assert pd.read_csv(labels)["cluster"].nunique() == 2
+
+
+def test_thresholds_and_fallbacks_up_to_their_ends():
+    for min_probability in (0.0, 1.0):
+        check_threshold(min_probability, None, None)
+    check_threshold(0.5, 2, "fallback")
+    for wrong in ((-0.01, None), (1.01, None), (0.5, 1)):
+        with pytest.raises(ValueError, match=r"^(min_probability|fallback_k) must be "):
+            check_threshold(*wrong, None)

@@ -11,9 +11,9 @@ from runs import QUICK, run, run_select
 
 from compsil_airflow import SelectKOperator
 from compsil_airflow.compat import AirflowException, AirflowFailException
-from compsil_airflow.errors import data_errors, interruptions
+from compsil_airflow.errors import PASSING, data_errors, interruptions
 from compsil_kit import select_k
-from compsil_kit.errors import Interrupted
+from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,24 @@ def test_a_stop_says_how_far_the_run_got():
 def test_a_stop_outside_the_selection():
     with pytest.raises(AirflowException, match=r"^Stopped by a signal\. Next\.$"), interruptions(lambda: "Next."):
         raise KeyboardInterrupt
+
+
+PASSING_KINDS = [OSError, FileNotFoundError, PermissionError, ConnectionResetError, TimeoutError] + [
+    type(name, (Exception,), {}) for name in sorted(PASSING)
+]
+
+
+@pytest.mark.parametrize("kind", [*PASSING_KINDS, RuntimeError, KeyError, ValueError], ids=lambda kind: kind.__name__)
+def test_the_cause_of_a_failed_clustering_decides_whether_it_is_tried_again(kind):
+    with pytest.raises(AirflowException) as caught, data_errors():
+        raise ClusteringError("clustering into k=2 failed") from kind("away")
+    assert isinstance(caught.value, AirflowFailException) is (kind not in PASSING_KINDS)
+
+
+@pytest.mark.parametrize("kind", [ValueError, TypeError, ImportError, SelectionError])
+def test_mistakes_are_final_whatever_caused_them(kind):
+    with pytest.raises(AirflowFailException), data_errors():
+        raise kind("wrong") from OSError("away")
 
 
 class TestFunctionsOfTheUser:

@@ -150,13 +150,13 @@ def test_a_column_that_is_nearly_numeric_is_never_dropped_silently(frame, tmp_pa
     assert (code == 0) == ("Data" in message or "dropped" in message)
 
 
-@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf", "PNG"])
 def test_plot(csv, tmp_path, capsys, kind):
     plot = tmp_path / "deep" / f"curve.{kind}"
     code, out, _ = run(capsys, "select", csv, "--ks", "2:4", "-B", "3", "--plot", plot)
     assert code == 0
     assert f"Plot: {plot}" in out
-    head = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind]
+    head = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind.lower()]
     assert plot.read_bytes().startswith(head)
 
 

@@ -1,11 +1,13 @@
 """What a comparison says: who agrees with whom, as a table, in plain words, and as plain data."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 from samples import compared
+from samples import made_up as selected
 
 from compsil_kit import SelectionResult, compare
 from compsil_kit.settings.rules import CRITERIA
@@ -84,3 +86,18 @@ def test_strict_json(found):
     undefined = json.loads(json.dumps(made_up({"micro": None}).to_dict(), allow_nan=False))
     assert undefined["values"]["micro"] == [None] * 4
     assert undefined["selection"] is None
+
+
+def test_a_k_that_lost_too_many_subsamples_is_out_of_the_running():
+    rows = np.array([[0.4] * 10, [0.5] * 10, [0.9] * 5 + [np.nan] * 5])
+    selection = selected(rows, rows)
+    whole = compared([2, 3, 4], composite=[0.4, 0.5, 0.9], full_micro=[0.4, 0.5, 0.9])
+    assert whole.choices == {"composite": 4, "full-micro": 4}
+    assert dataclasses.replace(whole, selection=selection).choices == {"composite": 3, "full-micro": 4}
+
+
+def test_large_values_have_no_decimals_whatever_their_sign():
+    table = repr(compared([2, 3], calinski_harabasz=[99.5, 1234.5], elbow=[-1234.5, -99.5]))
+    assert [line.split() for line in table.splitlines()[3:]] == [
+        ["2", "99.5000", "-1,234"], ["3", "*1,234", "-99.5000"]
+    ]  # fmt: skip

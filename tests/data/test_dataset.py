@@ -7,6 +7,7 @@ import pandas as pd
 import polars
 import pyarrow
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_blobs
 
 from compsil_kit import SelectionResult, select_k
@@ -92,3 +93,14 @@ def test_anything_else_is_read():
 def test_a_preparation_in_one_line():
     assert str(Preparation(("a",), scale="robust")) == "columns a; scale robust"
     assert str(Preparation(("a",), n_dropped=1)) == "columns a; scale none; 1 row with missing values dropped"
+
+
+def test_by_what_factor_columns_differ():
+    column = np.linspace(0, 1, 101)
+    assert dataset.scale_ratio(column[:, None]) == 1.0
+    assert dataset.scale_ratio(np.column_stack([column, 25 * column])) == pytest.approx(25)
+    assert dataset.scale_ratio(np.column_stack([column, 25 * column, 5 * column])) == pytest.approx(25)
+    # Neither a constant column nor a single far value is a scale, and of a sparse matrix none is known.
+    far = np.where(column == 1, 1e6, column)
+    assert dataset.scale_ratio(np.column_stack([column, np.ones(101), far])) == pytest.approx(1)
+    assert dataset.scale_ratio(sparse.csr_array(np.column_stack([column, 25 * column]))) == 1.0

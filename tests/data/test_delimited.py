@@ -53,3 +53,11 @@ def test_separators_in_quotes_do_not_make_up_for_one_that_a_line_lacks(tmp_path)
     path.write_text("name,x\n" + plain * rows + '"quoted",2\n"with, three, more, separators",3\nshort\n')
     with pytest.raises(ValueError, match=rf"line {rows + 4} has 1 "):
         read_table(str(path))
+
+
+def test_a_line_in_another_encoding_is_named_wherever_it_stands(tmp_path):
+    path, plain = tmp_path / "data.csv", b"plain,1\n"
+    rows = SAMPLE // len(plain) + 1
+    path.write_bytes(b"name,x\n" + plain * rows + "Zürich,2\n".encode("cp1252"))
+    with pytest.raises(ValueError, match=rf"line {rows + 2} is not utf-8, as the lines before it are"):
+        read_table(str(path))

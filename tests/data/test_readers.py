@@ -192,3 +192,32 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, name, modul
     monkeypatch.setattr(pd, "read_csv", raises_import_error(module))
     with pytest.raises(ImportError, match=f"reading this file needs the package {package}"):
         read_table(put(tmp_path, name, b"content"))
+
+
+def test_a_file_that_asks_for_too_much_memory_is_unreadable(tmp_path, monkeypatch):
+    """As damaged Arrow files do."""
+
+    def greedy(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(pd, "read_parquet", greedy)
+    with pytest.raises(ValueError, match="not a readable table: it asks for more memory than there is"):
+        read_table(put(tmp_path, "data.parquet", b""))
+
+
+@pytest.mark.parametrize(("columns", "read"), [("price", True), (["price"], True), ("note", False), (["note"], False)])
+@pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
+def test_only_columns_that_are_used_are_made_numbers(tmp_path, columns, read, name):
+    table = pd.DataFrame({"price": ["1,234.5", "2,345,678", "3"], "note": ["1", "2", "x"]})
+    content = table.to_csv(index=False) if name == "data.csv" else table.to_json(orient="records", lines=True)
+    path = put(tmp_path, name, content.encode())
+    if read:
+        assert read_table(path, columns=columns)["price"].tolist() == [1234.5, 2345678.0, 3.0]
+    else:
+        with pytest.raises(ValueError, match="column 'note' is numeric except in 1 of 3 cells"):
+            read_table(path, columns=columns)
+    with pytest.raises(ValueError, match="column 'note'"):
+        read_table(path)
+    assert read_table(path, exclude=["note"]).columns.tolist() == ["price"]
+    with pytest.raises(ValueError, match="--exclude: 'prize' is not a column of the data, which has price, note"):
+        read_table(path, exclude=["prize"])

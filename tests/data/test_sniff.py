@@ -306,3 +306,25 @@ def test_words_before_numbers_are_row_names_and_no_decimals(read, put):
     assert frame.shape == (3, 2)
     frame, said = read("rome,3\noslo,4\nlima,4\n", header=False)
     assert frame.shape == (3, 2)
+
+
+def test_quotes_that_are_never_closed_and_long_numbers(refusal):
+    assert refusal('a,b\n1,2\n"3,4\n').startswith("not a readable table: line 3 opens a quote that is never closed.")
+    assert refusal('# c\na,b\n1,2\n"3,4\n').startswith("not a readable table: line 4 opens a quote")
+    told = refusal("id,b\n12345678901234567890123,1\n22345678901234567890123,2\n")
+    assert told.startswith("column 'id' holds whole numbers of more than 19 digits, as identifiers do.")
+    assert refusal("# c\n# d\na,b\n1,2\n3\n").startswith("not a readable table: line 5 has 1 field, line 3 has 2.")
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("a,b\n1,2\n", True),
+        ("a\n1\n", True),
+        ("a;b\n1;2\n", False),
+        ("# c\na,b\n1,2\n", False),
+        ("1.5,2\n2.5,3\n", False),
+    ],
+)
+def test_what_is_written_plainly_need_not_be_told(put, text, plain):
+    assert read_file(put(text), make_given())[1].is_plain is plain

@@ -185,6 +185,13 @@ def test_values_that_cannot_be_scaled_are_refused(scale):
     with pytest.raises(ValueError, match=rf"columns: 'big' has values too large for scale='{scale}'"):
         prepare(frame, scale=scale)
     assert prepare(frame, scale=None).matrix.max() == 1e308
+    # Only standard deviations need squares: what differences can hold is scaled by the others.
+    large = frame.assign(big=[1e200, -1e200, 1.0, 2.0])
+    if scale == "standard":
+        with pytest.raises(ValueError, match="'big' has values too large"):
+            prepare(large, scale=scale)
+        large = frame.assign(big=[1e150, -1e150, 1.0, 2.0])
+    assert 0 < np.ptp(prepare(large, scale=scale).matrix[:, 1]) < 1e10
 
 
 def test_a_number_may_be_named_by_its_text():

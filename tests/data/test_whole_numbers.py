@@ -35,10 +35,25 @@ def test_rounded_whole_numbers_are_told_with_their_column(dtype):
         pd.DataFrame({"a": [1, 2], "number": pd.array([BIG, 3], dtype="Int64")}),
         pd.DataFrame({"a": [1, 2], "number": pd.array([BIG, 3], dtype="int64[pyarrow]")}),
         pd.DataFrame({"a": [1, 2], "number": np.array([BIG, 3], dtype=np.uint64)}),
+        pd.DataFrame({"a": [1, 2], "number": pd.array([BIG, 3], dtype="UInt64")}),
+        pd.DataFrame({"a": [1, 2], "number": pd.array([BIG, 3], dtype="uint64[pyarrow]")}),
         pl.DataFrame({"a": [1, 2], "number": [BIG, 3]}),
+        pl.DataFrame({"a": [1, 2], "number": pl.Series([BIG, 3], dtype=pl.UInt64)}),
         pa.table({"a": [1, 2], "number": [BIG, 3]}),
+        pa.table({"a": [1, 2], "number": pa.array([BIG, 3], pa.uint64())}),
     ],
-    ids=["pandas", "nullable", "arrow-backed", "uint64", "polars", "arrow"],
+    ids=[
+        "pandas",
+        "nullable",
+        "arrow-backed",
+        "uint64",
+        "nullable uint64",
+        "arrow-backed uint64",
+        "polars",
+        "polars uint64",
+        "arrow",
+        "arrow uint64",
+    ],
 )
 def test_tables_name_the_column(table):
     with pytest.warns(UserWarning, match=r"column 'number' has whole numbers beyond 2\*\*53"):

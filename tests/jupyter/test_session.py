@@ -1,10 +1,12 @@
 """The session behind the explorer, without any widget: runs, stopping, errors, choosing, comparing."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from samples import made_up
 from sessions import KS, QUICK, Gate, finish, settings
 from sklearn.cluster import KMeans
 from waiting import PATIENCE, join, threads
@@ -13,6 +15,7 @@ from compsil_jupyter.explorer import texts
 from compsil_jupyter.explorer.session import Session, describe_error
 from compsil_jupyter.explorer.state import Status, Task
 from compsil_kit import compare, select_k
+from compsil_kit.result.trials import Failure
 
 
 @pytest.fixture
@@ -422,3 +425,45 @@ class TestComparison:
 
 def test_a_task_does_not_hold_up_the_end_of_the_program():
     assert Task(settings(), lambda task: None).thread.daemon
+
+
+class TestTexts:
+    """What the explorer says of given numbers."""
+
+    @pytest.mark.parametrize(("n_failed", "more"), [(0, ""), (20, ""), (21, "… and 1 more"), (50, "… and 30 more")])
+    def test_failures_are_listed_up_to_twenty(self, n_failed, more):
+        rows = np.full((2, 60), 0.5)
+        failures = tuple(Failure(3, at, at, "no <luck>") for at in range(n_failed))
+        said = texts.numbers(made_up(rows, rows, failures=failures))
+        assert said.count("no &lt;luck&gt;") == min(n_failed, 20)
+        assert ("Failed clusterings" in said) == (n_failed > 0)
+        assert said.count("… and") == bool(more)
+        assert more in said
+        assert "60 subsamples of 800 of 1,000 rows" in said
+
+    def test_the_bound_says_whether_it_is_strict_and_what_it_proves(self):
+        near, far = np.full((2, 400), 0.5), np.array([[0.9] * 400, [0.1] * 400])
+        loose = texts.guarantee(made_up(far, far), 0.05)
+        assert "With probability 0.95, every score is within ±0.15 of its expected value (approximately;" in loose
+        assert "Proving the lead of 0.800 would take 55 subsamples." in loose
+        strict = texts.guarantee(made_up(far, far, calibration=np.zeros((2, 3))), 0.01)
+        assert "With probability 0.99" in strict
+        assert "expected value. The lead of 0.800 is proven." in strict
+        assert "lead" not in texts.guarantee(made_up(near, near), 0.05)
+        nothing = np.full((2, 4), np.nan)
+        assert texts.guarantee(made_up(nothing, nothing), 0.05) == ""
+
+    def test_an_error_has_its_note_below_it(self):
+        assert texts.error("") == ""
+        assert "a &lt;b&gt;" in texts.error("a <b>")
+        assert "<div" not in texts.error("a").removeprefix("<div")
+        assert texts.error("a", "c <d>").index("a") < texts.error("a", "c <d>").index("c &lt;d&gt;")
+
+    def test_a_clustering_is_on_its_way_failed_or_one_of_a_sample(self):
+        whole, part = (
+            SimpleNamespace(sampled=sampled, points=np.zeros((10_000, 2)), n_rows=12_345) for sampled in (False, True)
+        )
+        assert "Clustering into k = 4 …" in texts.clusters(whole, None, 4)
+        assert "no &lt;four&gt;" in texts.clusters(whole, "no <four>", 4)
+        assert texts.clusters(whole, object(), 4) == ""
+        assert "a random sample of 10,000 of 12,345 rows" in texts.clusters(part, object(), 4)

@@ -44,6 +44,11 @@ def test_what_is_no_seed(given):
         make_seeds(given, 2, 0)
 
 
+def test_the_first_and_the_last_seed():
+    assert make_seeds([0, 2**32 - 1], 2, 0) == (0, 2**32 - 1)
+    assert make_seeds(0, 1, 0) != make_seeds(2**32 - 1, 1, 0)
+
+
 @pytest.mark.parametrize("seed", [-1, 2**32])
 def test_seeds_out_of_range(seed):
     with pytest.raises(ValueError, match=f"random_state must be made of integers from 0 to 4294967295; got {seed}"):

@@ -11,6 +11,7 @@ from sklearn.datasets import make_blobs
 
 from compsil_kit import Interrupted
 from compsil_pandas import ColumnWarning, GroupSelection
+from compsil_pandas.groups import select_groups
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 COLUMNS = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
@@ -286,3 +287,15 @@ def test_html_is_escaped(df):
 def test_one_checkpoint_for_all_groups_is_refused(df, tmp_path):
     with pytest.raises(ValueError, match=r"checkpoint cannot be shared by groups. Leave out by="):
         df.compsil.select_k(by="region", checkpoint=tmp_path / "c.json", **FAST)
+
+
+def refuse(part):
+    raise ValueError(f"only {len(part)} rows")
+
+
+@pytest.mark.parametrize(("n_groups", "last"), [(9, "8"), (10, "9"), (11, "9 and 1 more"), (30, "9 and 20 more")])
+def test_of_many_groups_without_an_answer_ten_are_named(n_groups, last):
+    tiny = pd.DataFrame({"x": np.arange(2.0 * n_groups), "g": np.arange(2 * n_groups) // 2})
+    told = rf"^{n_groups} of {n_groups} groups have no answer: 0, 1, .*, {last}\. .*for 0: only 2 rows"
+    with pytest.warns(UserWarning, match=told):
+        assert len(select_groups(tiny, "g", refuse)) == 0

@@ -58,7 +58,9 @@ def test_profile_in_own_units_whatever_the_scale(df):
 def test_profile_leaves_out_rows_without_label_or_value(df):
     labels = df.compsil.cluster(3).where(np.arange(200) >= 10)
     holes = df.assign(age=df["age"].mask(np.arange(200) >= 195))
-    assert holes.compsil.profile(labels)[("cluster", "size")].sum() == 185
+    profile = holes.compsil.profile(labels)
+    assert profile[("cluster", "size")].sum() == 185
+    assert profile[("cluster", "share")].sum() == pytest.approx(1)
     with pytest.raises(ValueError, match=r"missing values in 'age' \(5\)"):
         holes.compsil.profile(labels, missing="raise")
 

@@ -46,6 +46,19 @@ def test_functions_that_are_no_transformation(imbalanced, transform, message):
         _ = imbalanced.reweigh(transform=transform).weights
 
 
+def test_as_many_subsamples_as_there_are_change_nothing(imbalanced):
+    whole = imbalanced.reweigh(n_subsamples=12)
+    assert whole.to_dict() == imbalanced.to_dict()
+    assert imbalanced.reweigh(n_subsamples=1).n_subsamples == 1
+    with pytest.raises(ValueError, match="n_subsamples must be an integer of at least 1; got 0"):
+        imbalanced.reweigh(n_subsamples=0)
+    for z in (0.0, 1e6):
+        assert imbalanced.reweigh(z=z).z == z
+    for z in (-0.1, 1e6 + 1):
+        with pytest.raises(ValueError, match=r"z must be a number in \[0, 1e\+06\]"):
+            imbalanced.reweigh(z=z)
+
+
 def test_reweigh_refuses_more_than_there_is(imbalanced):
     with pytest.raises(ValueError, match="at most the 12 that were scored; got 13"):
         imbalanced.reweigh(n_subsamples=13)

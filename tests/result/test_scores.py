@@ -220,3 +220,22 @@ def test_what_the_model_does_not_know_has_no_confidence(name):
 def test_too_few_subsamples_have_no_confidence():
     assert np.isnan(several().reweigh(n_subsamples=4).confidence).all()
     assert np.isfinite(several().reweigh(n_subsamples=5).confidence).all()
+
+
+def test_what_is_asked_for_changes_nothing_else():
+    rng = np.random.default_rng(1)
+    micro, macro = rng.normal(0.5, 0.1, (4, 10)), rng.normal(0.5, 0.1, (4, 10))
+    micro[3, :5] = macro[3, :5] = np.nan
+
+    def numbers(run):
+        return run.selectable.tolist(), run.choices, run.curve.to_string(), run.to_frame().to_string()
+
+    untouched, asked = (made_up(micro, macro) for _ in range(2))
+    assert asked.runner_up is not None
+    assert asked.runner_up != asked.best_index
+    assert asked.lead > 0
+    assert asked.guarantee().lead == pytest.approx(asked.lead)
+    assert asked.explain()
+    assert asked.running[1][-1] == asked.best_k
+    assert numbers(asked) == numbers(asked) == numbers(untouched)
+    assert asked.selectable.tolist() == [True, True, True, False]

@@ -170,6 +170,16 @@ def test_the_bar_announces_above_itself(capfd):
     assert "2/5" in err
 
 
+def test_what_was_finished_before_does_not_spoil_the_guess_of_the_time_left(capfd):
+    meter = make_meter(True, 5)
+    meter.resume(2)
+    meter.advance()
+    bar = meter._bar.format_dict
+    meter.close()
+    # Of the three that tqdm shows, one took time.
+    assert (bar["n"], bar["initial"], bar["total"]) == (3, 2, 5)
+
+
 def test_a_saved_notebook_does_not_look_for_a_bar_that_is_gone():
     """In a real kernel: a front end that reads the notebook again would find no model for the bar's view."""
     code = "import numpy as np\nfrom compsil_kit import select_k\nX = np.random.default_rng(0).normal(size=(90, 2))\n"

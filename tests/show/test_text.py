@@ -1,5 +1,7 @@
 """What a result says in words: the table, the explanation, the settings."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from samples import made_up
@@ -137,3 +139,30 @@ def test_a_confidence_has_no_lower_bound(believed):
     assert result.best_k == 3
     with pytest.raises(SelectionError, match="rule='lcb' with criterion='likely': a confidence has no lower bound"):
         _ = result.reweigh(criterion="likely").best_k
+
+
+def test_repeated_seeds_are_told():
+    rows = [[0.3] * 4, [0.5] * 4, [0.4] * 4]
+    result = made_up(rows, rows)
+    repeated = dataclasses.replace(result, plan=dataclasses.replace(result.plan, seeds=(7, 8, 7, 7)))
+    assert not [text for text in result.warnings if "seeds" in text]
+    (warning,) = (text for text in repeated.warnings if "seeds" in text)
+    assert warning.startswith("2 of 4 seeds repeat an earlier one: equal subsamples are counted more than once")
+    assert warning in repeated.explain()
+
+
+def test_the_settings_show_what_has_an_effect():
+    rows = [[0.5, 0.6], [0.3, 0.2]]
+    plain, bound = (made_up(rows, rows, rule=rule, z=2.5) for rule in ("max", "lcb"))
+    assert repr(plain).endswith("· transform tanh · rule max")
+    assert repr(bound).endswith("· transform tanh · rule lcb (z=2.5)")
+    calibrated = made_up(rows, rows, calibration=np.zeros((2, 3)))
+    assert "\n2 subsamples + 3 for calibration of 800 of 1,000 rows" in repr(calibrated)
+
+
+@pytest.mark.parametrize("k", [2, 7])
+def test_one_candidate_stands_at_no_edge(k):
+    result = made_up([[0.5] * 12], [[0.5] * 12], ks=[k])
+    assert not [text for text in result.warnings if "candidate" in text or "smallest" in text]
+    assert "it is the only candidate." in result.explain()
+    assert "alone" not in result.explain()

@@ -76,6 +76,17 @@ def test_what_a_killed_process_left_is_removed(tmp_path, name):
     assert own.exists()
 
 
+def test_what_a_process_of_another_user_writes_is_left_alone(tmp_path, monkeypatch):
+    def refuse(process, signal):
+        raise PermissionError(process, signal)
+
+    theirs = tmp_path / ".file.json.1-0a0b0c0d.tmp"
+    theirs.touch()
+    monkeypatch.setattr(os, "kill", refuse)
+    write_atomically(tmp_path / "file.json", b"x")
+    assert theirs.exists()
+
+
 @pytest.mark.parametrize("use", [lambda path: select_k(X, ks=[2, 3], n_subsamples=2, checkpoint=path),
                                  lambda path: write_atomically(path, b"x")])  # fmt: skip
 def test_a_pipe_is_refused_at_once(tmp_path, use):
@@ -129,3 +140,10 @@ def test_a_disk_without_room_is_told_with_the_file(tmp_path):
     assert told.value.filename == str(path)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_lock_that_cannot_be_made_is_told_by_the_name_of_the_file(tmp_path):
+    path = tmp_path / "missing" / "run.json"
+    with pytest.raises(FileNotFoundError) as told, locked(path):
+        pass
+    assert told.value.filename == str(path)

@@ -88,3 +88,12 @@ def test_changed_data_are_noticed():
     schema.check_digest({"a": 1}, "file")
     with pytest.raises(ValueError, match="file was changed or damaged since it was written"):
         schema.check_digest({**signed, "a": 2}, "file")
+
+
+def test_data_that_are_nested_without_end_are_refused():
+    data = {}
+    inside = data
+    for _ in range(10_000):
+        inside["a"] = inside = {}
+    with pytest.raises(ValueError, match=r"^data is nested more deeply than anything that was written"):
+        schema.check_digest({"digest": "x", "deep": data}, "data")

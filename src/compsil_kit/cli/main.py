@@ -18,6 +18,7 @@ from compsil_kit.data.readers import make_given, read_file
 from compsil_kit.data.table import prepare
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
+from compsil_kit.method.warmup import cache_folders, warm_up
 from compsil_kit.settings.keywords import (
     CompareKeywords,
     SelectKeywords,
@@ -132,7 +133,18 @@ def _demo(arguments: argparse.Namespace) -> None:
     _save_plot(arguments, result.plot)
 
 
-COMMANDS = {"select": _select, "compare": _compare, "report": _report, "demo": _demo}
+def _warm_up(_: argparse.Namespace) -> None:
+    print("Compiling what is not compiled yet, once on this machine; this may take a minute.", flush=True)
+    parts = []
+    for part in warm_up():
+        parts.append(part)
+        print(f"  {part.name}: {f'{part.seconds:.1f} s' if part.compiled else 'was there already'}", flush=True)
+    seconds = sum(part.seconds for part in parts if part.compiled)
+    print(f"Done in {seconds:.1f} s." if seconds else "There was nothing to do.", "The compiled code is in", flush=True)
+    print("".join(f"  {folder}\n" for folder in cache_folders()), end="", flush=True)
+
+
+COMMANDS = {"select": _select, "compare": _compare, "report": _report, "demo": _demo, "warmup": _warm_up}
 
 
 def _print(found: SelectionResult | Comparison, arguments: argparse.Namespace) -> None:

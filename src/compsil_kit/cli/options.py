@@ -35,6 +35,7 @@ HELP = {
     "compare": "compare the composite silhouette with the other criteria",
     "report": "write the selection into one HTML file",
     "demo": "select k on an embedded, imbalanced data set",
+    "warmup": "compile the inner loops now, so that no run has to wait for it",
 }
 # The keywords of each command that computes, here or in a notebook.
 TAKES = {"select": SelectKeywords, "compare": CompareKeywords, "explore": ExploreKeywords, "report": SelectKeywords}
@@ -81,6 +82,8 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
 
 def options_of(command: str) -> dict[str, Keyword]:
     """Return the options of a command by name; in place of the keyword of the progress bar there is a switch."""
+    if command == "warmup":
+        return {}
     if command not in TAKES:
         return {"quiet": _QUIET}
     found = {**keywords_of(TableKeywords), **keywords_of(TAKES[command], interactive=True)}

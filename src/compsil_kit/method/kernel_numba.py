@@ -26,9 +26,14 @@ PADDING = 24
 
 # Reassociation is what lets sums vectorise; NaN and infinity keep their meaning, and a compiled function always adds
 # in the same order, so results are reproducible.
-_compile = numba.njit(
-    nogil=True, cache=True, boundscheck=False, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
-)
+_options: Any = {
+    "nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"},
+}  # fmt: skip
+# Nothing takes these loops as values, so that a wrapper for C would be compiled in vain.
+_inner: Any = {**_options, "no_cfunc_wrapper": True}
+_compile = numba.njit(**_inner)
+# What Python calls. Only this is kept in the cache: machine code of its own for every part takes as long again.
+_compile_and_keep = numba.njit(**_options, cache=True)
 
 
 def accumulate_direct(columns_of: Array, starts: Array, cell: Array, panel: slice, tick: Callable[[], None]) -> Array:
@@ -57,7 +62,7 @@ def accumulate_rows(columns_of: Array, starts: Array, cell: Array, rows: Array, 
     return sums
 
 
-@_compile
+@_compile_and_keep
 def _walk_rows(x, ends, cell, sums, rows, start, stop):
     """Add the distances between some points and columns start to stop; what columns would gain is not wanted."""
     buffer = np.empty((1, WIDTH), x.dtype)
@@ -66,7 +71,7 @@ def _walk_rows(x, ends, cell, sums, rows, start, stop):
         _one_row(x, ends, cell, sums, rows[at], start, start, stop, buffer, unused, rows[at] - at)
 
 
-@_compile
+@_compile_and_keep
 def _walk(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):
     """Add the distances between the panel's points and columns start to stop; inside the panel, each pair once."""
     buffer = np.empty((4, WIDTH + PADDING), x.dtype)
@@ -236,7 +241,7 @@ def _add_to(row, by_column):
         by_column[j] += row[j]
 
 
-@_compile
+@_compile_and_keep
 def _add_squared(block, column_edges, row_edges, by_row, by_column, both):
     columns = np.zeros(block.shape[1], np.float64)
     for c in range(row_edges.shape[0] - 1):

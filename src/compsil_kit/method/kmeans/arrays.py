@@ -15,13 +15,22 @@ WIDTH = 128
 # Half the distance between 1 and the next number.
 UNIT = 2.0**-53
 
-_options: Any = {"nogil": True, "cache": True, "boundscheck": False, "error_model": "numpy"}
+_options: Any = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+# Nothing takes these loops as values, so that a wrapper for C would be compiled in vain.
+_inner: Any = {**_options, "no_cfunc_wrapper": True}
+_FUSED, _REORDERED = {"contract", "nsz"}, {"reassoc", "contract", "nsz"}
 # Fused products round once instead of twice: the bounds hold for both.
-fused = numba.njit(**_options, fastmath={"contract", "nsz"})
+fused = numba.njit(**_inner, fastmath=_FUSED)
+# Written into the loop that uses it: a function of its own is optimised anew in all that call it, and their callers.
+inlined = numba.njit(**_inner, fastmath=_FUSED, inline="always")
 # Sums in any order, where a bound on their rounding is at hand.
-reordered = numba.njit(**_options, fastmath={"reassoc", "contract", "nsz"})
+reordered = numba.njit(**_inner, fastmath=_REORDERED)
 # Sums that must be scikit-learn's to the last bit.
-strict = numba.njit(**_options)
+strict = numba.njit(**_inner)
+# What Python calls. Only this is kept in the cache: machine code of its own for every part takes as long again.
+kept_fused = numba.njit(**_options, cache=True, fastmath=_FUSED)
+kept_reordered = numba.njit(**_options, cache=True, fastmath=_REORDERED)
+kept_strict = numba.njit(**_options, cache=True)
 
 
 class Points(NamedTuple):
@@ -68,7 +77,7 @@ def lay_out(data: Array) -> Points:
     return Points(data, rows, blocks, squares, lengths)
 
 
-@fused
+@kept_fused
 def _fill(rows, blocks, squares, lengths):
     for i in range(rows.shape[0]):
         block, p = i // WIDTH, i % WIDTH

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compsil_kit.method.kmeans.arrays import WIDTH, fused
+from compsil_kit.method.kmeans.arrays import WIDTH, fused, inlined, kept_fused
 from compsil_kit.method.kmeans.distances import compare_block, compare_point, dot, double, keep_three
 
 # From so many points on, a block is compared as a whole.
@@ -16,7 +16,7 @@ DENSE = 32
 STAYS, MOVES, UNSURE, OTHERS = 0, 1, 2, 3
 
 
-@fused
+@inlined
 def reassign(points, known, rows, norms, shifts, gaps, fixed, slope, slack):
     """Find the nearest centre of every point after the centres have moved by ``shifts``.
 
@@ -53,7 +53,7 @@ def reassign(points, known, rows, norms, shifts, gaps, fixed, slope, slack):
     return compare_listed(points, known, rows, norms, fixed, slope, n_left, n_moved, n_unsure)
 
 
-@fused
+@inlined
 def _follow(lengths, known, shifts, gaps, fixed, slope, slack):
     """Let the bounds follow the centres; list the points whose label they leave open, and return their number."""
     n, most = 0, 0.0
@@ -72,7 +72,7 @@ def _follow(lengths, known, shifts, gaps, fixed, slope, slack):
     return n
 
 
-@fused
+@inlined
 def _judge(own, second, rest, error, slack, outcome):
     """Judge pairs of squared distances, which become bounds; a loop without branches, four points at a time."""
     for index in range(own.shape[0]):
@@ -118,7 +118,7 @@ def compare_listed(points, known, rows, norms, fixed, slope, n_todo, n_moved, n_
     return n_moved, n_unsure
 
 
-@fused
+@inlined
 def _compare_whole(points, known, rows, norms, fixed, slope, start, stop, three, two, buffer):
     """Compare all points of a block with all centres; points that are not listed only get closer bounds."""
     k = norms.shape[0]
@@ -167,7 +167,7 @@ def settle_alone(points, known, rows, norms, gamma, n_moved, n_unsure):
     return n_moved, left
 
 
-@fused
+@kept_fused
 def begin(points, known, centers, gamma, compared):
     """Assign every point to its nearest starting centre; return how many are too close to call.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compsil_kit.method.kmeans.arrays import WIDTH, fused, reordered
+from compsil_kit.method.kmeans.arrays import WIDTH, fused, inlined, reordered
 
 
 @fused
@@ -58,7 +58,7 @@ def compare_block(block, rows, norms, first, n_rows, out):
         _four_by_one(b0, b1, b2, b3, rows[first, t], rows[r1, t], rows[r2, t], rows[r3, t], block[t])
 
 
-@fused
+@inlined
 def _four_by_four(b0, b1, b2, b3, c0, c1, c2, c3, x0, x1, x2, x3):
     c00, c01, c02, c03 = c0[0], c0[1], c0[2], c0[3]
     c10, c11, c12, c13 = c1[0], c1[1], c1[2], c1[3]
@@ -72,7 +72,7 @@ def _four_by_four(b0, b1, b2, b3, c0, c1, c2, c3, x0, x1, x2, x3):
         b3[p] += c30 * u + c31 * v + c32 * w + c33 * z
 
 
-@fused
+@inlined
 def _two_by_four(b0, b1, c0, c1, x0, x1, x2, x3):
     c00, c01, c02, c03 = c0[0], c0[1], c0[2], c0[3]
     c10, c11, c12, c13 = c1[0], c1[1], c1[2], c1[3]
@@ -82,7 +82,7 @@ def _two_by_four(b0, b1, c0, c1, x0, x1, x2, x3):
         b1[p] += c10 * u + c11 * v + c12 * w + c13 * z
 
 
-@fused
+@inlined
 def _four_by_two(b0, b1, b2, b3, c0, c1, c2, c3, x0, x1):
     c00, c01, c10, c11 = c0[0], c0[1], c1[0], c1[1]
     c20, c21, c30, c31 = c2[0], c2[1], c3[0], c3[1]
@@ -94,7 +94,7 @@ def _four_by_two(b0, b1, b2, b3, c0, c1, c2, c3, x0, x1):
         b3[p] += c30 * u + c31 * v
 
 
-@fused
+@inlined
 def _four_by_one(b0, b1, b2, b3, c0, c1, c2, c3, x):
     for p in range(WIDTH):
         u = x[p]

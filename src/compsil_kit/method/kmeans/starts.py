@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from compsil_kit.method.kmeans.arrays import WIDTH, fused, reordered
+from compsil_kit.method.kmeans.arrays import WIDTH, fused, inlined, kept_fused, reordered
 from compsil_kit.method.kmeans.distances import compare_block, keep_three
 
 
-@fused
+@kept_fused
 def plus_plus(points, known, first, draws, n_trials, centers, gamma, share):
     """Choose the centres; return False where rounding might make scikit-learn choose another one.
 
@@ -44,7 +44,7 @@ def plus_plus(points, known, first, draws, n_trials, centers, gamma, share):
     return True
 
 
-@fused
+@inlined
 def _infinite(n_blocks):
     values = np.empty((n_blocks, WIDTH))
     for i in range(n_blocks):
@@ -53,7 +53,7 @@ def _infinite(n_blocks):
     return values
 
 
-@fused
+@inlined
 def _draw(drawn, total, error, sums, best, squares, ids):
     """Find the points that the draws name; return whether all of them are certain."""
     certain = True
@@ -63,7 +63,7 @@ def _draw(drawn, total, error, sums, best, squares, ids):
     return certain
 
 
-@fused
+@inlined
 def _note(known, best, second, third, nearest, next_):
     for i in range(known.label.shape[0]):
         block, p = i // WIDTH, i % WIDTH
@@ -81,7 +81,7 @@ def _bound_rounding(points, gamma):
     return gamma * 2.0 * (total + points.squares.shape[0] * longest * longest)
 
 
-@fused
+@inlined
 def _try(points, best, ids, n, rows, norms, values, sums, totals):
     """Measure what the sum of squared distances would be with each of n points as a further centre."""
     for r in range(n):
@@ -128,7 +128,7 @@ def _locate(sums, best, squares, drawn, error):
     return -1
 
 
-@fused
+@inlined
 def _choose(data, ids, totals, n, rounding, share):
     """Return which of n points leaves the smallest sum; -1 if rounding might name one at another place."""
     chosen = 0
@@ -143,7 +143,7 @@ def _choose(data, ids, totals, n, rounding, share):
     return chosen
 
 
-@fused
+@inlined
 def _differ(a, b):
     different = False
     for t in range(a.shape[0]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compsil_kit.method.kmeans.arrays import UNIT, fused, reordered, strict
+from compsil_kit.method.kmeans.arrays import UNIT, inlined, kept_fused, kept_reordered, kept_strict, strict
 from compsil_kit.method.kmeans.assign import reassign, settle_alone
 from compsil_kit.method.kmeans.distances import dot, double
 
@@ -16,7 +16,7 @@ DONE, SETTLE, EMPTY, UNSURE = 0, 1, 2, 3
 STEPS, INEXACT, MOVED, OPEN, SETTLED, LAST = 0, 1, 2, 3, 4, 5
 
 
-@fused
+@kept_fused
 def lloyd(points, known, centers, sums, counts, state, gamma, tol, max_iter, always_exact):
     """Take steps until they end, or until a label has to be settled outside.
 
@@ -53,7 +53,7 @@ def lloyd(points, known, centers, sums, counts, state, gamma, tol, max_iter, alw
             return DONE
 
 
-@fused
+@inlined
 def _largest(values):
     most = values[0]
     for value in values:
@@ -61,7 +61,7 @@ def _largest(values):
     return most
 
 
-@fused
+@inlined
 def _any_empty(counts):
     empty = False
     for count in counts:
@@ -69,14 +69,14 @@ def _any_empty(counts):
     return empty
 
 
-@fused
+@inlined
 def _copy(source, target):
     for j in range(source.shape[0]):
         for t in range(source.shape[1]):
             target[j, t] = source[j, t]
 
 
-@fused
+@inlined
 def _assign(points, known, centers, sums, counts, state, gamma, drift, reach, shifts):
     """Find the points that move; what is too close to call is looked at again with exact centres."""
     rows, norms, gaps = np.empty(centers.shape), np.empty(centers.shape[0]), np.empty(centers.shape[0])
@@ -95,14 +95,14 @@ def _assign(points, known, centers, sums, counts, state, gamma, drift, reach, sh
     state[MOVED], state[OPEN] = n_moved, n_open
 
 
-@fused
+@inlined
 def _recall(points, known, sums, counts, state):
     """Make the sums exact again."""
     add_up(points.data, known.label, sums, counts)
     state[INEXACT] = 0
 
 
-@fused
+@inlined
 def _too_close(total, tol, drift, k, always_exact):
     """Tell whether rounding might decide if the centres have moved by no more than the tolerance."""
     if always_exact:
@@ -110,7 +110,7 @@ def _too_close(total, tol, drift, k, always_exact):
     return abs(total - tol) <= 1e-9 * tol + 8.0 * drift * np.sqrt(k * total) + 16.0 * k * drift * drift
 
 
-@strict
+@kept_strict
 def add_up(data, label, sums, counts):
     """Add up the points of each cluster in their order, as scikit-learn does with one thread."""
     d = data.shape[1]
@@ -135,7 +135,7 @@ def _average(sums, counts, centers):
             centers[j, t] = sums[j, t] * alpha
 
 
-@fused
+@inlined
 def _measure_shifts(old, new, extra, shifts):
     """Write how far each centre may have moved; return the sum of the squared steps."""
     total = 0.0
@@ -148,7 +148,7 @@ def _measure_shifts(old, new, extra, shifts):
     return total
 
 
-@fused
+@inlined
 def _half_gaps(rows, norms, error, gaps):
     """Write half the distance from each centre to the nearest other one, rounded down."""
     for i in range(norms.shape[0]):
@@ -161,7 +161,7 @@ def _half_gaps(rows, norms, error, gaps):
             gaps[j] = min(gaps[j], gap)
 
 
-@fused
+@inlined
 def _move(data, known, n_moved, sums, counts):
     """Give the points that move their new labels, and the clusters their new sums."""
     for index in range(n_moved):
@@ -176,7 +176,7 @@ def _move(data, known, n_moved, sums, counts):
             sums[new, t] += data[i, t]
 
 
-@reordered
+@kept_reordered
 def inertia(rows, centers, label):
     """Return the sum of squared distances of the points to their centres."""
     total = 0.0

@@ -1,0 +1,70 @@
+"""After a warmup no run compiles anything: in real processes, with a cache of their own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# Each kind of loop that a selection or a silhouette may need, and how many of them had to be compiled.
+RUNS = """
+import numpy as np
+from compsil_kit import select_k, silhouettes
+from compsil_kit.method import warmup
+from sklearn.cluster import KMeans
+
+rng = np.random.default_rng(0)
+for dtype in (np.float64, np.float32):
+    X = rng.normal(size=(2500, 4)).astype(dtype)
+    select_k(X, ks=[2, 3], n_subsamples=1, clusterer=KMeans(n_init=3))
+    select_k(X, ks=[2], n_subsamples=1, clusterer=KMeans(init=X[:2].astype(dtype), n_init=1))
+    wide = rng.normal(size=(1600, 70)).astype(dtype)
+    silhouettes(wide, np.arange(1600) % 3)
+    # Two tight clusters far from the origin: they have lost digits.
+    tight = (1e6 + np.arange(1600)[:, None] % 2 + 1e-9 * rng.normal(size=(1600, 2))).astype(dtype)
+    silhouettes(tight, np.arange(1600) % 2)
+print(warmup._n_compiled())
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+def run(cache, *words):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_everything_is_compiled_once(cache):
+    first = run(cache, "-m", "compsil_kit", "warmup")
+    assert "k-means, float64: was" not in first
+    for part in ("k-means, float64", "silhouettes, float64", "k-means, float32", "silhouettes, float32"):
+        assert f"  {part}: " in first
+    assert "Done in " in first
+    assert str(cache) in first
+    again = run(cache, "-m", "compsil_kit", "warmup")
+    assert again.count("was there already") == 4
+    assert "There was nothing to do." in again
+    assert str(cache) in again
+
+
+def test_no_run_compiles_after_it(cache):
+    run(cache, "-m", "compsil_kit", "warmup")
+    assert run(cache, "-W", "ignore", "-c", RUNS).strip() == "0"
+
+
+def test_a_run_that_compiles_is_noticed(tmp_path):
+    """Otherwise the test above could not fail."""
+    code = "from compsil_kit.method import warmup; warmup._use_silhouettes(__import__('numpy').ones((1500, 2)))"
+    assert int(run(tmp_path, "-c", f"{code}; print(warmup._n_compiled())")) > 0
+
+
+def test_without_numba_it_says_what_is_missing(monkeypatch, capsys):
+    from compsil_kit.cli.main import main
+
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert main(["warmup"]) == 2
+    assert "compsil-kit warmup needs the package 'numba'" in capsys.readouterr().err
