@@ -13,6 +13,8 @@ from compsil_kit.data.dataset import MOST_RATIO, Dataset, as_dataset, scale_rati
 from compsil_kit.data.matrix import check_enough_distinct
 from compsil_kit.errors import ScaleWarning, SelectionError
 from compsil_kit.method.clusterers import check_input_kind, resolve_clusterer
+from compsil_kit.method.criterion import LIKELY
+from compsil_kit.method.likelihood import why_unknown
 from compsil_kit.method.metrics import check_metric_fits, resolve_metric
 from compsil_kit.method.plan import Plan, make_plan
 from compsil_kit.method.structure import Structure, check_testable
@@ -79,6 +81,7 @@ def check_request(X: Any, group: type, given: Mapping[str, Any], *, warn: bool =
     data = as_dataset(X)
     plan = make_plan(data.matrix.shape, str(data.matrix.dtype), settings, clusterer, metric)
     check_input_kind(clusterer, data.matrix)
+    _check_criterion(settings["criterion"], plan)
     check_metric_fits(metric, data.matrix)
     if plan.structure:
         check_testable(clusterer, metric, data.matrix)
@@ -90,6 +93,13 @@ def check_request(X: Any, group: type, given: Mapping[str, Any], *, warn: bool =
     job = Job(plan, clusterer, metric, skip_failures=settings["on_failure"] == "skip")
     choice = Choice(settings["transform"], settings["rule"], settings["z"], settings["criterion"])
     return Request(data, job, choice, workers if by_itself else settings["n_jobs"], settings["checkpoint"])
+
+
+def _check_criterion(criterion: str, plan: Plan) -> None:
+    """Refuse a criterion that has nothing to say of this selection before it is computed, not after."""
+    reason = why_unknown(plan, plan.n_subsamples) if criterion == LIKELY else ""
+    if reason:
+        raise ValueError(f"criterion='likely' chooses by the confidence: {reason}. Pass criterion='stable' or another.")
 
 
 def warn_of_scale(matrix: Any, means: str) -> None:
