@@ -45,7 +45,7 @@ def test_python_completes_inside_expressions(complete):
 
 def test_options(complete):
     assert complete("%compsil df --cl") == ("--cl", ["--clusterer"])
-    assert complete("%compsil df --n")[1] == ["--n-subsamples", "--n-calibration", "--n-jobs"]
+    assert complete("%compsil df --n")[1] == ["--n-subsamples", "--n-starts", "--n-calibration", "--n-jobs"]
     assert complete("%compsil compare df --n")[1] == ["--n-subsamples", "--n-jobs", "--n-repeats", "--n-references"]
     assert complete("%compsil report df out.html --com")[1] == ["--compare"]
     assert "--compare" not in complete("%compsil df --com")[1]

@@ -90,6 +90,9 @@ WRONG = {
     "missing": ("None", "missing must be one of 'raise', 'drop'; got None."),
     "on_failure": ("'stop'", "on_failure must be one of 'raise', 'skip'; got 'stop'."),
     "n_calibration": ("-1", "n_calibration must be an integer of at least 0; got -1."),
+    "criterion": ("'best'", "criterion must be one of 'composite', 'micro', 'macro', 'stable', 'likely'; got 'best'."),
+    "n_starts": ("0", "n_starts must be an integer of at least 1"),
+    "structure": ("'perhaps'", "structure must be"),
     "n_jobs": ("0", "n_jobs must be None, a number of workers, or -1 for all cores, or 'auto'; got 0."),
     "random_state": ("'lucky'", "random_state must be an integer, None, or a sequence"),
 }

@@ -36,7 +36,9 @@ def run_selection(request: Request, progress: Any = None) -> SelectionResult:
         with warnings.catch_warnings(), closing(arriving):
             for trial in arriving:
                 trials.append(trial)
-                meter.advance()
+                # What lacks its agreements is in the result, but will be computed again.
+                if trial.whole:
+                    meter.advance()
             structure = find_structure(request.data.matrix, request.job, request.n_jobs, meter.advance)
     except KeyboardInterrupt as stop:
         raise _interrupted(request, trials) from stop
