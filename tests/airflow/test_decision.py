@@ -9,7 +9,7 @@ import pytest
 from airflow.providers.common.compat.sdk import Asset
 from runs import run_select
 
-from compsil_airflow.decision import check_threshold, decide
+from compsil_airflow.decision import THRESHOLDS, check_thresholds, decide
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,11 @@ class TestNotSure:
         assert pd.read_csv(labels)["cluster"].nunique() == 2
 
 
-def test_thresholds_and_fallbacks_up_to_their_ends():
-    for min_probability in (0.0, 1.0):
-        check_threshold(min_probability, None, None)
-    check_threshold(0.5, 2, "fallback")
-    for wrong in ((-0.01, None), (1.01, None), (0.5, 1)):
-        with pytest.raises(ValueError, match=r"^(min_probability|fallback_k) must be "):
-            check_threshold(*wrong, None)
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_thresholds_and_fallbacks_up_to_their_ends(name):
+    for least in (0.0, 1.0):
+        check_thresholds({name: least}, None, None)
+    check_thresholds({name: 0.5}, 2, "fallback")
+    for least, fallback_k in ((-0.01, None), (1.01, None), (0.5, 1)):
+        with pytest.raises(ValueError, match=rf"^({name}|fallback_k) must be "):
+            check_thresholds({name: least}, fallback_k, None)

@@ -78,7 +78,7 @@ def test_every_setting_is_there(csv):
         "columns": ["x", "y"], "scale": "standard", "missing": "raise", "ks": [2, 3, 4], "clusterer": "kmeans",
         "n_subsamples": 4, "sample_size": "auto", "metric": "euclidean", "on_failure": "skip", "random_state": 42,
         "n_calibration": 2, "transform": "halves", "rule": "lcb", "z": 0.5, "n_jobs": 2,
-        "n_starts": "auto", "criterion": "composite",
+        "n_starts": "auto", "criterion": "composite", "structure": False,
     }  # fmt: skip
 
 
