@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,25 @@ GROUPS: dict[str, Callable[[Record], bool]] = {
     "k = 5 to 7": lambda record: 5 <= record["k"] <= 7,
     "k >= 8": lambda record: record["k"] >= 8,
 }
+# Of the collection, whose classes are known point by point.
+BY_CLASSES: dict[str, Callable[[Record], bool]] = {
+    "even classes (ratio up to 2)": lambda record: _fact(record, "imbalance") <= 2,
+    "ratio 2 to 5": lambda record: 2 < _fact(record, "imbalance") <= 5,
+    "ratio above 5": lambda record: _fact(record, "imbalance") > 5,
+    "overlap up to 2 %": lambda record: _fact(record, "overlap") <= 0.02,
+    "overlap 2 to 10 %": lambda record: 0.02 < _fact(record, "overlap") <= 0.1,
+    "overlap above 10 %": lambda record: _fact(record, "overlap") > 0.1,
+}
+
+
+@cache
+def _facts() -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = json.loads((RESULTS / "facts.json").read_text())
+    return found
+
+
+def _fact(record: Record, name: str) -> float:
+    return _facts().get(record["set"], {}).get(name, float("nan"))
 
 
 def known(records: Iterable[Record]) -> list[Record]:
@@ -33,9 +54,9 @@ def known(records: Iterable[Record]) -> list[Record]:
     return [record for record in records if record["ks"][-1] <= most]
 
 
-def rates_table(records: list[Record]) -> str:
+def rates_table(records: list[Record], groups: dict[str, Callable[[Record], bool]]) -> str:
     """Return how often each criterion is right, by group of sets."""
-    some = {name: [record for record in records if holds(record)] for name, holds in GROUPS.items()}
+    some = {name: [record for record in records if holds(record)] for name, holds in groups.items()}
     sizes = [len({record["set"] for record in group}) for group in some.values()]
     lines = [
         "| criterion | "
@@ -161,7 +182,9 @@ def main() -> None:
     facts: dict[str, Any] = {
         "n_runs": len(records), "n_sets": len({record["set"] for record in records}),
         "n_seeds": max(record["seed"] for record in records) + 1, "n_generated": f"{model()['data_sets']:,}",
-        "rates": rates_table(records), "calibration": calibration_table(found), "tried": tried_table(),
+        "rates": rates_table(records, GROUPS),
+        "by_classes": rates_table(records, BY_CLASSES),
+        "calibration": calibration_table(found), "tried": tried_table(),
         "carve": carve_table(), "failures": failures_table(records),
     }  # fmt: skip
     template = (Path(__file__).parent / "truth.template.md").read_text()

@@ -62,6 +62,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, default=RESULTS / "runs.jsonl")
     options = parser.parse_args()
+    facts = {name: each.facts() for name, each in sets().items() if each.y is not None}
+    (RESULTS / "facts.json").write_text(json.dumps(facts, indent=1) + "\n")
     known = {(record["set"], record["seed"]) for record in read(options.out)}
     # All sets with the first seed, then with the second: a run that is stopped has as many seeds of each.
     todo = [(name, seed) for seed in range(options.seeds) for name in sets() if (name, seed) not in known]
