@@ -47,7 +47,7 @@ def measured(number: int) -> dict[str, Any]:
 
 def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:
     """Return the numbers per k that the model is made of, for JSON."""
-    found = {name: mean_known(getattr(result.trials, name)) for name in (*NUMBERS, "macro")}
+    found = {name: mean_known(getattr(result.trials, name)) for name in (*NUMBERS, "micro", "macro")}
     found["composite"] = mean_known(result.composite)
     return {name: [round(float(v), 6) if np.isfinite(v) else None for v in found[name]] for name in found}
 

@@ -44,7 +44,7 @@ def believed(monkeypatch):
 
     def make(result, *chances, **numbers):
         def fixed(known, plan):
-            return np.broadcast_to(np.array(chances), (*known["micro"].shape[:-1], len(chances))).copy()
+            return np.broadcast_to(np.array(chances), (*known["best_micro"].shape[:-1], len(chances))).copy()
 
         monkeypatch.setattr(likelihood, "likelihood", fixed)
         some = np.full(result.micro.shape, 0.9)

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 MODEL = Path(__file__).with_name("likelihood.json")
 # What the model looks at: means over subsamples, per k.
-NUMBERS = ("micro", "best_micro", "best_macro", "agreement", "within")
+NUMBERS = ("best_micro", "best_macro", "agreement", "within")
 # Below this share, more digits of what is left within clusters tell nothing.
 LEAST_WITHIN = 1e-9
 
@@ -88,10 +88,6 @@ def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], d
         "first k": alike + (ks == ks[0]) * (ks[0] > 2),
         "last k": alike + (ks == ks[-1]),
         "k = 2": alike + (ks == 2),
-        "micro x log columns": micro * columns,
-        "stability x log columns": stability * columns,
-        "bend x log columns": bend * columns,
-        "gain by more starts": micro - numbers["micro"],
     }
     best = stable.argmax(axis=-1)
     one = np.ones_like(micro[..., 0])
