@@ -140,7 +140,7 @@ def test_mistakes_show_no_traceback(notebook):
 
 def test_what_was_finished_before_an_error_can_be_reached(notebook):
     notebook.run(STUCK.format(calls=7).replace('print("now", flush=True)', "raise RuntimeError"))
-    assert notebook.run("%compsil df --clusterer stuck").err.endswith(
+    assert notebook.run("%compsil df --clusterer stuck -j 1").err.endswith(
         "sys.last_value.result holds what was finished.\n"
     )
     assert notebook.run("import sys; sys.last_value.result.n_subsamples").data["text/plain"] == "2"
@@ -181,7 +181,7 @@ def stuck(X, k, seed):
 
 def test_an_interrupt_keeps_the_finished_part(notebook):
     notebook.run(STUCK.format(calls=10))
-    shown = notebook.run("r = %compsil df --clusterer stuck -B 500 -o kept\nr", interrupt_at="now")
+    shown = notebook.run("r = %compsil df --clusterer stuck -j 1 -B 500 -o kept\nr", interrupt_at="now")
     assert shown.status == "ok"
     assert re.search(
         r"compsil: stopped after \d+ of 500 subsamples; this is the result of the finished ones\.\n", shown.err
@@ -193,7 +193,7 @@ def test_an_interrupt_keeps_the_finished_part(notebook):
 
 def test_an_interrupted_report_is_not_written(notebook):
     notebook.run(STUCK.format(calls=10))
-    shown = notebook.run("r = %compsil report df out.html --clusterer stuck -B 500", interrupt_at="now")
+    shown = notebook.run("r = %compsil report df out.html --clusterer stuck -j 1 -B 500", interrupt_at="now")
     assert shown.status == "ok"
     assert shown.err.endswith("compsil: the run was interrupted, so no report was written.\n")
     assert notebook.run("import os; r.partial, os.path.exists('out.html')").data["text/plain"] == "(True, False)"
@@ -202,7 +202,7 @@ def test_an_interrupted_report_is_not_written(notebook):
 def test_a_report_interrupted_while_comparing_returns_the_selection(notebook):
     # Three subsamples under three ks are nine calls; the tenth belongs to the comparison.
     notebook.run(STUCK.format(calls=12))
-    shown = notebook.run("r = %compsil report df out.html --compare --clusterer stuck", interrupt_at="now")
+    shown = notebook.run("r = %compsil report df out.html --compare --clusterer stuck -j 1", interrupt_at="now")
     assert shown.err.endswith("compsil: the run was interrupted, so no report was written.\n")
     assert notebook.run("r.partial, os.path.exists('out.html')").data["text/plain"] == "(False, False)"
 
@@ -211,7 +211,7 @@ def test_a_report_interrupted_while_comparing_returns_the_selection(notebook):
 def test_an_interrupt_that_leaves_no_result_is_one_line(notebook, command):
     notebook.run(STUCK.format(calls=1))
     file = "out.html" if command == "report" else ""
-    line = f"%compsil {command} df {file} --clusterer stuck -B 500 -o nothing\nafterwards = 1"
+    line = f"%compsil {command} df {file} --clusterer stuck -j 1 -B 500 -o nothing\nafterwards = 1"
     shown = notebook.run(line, interrupt_at="now")
     assert shown.status == "error"
     assert shown.error["ename"] == "Stopped"
