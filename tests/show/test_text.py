@@ -1,7 +1,5 @@
 """What a result says in words: the table, the explanation, the settings."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from samples import made_up
@@ -139,16 +137,6 @@ def test_a_confidence_has_no_lower_bound(believed):
     assert result.best_k == 3
     with pytest.raises(SelectionError, match="rule='lcb' with criterion='likely': a confidence has no lower bound"):
         _ = result.reweigh(criterion="likely").best_k
-
-
-def test_repeated_seeds_are_told():
-    rows = [[0.3] * 4, [0.5] * 4, [0.4] * 4]
-    result = made_up(rows, rows)
-    repeated = dataclasses.replace(result, plan=dataclasses.replace(result.plan, seeds=(7, 8, 7, 7)))
-    assert not [text for text in result.warnings if "seeds" in text]
-    (warning,) = (text for text in repeated.warnings if "seeds" in text)
-    assert warning.startswith("2 of 4 seeds repeat an earlier one: equal subsamples are counted more than once")
-    assert warning in repeated.explain()
 
 
 def test_the_settings_show_what_has_an_effect():

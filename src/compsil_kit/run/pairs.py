@@ -58,9 +58,7 @@ def paired(outcomes: Iterable[Outcome], plan: Plan, wanted: Collection[int]) -> 
                 for index, kept in known.items()
                 if index in missing or (index + 1 in missing and plan.before(index + 1) is not None)
             }
-    except GeneratorExit:
-        raise
-    except BaseException:
+    except (Exception, KeyboardInterrupt):
         yield from _waiting(known, missing)
         raise
     yield from _waiting(known, missing)
