@@ -1,10 +1,13 @@
 """Results to be shown."""
 
+import io
 from dataclasses import replace
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 
 from compsil_kit import select_k
@@ -12,6 +15,7 @@ from compsil_kit.data.dataset import Preparation
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method import likelihood
 
+mpl.use("agg")
 ATTACK = "<script>alert(1)</script>"
 
 
@@ -51,3 +55,19 @@ def believed(monkeypatch):
         return replace(result, trials=replace(result.trials, **{"agreement": some, "within": some.copy(), **numbers}))
 
     return make
+
+
+@pytest.fixture
+def ax():
+    return Figure(figsize=(7.2, 4.2), layout="constrained").subplots()
+
+
+@pytest.fixture
+def drawn():
+    """Render a picture: some faults only show then."""
+
+    def render(ax):
+        ax.figure.savefig(io.BytesIO(), format="png")
+        return ax
+
+    return render

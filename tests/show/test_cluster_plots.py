@@ -1,6 +1,5 @@
 """Pictures of one clustering, by what they contain."""
 
-import io
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -24,18 +23,7 @@ def blobs():
     return make_blobs([100, 60, 40], 4, cluster_std=1.5, random_state=0)
 
 
-@pytest.fixture
-def ax():
-    return Figure(figsize=(7.2, 4.2), layout="constrained").subplots()
-
-
-def drawn(ax):
-    """Render the picture: some faults only show then."""
-    ax.figure.savefig(io.BytesIO(), format="png")
-    return ax
-
-
-def test_silhouettes(blobs, ax):
+def test_silhouettes(blobs, ax, drawn):
     X, y = blobs
     scores = silhouettes(X, y)
     assert drawn(plot_silhouettes(scores, y, ax=ax)) is ax
@@ -57,7 +45,7 @@ def test_silhouettes(blobs, ax):
 
 
 @pytest.mark.parametrize("sizes", [[2000, 3, 3, 3, 3, 3], [3, 3, 900, 3, 900, 3], [10] * 25], ids=str)
-def test_labels_do_not_run_into_each_other(ax, sizes):
+def test_labels_do_not_run_into_each_other(ax, sizes, drawn):
     y = np.repeat(np.arange(len(sizes)), sizes)
     X = np.random.default_rng(0).normal(size=(len(y), 2)) + 9 * y[:, None]
     drawn(plot_silhouettes(silhouettes(X, y), y, ax=ax))
@@ -66,7 +54,7 @@ def test_labels_do_not_run_into_each_other(ax, sizes):
     assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(boxes))
 
 
-def test_map(blobs, ax):
+def test_map(blobs, ax, drawn):
     X, y = blobs
     assert drawn(plot_map(X, y, ax=ax)) is ax
     flat = PCA(2, svd_solver="full").fit(X)
@@ -83,7 +71,7 @@ def test_map(blobs, ax):
     assert ax.get_aspect() == 1
 
 
-def test_map_of_one_column(blobs, ax):
+def test_map_of_one_column(blobs, ax, drawn):
     X, y = blobs
     drawn(plot_map(X[:, :1], y, ax=ax))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("value", "")
@@ -91,7 +79,7 @@ def test_map_of_one_column(blobs, ax):
     assert "100 %" in ax.get_title(loc="left")
 
 
-def test_map_of_sparse_data(blobs, ax):
+def test_map_of_sparse_data(blobs, ax, drawn):
     X, y = blobs
     drawn(plot_map(sparse.csr_array(np.where(X > 0, X, 0)), y, ax=ax))
     assert sum(len(points.get_offsets()) for points in ax.collections) == 200
@@ -117,7 +105,7 @@ def test_colours_are_distinct(n):
     assert n > len(PALETTE) or colours == [colour.lower() for colour in PALETTE[:n]]
 
 
-def test_names_with_dollars_are_no_formulas(blobs, ax):
+def test_names_with_dollars_are_no_formulas(blobs, ax, drawn):
     X, y = blobs
     names = np.array(["$0 to $10", r"$\nonsense$", "rest"])[y]
     plot_map(X, names, ax=ax)

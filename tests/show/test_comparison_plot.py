@@ -1,12 +1,9 @@
 """The picture of a comparison, by what it contains."""
 
-import io
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from samples import compared
 
@@ -16,24 +13,13 @@ mpl.use("agg")
 n = np.nan
 
 
-@pytest.fixture
-def ax():
-    return Figure(figsize=(7.2, 4.2), layout="constrained").subplots()
-
-
-def drawn(ax):
-    """Render the picture: some faults only show then."""
-    ax.figure.savefig(io.BytesIO(), format="png")
-    return ax
-
-
 def rings(ax):
     """Column and row of each ring."""
     boxes = [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
     return [(round(box.get_x() + box.get_width() / 2), round(box.get_y() + box.get_height() / 2)) for box in boxes]
 
 
-def test_comparison(ax):
+def test_comparison(ax, drawn):
     found = compared(
         [2, 3, 5], composite=[0.1, 0.5, 0.3], davies_bouldin=[0.9, 0.8, 0.1], elbow=[5000, 900, 800], gap=[n, n, n]
     )
@@ -63,13 +49,13 @@ def test_text_can_be_read_on_dark_and_on_pale_cells(ax):
     assert [text.get_color() for text in ax.texts] == ["#222222", "white", "#222222"]
 
 
-def test_a_flat_criterion(ax):
+def test_a_flat_criterion(ax, drawn):
     drawn(compared([2, 3], micro=[0.4, 0.4]).plot(ax=ax))
     assert ax.images[0].get_array().tolist() == [[0, 0]]
     assert rings(ax) == [(0, 0)]
 
 
-def test_forty_candidates_are_a_map_without_numbers(ax):
+def test_forty_candidates_are_a_map_without_numbers(ax, drawn):
     found = compared(range(2, 42), micro=np.linspace(0, 1, 40), elbow=9000 / np.arange(2, 42))
     drawn(found.plot(ax=ax))
     assert len(ax.texts) == 0
