@@ -7,12 +7,12 @@ from compsil_kit.criteria.criteria import Criterion
 from compsil_kit.result.trials import Trials
 
 
-def plan_of(ks, n_subsamples, *, n_calibration=0, sample_size=800):
+def plan_of(ks, n_subsamples, *, n_calibration=0, sample_size=800, n_starts=1):
     """A plan for 1,000 rows, with the seeds 0, 1, 2, ..."""
     return Plan(
         n_rows=1000, n_features=2, ks=tuple(ks), n_subsamples=n_subsamples, n_calibration=n_calibration,
         sample_size=sample_size, seeds=tuple(range(n_subsamples + n_calibration)), clusterer="kmeans",
-        metric="euclidean", dtype="float64",
+        metric="euclidean", dtype="float64", n_starts=n_starts,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def size(batch):
     return len(json.dumps(batch, allow_nan=False))
 
 
-@pytest.mark.parametrize("n_batches", [8, 16])
+@pytest.mark.parametrize("n_batches", [4, 16])
 def test_whatever_the_columns(wide, n_batches):
     planned = plan_batches(wide, n_batches=n_batches, **KEYWORDS)
     finished = [run_batch(wide, json.loads(json.dumps(batch))) for batch in planned]

@@ -9,7 +9,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch, select_k
-from compsil_kit.result.serialization import trial_in
+from compsil_kit.result.packing import unpack_trial
+from compsil_kit.result.serialization import plan_in, trial_in
 
 FILES = Path(__file__).parent / "files"
 SETTINGS = {"ks": range(2, 6), "n_subsamples": 4}
@@ -161,9 +162,9 @@ def test_finished_batches_hold_what_is_computed_today(X, of_today):
     for batch, plan in zip(old, planned, strict=True):
         fresh = run_batch(X, plan)
         assert batch["indices"] == fresh["indices"]
-        assert [trial["seed"] for trial in batch["trials"]] == [trial["seed"] for trial in fresh["trials"]]
-        for new, kept in zip(fresh["trials"], batch["trials"], strict=True):
-            today = trial_in(new, 0, range(2, 6))
+        for index, new, kept in zip(batch["indices"], fresh["trials"], batch["trials"], strict=True):
+            assert kept["seed"] == plan["plan"]["seeds"][index]
+            today = trial_in(unpack_trial(new, index, plan_in(plan["plan"])), index, range(2, 6))
             for name in ("micro", "macro"):
                 close(getattr(today, name), kept[name])
 

@@ -27,6 +27,7 @@ from compsil_kit import (
     stream,
 )
 from compsil_kit.method.subsample import make_seeds
+from compsil_kit.result.serialization import trial_out
 from compsil_kit.run import checkpoint, fingerprint
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
@@ -79,6 +80,22 @@ def stop_after(n):
             raise KeyboardInterrupt
 
     return tell
+
+
+def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
+    """What is in the result is in the file, whether the interrupt came before or after the trial was noted."""
+    calls = []
+
+    def out(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return trial_out(*args)
+
+    monkeypatch.setattr("compsil_kit.run.checkpoint.trial_out", out)
+    with pytest.raises(Interrupted) as stop:
+        run(checkpoint=path)
+    assert len(kept(path)["trials"]) == len(stop.value.result.trials.subsamples) == 3
 
 
 # --- continuing -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 from samples import plan_of
 from sklearn.metrics import adjusted_rand_score
 
+from compsil_kit.method.agreement import agreement
 from compsil_kit.method.subsample import subsample_rows
 from compsil_kit.result.trials import Trial
 from compsil_kit.run.pairs import Outcome, paired, with_predecessors
@@ -153,3 +154,22 @@ def test_the_one_before_is_clustered_too(wanted, order):
 def test_nothing_comes_before_calibration_and_the_first():
     assert with_predecessors([3, 4, 0], CALIBRATED) == [3, 4, 0]
     assert with_predecessors([4, 2], CALIBRATED) == [4, 1, 2]
+
+
+def test_an_interrupted_comparison_is_made_up_for(monkeypatch):
+    """The interrupt may come while two clusterings are compared; both are there, so the trial is whole."""
+    calls = []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return agreement(*args)
+
+    monkeypatch.setattr("compsil_kit.run.pairs.agreement", interrupted)
+    trials = []
+    with pytest.raises(KeyboardInterrupt):
+        # Unlike a list that is built of it, this one keeps what came before the exception.
+        trials.extend(paired(map(outcome, range(4)), PLAN, range(4)))
+    assert [(trial.index, trial.whole) for trial in trials] == [(0, True), (1, True), (2, True)]
+    np.testing.assert_allclose(trials[2].agreement, expected(outcome(1), outcome(2)), atol=1e-7)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -82,19 +81,19 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
             "z": result.z,
             "criterion": result.criterion,
             "ks": list(result.ks),
-            "scores": _plain(result.scores),
-            "sem": _plain(result.sem),
-            "lcb": _plain(result.lcb),
-            "stability": _plain(result.stability),
-            "probability": _plain(result.probability),
-            "confidence": _plain(result.confidence),
-            "confidence_none": _plain(np.array([result.confidence_none]))[0],
+            "scores": plain_numbers(result.scores),
+            "sem": plain_numbers(result.sem),
+            "lcb": plain_numbers(result.lcb),
+            "stability": plain_numbers(result.stability),
+            "probability": plain_numbers(result.probability),
+            "confidence": plain_numbers(result.confidence),
+            "confidence_none": plain_numbers(np.array([result.confidence_none]))[0],
             "choices": dict(result.choices),
             "n_failed": [int(n) for n in result.n_failed],
             "warnings": result.warnings,
             "trials": _trials_out(result.trials, result.plan),
             "calibration": _trials_out(result.calibration, result.plan),
-            "weights": _plain(result.weights) if custom else None,
+            "weights": plain_numbers(result.weights) if custom else None,
             "failures": [asdict(failure) for failure in result.failures],
             "plan": plan_out(result.plan),
             "preparation": preparation_out(result.preparation),
@@ -199,32 +198,24 @@ def structure_in(data: Any, where: str = "structure") -> Structure | None:
     return None if data is None else Structure(**schema.record(_STRUCTURE)(data, where))
 
 
-def trial_out(trial: Trial, plan: Plan, *, packed: bool = False) -> dict[str, Any]:
-    """Return one trial as plain data. It goes by its seed: the place of a subsample depends on how many there are.
-
-    Packed, the numbers are the bytes of doubles in base64, which takes half the room of digits.
-    """
-    numbers = _pack if packed else _plain
+def trial_out(trial: Trial, plan: Plan) -> dict[str, Any]:
+    """Return one trial as plain data. It goes by its seed: the place of a subsample depends on how many there are."""
     return {
         "seed": plan.seeds[trial.index],
         "after": plan.before(trial.index),
-        **{name: numbers(np.array(getattr(trial, name))) for name in _kept(plan)},
+        **{name: plain_numbers(np.array(getattr(trial, name))) for name in trial_names(plan)},
         "failures": [{"k": failure.k, "cause": failure.cause} for failure in trial.failures],
     }
 
 
-def _kept(plan: Plan) -> list[str]:
-    """Return the numbers to write; those of the best start are those of the only one."""
+def trial_names(plan: Plan) -> list[str]:
+    """Return the names of the numbers to write; those of the best start are those of the only one."""
     return [name for name in NUMBERS if plan.n_starts > 1 or not name.startswith("best_")]
 
 
 def trial_in(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> Trial:
     """Rebuild a trial as that of subsample ``index``; data that cannot be one of these ks are an error."""
-
-    def values(value: Any, place: str) -> list[Any]:
-        numbers: list[Any] = schema.list_of(_SILHOUETTE, len(ks))(_unpack(value, place), place)
-        return numbers
-
+    values = schema.list_of(_SILHOUETTE, len(ks))
     failure = schema.record({"k": schema.choice(ks), "cause": schema.text})
     fields = {"seed": _SEED, "after": schema.optional(_SEED), "failures": schema.list_of(failure)}
     names = [name for name in NUMBERS if isinstance(data, Mapping) and (name in data or name in ("micro", "macro"))]
@@ -252,7 +243,7 @@ def _lists(data: dict[str, Any]) -> dict[str, Any]:
 def _trials_out(trials: Trials, plan: Plan) -> dict[str, Any]:
     return {
         "subsamples": list(trials.subsamples),
-        **{name: _plain(getattr(trials, name)) for name in _kept(plan)},
+        **{name: plain_numbers(getattr(trials, name)) for name in trial_names(plan)},
     }
 
 
@@ -278,22 +269,8 @@ def _array(values: Any, n_ks: int) -> NDArray[np.float64]:
     return np.array(values, dtype=np.float64).reshape(n_ks, -1)
 
 
-def _plain(values: NDArray[np.float64]) -> Any:
+def plain_numbers(values: NDArray[np.float64]) -> Any:
     """Return an array as nested lists of floats, None where it is not finite."""
     if values.ndim > 1:
-        return [_plain(row) for row in values]
+        return [plain_numbers(row) for row in values]
     return [float(value) if np.isfinite(value) else None for value in values]
-
-
-def _pack(values: NDArray[np.float64]) -> str:
-    return b64encode(values.astype("<f8").tobytes()).decode()
-
-
-def _unpack(value: Any, where: str) -> Any:
-    """Return the numbers of packed text as a list, and anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return _plain(np.frombuffer(b64decode(value, validate=True), "<f8"))
-    except ValueError as error:
-        raise ValueError(f"{where} must be a list, or doubles in base64.") from error

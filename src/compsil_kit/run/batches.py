@@ -1,7 +1,7 @@
 """A selection in parts that share nothing: plan it once, run the batches wherever you like, combine what they return.
 
 Batches are plain data for strict JSON, so that a scheduler can carry them from machine to machine. A finished one holds
-the trials of its subsamples as a checkpoint keeps them, but packed.
+the trials of its subsamples, packed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from compsil_kit.data.dataset import Preparation
 from compsil_kit.method.clusterers import NAMED
 from compsil_kit.method.metrics import NAMES
 from compsil_kit.method.plan import Plan
+from compsil_kit.result.packing import pack_trial, read_trial
 from compsil_kit.result.result import SelectionResult, collect
-from compsil_kit.result.serialization import plan_in, plan_out, preparation_in, preparation_out, trial_in, trial_out
+from compsil_kit.result.serialization import plan_in, plan_out, preparation_in, preparation_out
 from compsil_kit.result.trials import Trial, current_versions
 from compsil_kit.run.engine import run
 from compsil_kit.run.fingerprint import differences
@@ -29,6 +30,7 @@ from compsil_kit.settings.rules import ON_FAILURE, check_together
 from compsil_kit.settings.surfaces import check_keywords, takes
 from compsil_kit.util import schema
 from compsil_kit.util.checks import check_integer, describe
+from compsil_kit.util.format import few
 
 FORMAT = "compsil-kit/batch"
 VERSION = 1
@@ -130,13 +132,13 @@ def run_batch(
         A clusterer failed and the plan says ``on_failure="raise"``.
     """
     plan = _read(batch, "batch")
-    planned = batch["fingerprint"]
+    fingerprint = batch["fingerprint"]
     settings = {name: getattr(plan, name) for name in keywords_of(PlanKeywords) if hasattr(plan, name)}
-    settings |= {"on_failure": planned["on_failure"], "random_state": plan.seeds, "n_jobs": n_jobs}
-    settings["clusterer"] = _given("clusterer", clusterer, planned, NAMED)
-    settings["metric"] = _given("metric", metric, planned, NAMES)
+    settings |= {"on_failure": fingerprint["on_failure"], "random_state": plan.seeds, "n_jobs": n_jobs}
+    settings["clusterer"] = _given("clusterer", clusterer, fingerprint, NAMED)
+    settings["metric"] = _given("metric", metric, fingerprint, NAMES)
     request = check_request(X, SelectKeywords, settings)
-    differing = differences(planned, request.fingerprint)
+    differing = differences(fingerprint, request.fingerprint)
     if differing:
         raise ValueError(
             f"batch was planned for another selection: {'; '.join(differing)}. "
@@ -148,7 +150,7 @@ def run_batch(
         trials = sorted(work, key=lambda trial: trial.index)
         found = structure_of_batch(request.data.matrix, request.job, request.n_jobs, batch["indices"])
     done = {"indices": [trial.index for trial in trials], "structure": found, "versions": current_versions()}
-    return {**batch, **done, "trials": [trial_out(trial, plan, packed=True) for trial in trials]}
+    return schema.signed({**batch, **done, "trials": [pack_trial(trial, plan) for trial in trials]})
 
 
 @takes(ChoiceKeywords)
@@ -273,12 +275,11 @@ def _check_same(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> 
 
 def _trials(batch: Mapping[str, Any], at: int, plan: Plan) -> list[Trial]:
     """Return the trials of a finished batch."""
-    places, records = batch["indices"], batch["trials"]
     try:
-        for index, record in zip(places, records, strict=True):
-            if record["seed"] != plan.seeds[index] or record.get("after") not in (None, plan.before(index)):
-                raise ValueError("seeds")
-        return [trial_in(record, index, plan.ks) for index, record in zip(places, records, strict=True)]
+        schema.check_digest(batch, "batch")
+        return [
+            read_trial(record, index, plan) for index, record in zip(batch["indices"], batch["trials"], strict=True)
+        ]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"batches[{at}] is damaged: its trials are not those of its subsamples. Run it again."
@@ -289,12 +290,8 @@ def _check_whole(found: list[int], plan: Plan) -> None:
     """Refuse subsamples that are missing or there twice."""
     doubled = sorted(index for index, count in Counter(found).items() if count > 1)
     if doubled:
-        raise ValueError(f"batches contain subsamples {_few(doubled)} more than once. Pass each batch once.")
+        raise ValueError(f"batches contain subsamples {few(doubled)} more than once. Pass each batch once.")
     n_all = len(plan.seeds)
     missing = sorted(set(range(n_all)) - set(found))
     if missing:
-        raise ValueError(f"batches are missing subsamples {_few(missing)} of {n_all}. Pass all planned batches.")
-
-
-def _few(indices: list[int]) -> str:
-    return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
+        raise ValueError(f"batches are missing subsamples {few(missing)} of {n_all}. Pass all planned batches.")

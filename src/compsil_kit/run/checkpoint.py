@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event, Lock, Timer
 from typing import Any, NoReturn
 
+from compsil_kit.method.plan import Plan
 from compsil_kit.result.serialization import trial_in, trial_out
 from compsil_kit.result.trials import Trial
 from compsil_kit.run.engine import run
@@ -55,8 +56,13 @@ def _fits(record: Mapping[str, Any], before: int | None) -> bool:
 def _compute(work: Generator[Trial, None, None], request: Request, keeper: _Keeper) -> Generator[Trial, None, None]:
     with locked(keeper.path), keeper, closing(work) as trials:
         for trial in trials:
-            if trial.whole:
-                keeper.add(trial_out(trial, request.plan))
+            try:
+                keeper.add(trial, request.plan)
+            except KeyboardInterrupt:
+                # In the middle of it: what is in the result is to be in the file, and the other way round.
+                keeper.add(trial, request.plan)
+                yield trial
+                raise
             yield trial
 
 
@@ -118,8 +124,14 @@ class _Keeper:
         self._write()
         return self
 
-    def add(self, record: dict[str, Any]) -> None:
-        """Take one more trial; the file has it within the next moments, even if no other one follows."""
+    def add(self, trial: Trial, plan: Plan) -> None:
+        """Take one more trial; the file has it within the next moments, even if no other one follows.
+
+        One that lacks its agreements is left to the next run.
+        """
+        if not trial.whole:
+            return
+        record = trial_out(trial, plan)
         with self._lock:
             self._records[record["seed"]] = record
             self._unsaved = True

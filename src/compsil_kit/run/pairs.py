@@ -59,15 +59,23 @@ def paired(outcomes: Iterable[Outcome], plan: Plan, wanted: Collection[int]) -> 
                 if index in missing or (index + 1 in missing and plan.before(index + 1) is not None)
             }
     except (Exception, KeyboardInterrupt):
-        yield from _waiting(known, missing)
+        yield from _waiting(known, missing, plan)
         raise
-    yield from _waiting(known, missing)
+    yield from _waiting(known, missing, plan)
 
 
-def _waiting(known: Mapping[int, Outcome], missing: Collection[int]) -> list[Trial]:
-    """Return the trials whose predecessor never came: what was computed is not lost, but it is not the whole trial."""
-    trials = [known[index].trial for index in sorted(known) if index in missing]
-    return [replace(trial, whole=False) for trial in trials if trial is not None]
+def _waiting(known: Mapping[int, Outcome], missing: Collection[int], plan: Plan) -> list[Trial]:
+    """Return the trials that have not been handed over: what was computed is not lost.
+
+    The predecessor of most never came, so they lack their agreements; only if the comparison itself was interrupted,
+    it is made now.
+    """
+    outcomes = [known[index] for index in sorted(known) if index in missing]
+    return [
+        _ready(known, outcome.index, plan) or replace(outcome.trial, whole=False)
+        for outcome in outcomes
+        if outcome.trial is not None
+    ]
 
 
 def _ready(known: Mapping[int, Outcome], index: int, plan: Plan) -> Trial | None:

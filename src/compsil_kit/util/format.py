@@ -53,9 +53,9 @@ def shorten(names: tuple[str, ...], most: int = 12) -> str:
     return few([_cut(printable(name).replace("\n", "\\n")) for name in names], most)
 
 
-def few(items: Sequence[str], most: int = 8) -> str:
+def few(items: Sequence[object], most: int = 8) -> str:
     """Return the first of many items, and how many there are."""
-    shown = ", ".join(items[:most])
+    shown = ", ".join(map(str, items[:most]))
     return shown if len(items) <= most else f"{shown}, ... ({len(items)} in all)"
 
 

@@ -131,14 +131,18 @@ def _canonical(data: Any) -> Any:
 
 
 def signed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data with a digest of themselves."""
-    return {**data, "digest": digest(data)}
+    """Return the data with a digest of themselves, in the place of any that they have."""
+    return {**data, "digest": _digest_of_rest(data)}
+
+
+def _digest_of_rest(data: Mapping[str, Any]) -> str:
+    return digest({name: value for name, value in data.items() if name != "digest"})
 
 
 def check_digest(data: Mapping[str, Any], where: str) -> None:
     """Refuse data that were changed since they were written; files of earlier releases have no digest."""
     try:
-        same = "digest" not in data or data["digest"] == digest({k: v for k, v in data.items() if k != "digest"})
+        same = "digest" not in data or data["digest"] == _digest_of_rest(data)
     except RecursionError:
         raise ValueError(f"{where} is nested more deeply than anything that was written.") from None
     if not same:
