@@ -48,6 +48,7 @@ def test_something_is_read_where_none_is_possible():
         ("range(2, 5)", [2, 3, 4]),
         ("range(2,9,3)", [2, 5, 8]),
         (" range(2, 5) ", [2, 3, 4]),
+        (" [2, 3] ", [2, 3]),
         ("", []),
     ],
 )
@@ -73,8 +74,34 @@ def test_seeds():
 
 
 @pytest.mark.parametrize(
+    ("read", "text", "expected"),
+    [
+        (reading.read_workers, " auto ", "auto"),
+        (reading.read_workers, " -1 ", -1),
+        (reading.read_workers, "None", None),
+        (reading.read_starts, " auto ", "auto"),
+        (reading.read_starts, " ", "auto"),
+        (reading.read_starts, "3", 3),
+        (reading.read_switch, " Yes ", True),
+        (reading.read_switch, "ON", True),
+        (reading.read_switch, "1", True),
+        (reading.read_switch, "true", True),
+        (reading.read_switch, "False", False),
+        (reading.read_switch, "no", False),
+        (reading.read_switch, "off", False),
+        (reading.read_switch, "0", False),
+        (reading.read_switch, " none ", False),
+    ],
+)
+def test_words_with_a_meaning_of_their_own(read, text, expected):
+    found = read(text)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
-    [("auto", "auto"), ("", "auto"), ("500", 500), ("20,000", 20000), ("0.5", 0.5), (" 1.0 ", 1.0)],
+    [("auto", "auto"), (" auto ", "auto"), ("", "auto"), ("500", 500), ("20,000", 20000), ("0.5", 0.5), (" 1.0 ", 1.0)],
 )
 def test_sizes_of_subsamples(text, expected):
     found = reading.read_size(text)
@@ -97,6 +124,7 @@ def test_what_is_no_size():
         ("['a, b', 'c']", ["a, b", "c"]),
         ('["it\'s", "b"]', ["it's", "b"]),
         ("[1, 2]", ["1", "2"]),
+        (" ['a'] ", ["a"]),
         ("""a,"net income, EUR",'it\\'s'""", ["a", "net income, EUR", "it's"]),
         ("it's,b", ["it's", "b"]),
     ],
@@ -123,6 +151,10 @@ def test_lists():
 @pytest.mark.parametrize("name", ["a", "net income, EUR", 'say "x"', "it's", "[x]", "2020"])
 def test_a_quoted_name_is_read_as_it_is(name):
     assert reading.read_names(f"b,{reading.quote(name)}") == ["b", name]
+
+
+def test_names_are_quoted_where_they_need_it_and_by_the_mark_they_lack():
+    assert [reading.quote(name) for name in ("a", "a b", 'say "x"', "a#b")] == ["a", '"a b"', "'say \"x\"'", '"a#b"']
 
 
 def test_what_is_no_list_of_names():

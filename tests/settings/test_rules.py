@@ -173,6 +173,12 @@ def test_a_clusterer_by_name_is_not_built():
         rules.check_clusterer(estimator)
 
 
+def test_a_metric_is_checked_by_itself():
+    assert rules.check_metric("cosine") == "cosine"
+    with pytest.raises(ValueError, match="metric must be a function or one of"):
+        rules.check_metric("luck")
+
+
 @pytest.mark.parametrize("n_jobs", [None, 1, -1, -2, 8, np.int32(4), 999_999, "auto"])
 def test_numbers_of_workers(n_jobs):
     assert rules.check_n_jobs(n_jobs) == n_jobs
@@ -189,11 +195,13 @@ def test_ways_to_tell_progress(progress):
     assert rules.check_progress(progress) is progress
 
 
-def test_too_many_seeds_are_refused_before_they_are_looked_at():
+def test_too_many_seeds_are_refused_before_they_are_looked_at(monkeypatch):
     with pytest.raises(ValueError, match="one seed per subsample, 1,000,000 at most; got 1,000,001"):
         rules.check_random_state(range(1_000_001))
     assert rules.check_random_state(range(1, 4)) == range(1, 4)
     assert rules.check_random_state(None) is None
+    monkeypatch.setattr(rules, "MOST", 3)
+    assert rules.check_random_state([7, 8, 9]) == [7, 8, 9]
 
 
 def test_places_for_a_checkpoint(tmp_path, monkeypatch):

@@ -106,7 +106,7 @@ def test_keywords_are_part_of_the_signature_and_of_the_docstring():
 class Long(TypedDict, total=False):
     """A keyword of which much is to be said."""
 
-    word: Annotated[int, Keyword("int", 1, int, "x " * 300)]
+    word: Annotated[int, Keyword("int, default=1", 1, int, "x " * 300, interactive="many")]
 
 
 def test_lines_of_a_docstring_are_filled_up_to_110_characters():
@@ -123,6 +123,23 @@ def test_lines_of_a_docstring_are_filled_up_to_110_characters():
     # Of letters with a space between them an odd number fits, and what is filled in stands four deep.
     assert said[0] == 109
     assert len(set(said[:-1])) == 1
+
+
+@pytest.mark.parametrize("show", [takes, documented])
+@pytest.mark.parametrize(
+    ("told", "default", "type_"), [({}, 1, "int, default=1"), ({"interactive": True}, "many", 'int, default="many"')]
+)
+def test_the_default_where_somebody_waits_is_shown_only_there(show, told, default, type_):
+    def short(**keywords):
+        """Do something.
+
+        {keywords}
+        """
+
+    shown = show(Long, **told)(short)
+    assert f"word : {type_}\n" in shown.__doc__
+    if show is takes:
+        assert inspect.signature(shown).parameters["word"].default == default
 
 
 def test_without_docstrings_there_is_nothing_to_fill_in():

@@ -1,5 +1,6 @@
 """Files are written whole, keep their rights, leave nothing behind, and belong to one run at a time."""
 
+import fcntl
 import os
 import resource
 import stat
@@ -78,6 +79,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path, name):
 
 def test_what_a_process_of_another_user_writes_is_left_alone(tmp_path, monkeypatch):
     def refuse(process, signal):
+        assert signal == 0, "a question, and nothing that the process would feel"
         raise PermissionError(process, signal)
 
     theirs = tmp_path / ".file.json.1-0a0b0c0d.tmp"
@@ -85,6 +87,33 @@ def test_what_a_process_of_another_user_writes_is_left_alone(tmp_path, monkeypat
     monkeypatch.setattr(os, "kill", refuse)
     write_atomically(tmp_path / "file.json", b"x")
     assert theirs.exists()
+
+
+def test_what_another_run_removes_at_the_same_time_is_no_error(tmp_path, monkeypatch):
+    left = tmp_path / ".file.json.1-0a0b0c0d.tmp"
+    left.touch()
+    monkeypatch.setattr(atomic, "_is_alive", lambda process: bool(left.unlink()))
+    write_atomically(tmp_path / "file.json", b"x")
+    with locked(tmp_path / "file.json"):
+        (tmp_path / ".file.json.lock").unlink()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.json"]
+
+
+def test_a_lock_that_was_replaced_while_it_was_taken_is_taken_again(tmp_path, monkeypatch):
+    lock, taken, flock = tmp_path / ".file.json.lock", [], fcntl.flock
+
+    def replaced(handle, how):
+        flock(handle, how)
+        if not taken:
+            # Moved away, not removed: the new file must not get the number of the old one.
+            lock.rename(tmp_path / "old")
+            lock.touch()
+        taken.append(handle)
+
+    monkeypatch.setattr(fcntl, "flock", replaced)
+    with locked(tmp_path / "file.json"):
+        assert len(taken) == 2
+        assert not rights(tmp_path / "old") & 0o111
 
 
 @pytest.mark.parametrize("use", [lambda path: select_k(X, ks=[2, 3], n_subsamples=2, checkpoint=path),

@@ -85,6 +85,7 @@ def test_lists_of_names():
     assert shorten(("a", "b")) == "a, b"
     assert shorten(("a", "b", "c"), most=3) == "a, b, c"
     assert shorten(("a", "b", "c", "d"), most=3) == "a, b, c, ... (4 in all)"
+    assert shorten(tuple("abcdefghijklm")) == "a, b, c, d, e, f, g, h, i, j, k, l, ... (13 in all)"
     assert listed(["a"], "is", "are") == "'a' is"
     assert listed(["a", "b"], "is", "are") == "'a', 'b' are"
 
@@ -108,6 +109,7 @@ def test_messages_stay_short_whatever_the_names():
 def test_the_nearest_spelling():
     assert did_you_mean(["luck", "gpa"], ["micro", "gap"]) == " Did you mean 'gap'?"
     assert did_you_mean(["-b"], ["-B", "--ks"]) == " Did you mean '-B'?"
-    assert did_you_mean(["City"], ["city"]) == " Did you mean 'city'?"
+    assert did_you_mean(["CITY"], ["city"]) == " Did you mean 'city'?"
+    assert did_you_mean(["city"], ["CITY"]) == " Did you mean 'CITY'?"
     assert did_you_mean(["luck"], ["micro"]) == ""
     assert did_you_mean([], []) == ""

@@ -38,7 +38,8 @@ def test_numbers():
 def test_text_flags_and_words():
     assert schema.text(SECRET, "x") == SECRET
     refused(schema.text, 3)
-    refused(schema.text, SECRET * schema.MOST_TEXT)
+    assert schema.text("x" * 100_000, "x") == "x" * 100_000
+    assert refused(schema.text, "x" * 100_001) == "data.x must be text of at most 100,000 characters."
     assert schema.flag(False, "x") is False
     refused(schema.flag, 0)
     assert schema.choice(("max", "lcb"))("lcb", "x") == "lcb"
@@ -76,8 +77,13 @@ def test_a_digest_does_not_depend_on_how_a_program_writes():
     data = {"b": [1, 2.0], "a": {"x": None, "y": 0.5}}
     same = {"a": {"y": 0.5, "x": None}, "b": (1.0, 2)}
     assert schema.digest(same) == schema.digest(data) == schema.digest(json.loads(json.dumps(data)))
+    assert schema.digest({1: 0, "a": 2}) == schema.digest({"1": 0, "a": 2})
     for other in ({**data, "b": [1, 2.5]}, {**data, "c": 1}, {**data, "b": [2, 1]}):
         assert schema.digest(other) != schema.digest(data)
+
+
+def test_the_digests_in_files_of_earlier_releases_stay_right():
+    assert schema.digest({"a": 1, "b": [0.5, None]}) == "2a724c28f1e12322b0065c89402ef555"
 
 
 def test_changed_data_are_noticed():
