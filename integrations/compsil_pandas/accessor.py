@@ -19,7 +19,7 @@ from compsil_kit.show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit.show.plots import KINDS
 from compsil_kit.util.checks import check_choice
 from compsil_kit.util.optional import require
-from compsil_pandas.groups import GroupSelection, key_columns, select_groups
+from compsil_pandas.groups import GroupSelection, key_names, select_groups
 from compsil_pandas.profiles import align, profile
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class CompsilAccessor:
             return _select(_table(self._frame, columns, scale, missing), keywords)
         if keywords.get("checkpoint") is not None:
             raise ValueError("checkpoint cannot be shared by groups. Leave out by=, or select each group by itself.")
-        keys = key_columns(self._frame, by) if columns is None else []
+        keys = key_names(by) if columns is None else []
         # Wrong columns, missing values and odd columns are told once, for the whole frame.
         _table(_without(self._frame, keys), columns, scale, missing)
         settings: dict[str, Any] = {"columns": columns, "scale": scale, "missing": missing}

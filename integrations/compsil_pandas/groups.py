@@ -122,10 +122,10 @@ def _warn(problems: dict[Any, str], n_groups: int) -> None:
     )
 
 
-def key_columns(frame: pd.DataFrame, by: Any) -> list[Any]:
-    """Return the columns that rows are grouped by: constant within a group, they have no part in its clustering."""
+def key_names(by: Any) -> list[Any]:
+    """Return the names that rows are grouped by: constant within a group, such columns take no part in clustering."""
     keys = [getattr(key, "key", key) for key in (by if isinstance(by, list) else [by])]
-    return [key for key in keys if isinstance(key, Hashable) and key in frame.columns]
+    return [key for key in keys if isinstance(key, Hashable)]
 
 
 def _key(group: Any) -> Any:

@@ -311,10 +311,10 @@ def test_silhouettes_in_another_metric(df, ax):
     assert ax.lines[0].get_xdata()[0] == pytest.approx(silhouette_samples(df[NUMERIC], y, metric="manhattan").mean())
 
 
-@pytest.mark.parametrize("labels", [None, "given"])
+@pytest.mark.parametrize("labels", ["made", "given", "given for dropped rows too"])
 def test_map_of_the_rows_that_have_labels(df, ax, labels):
     holes = df.assign(age=df["age"].mask(np.arange(200) < 4))
-    given = None if labels is None else holes.compsil.cluster(3, missing="drop")
+    given = {"made": None, "given": holes.compsil.cluster(3, missing="drop")}.get(labels, df.compsil.cluster(3))
     holes.compsil.plot("map", k=3, labels=given, missing="drop", ax=ax)
     assert sum(len(points.get_offsets()) for points in ax.collections) == 196
     assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
