@@ -6,6 +6,7 @@ import os
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import termios
@@ -17,7 +18,9 @@ from sklearn.datasets import make_blobs
 from waiting import PATIENCE, until
 
 from compsil_kit import SelectionResult, compare, select_k
+from compsil_kit.cli import main as commands
 from compsil_kit.cli.main import main
+from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,7 @@ def test_standard_input(frame):
         input=frame.to_csv(index=False), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0
+    assert done.stdout.startswith("Read standard input: separator ','")
     assert "k* = 3" in done.stdout
     assert done.stderr == ""
 
@@ -160,6 +164,18 @@ def test_plot(csv, tmp_path, capsys, kind):
     assert plot.read_bytes().startswith(head)
 
 
+def pixels(plot):
+    return struct.unpack(">II", plot.read_bytes()[16:24])
+
+
+def test_a_plot_beside_json_leaves_nothing_but_json(csv, tmp_path, capsys):
+    plot, words = tmp_path / "curve.png", ("--ks", "2:4", "-B", "2", "--json")
+    code, out, err = run(capsys, "select", csv, *words, "--plot", plot)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["ks"] == [2, 3, 4]
+    assert pixels(plot) == (1080, 630)
+
+
 def test_missing_values(frame, tmp_path, capsys):
     path = tmp_path / "holes.csv"
     frame.assign(a=frame["a"].mask(frame.index < 7)).to_csv(path, index=False)
@@ -217,6 +233,40 @@ def test_demo(capsys, tmp_path):
     assert code == 0
     assert "k* = 5 of 2..10" in out
     assert (tmp_path / "curve.png").stat().st_size > 10_000
+
+
+def test_the_demo_in_json_and_without_a_bar(capsys, monkeypatch):
+    result, asked = select_k(make_blobs(60, 2, random_state=0)[0], ks=[2, 3], n_subsamples=2), []
+    monkeypatch.setattr(commands, "select_k", lambda X, **keywords: asked.append(keywords) or result)
+    code, out, _ = run(capsys, "demo", "--json", "--quiet")
+    assert code == 0
+    assert json.loads(out)["ks"] == [2, 3]
+    run(capsys, "demo")
+    assert [keywords["progress"] for keywords in asked] == [False, None]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (Interrupted(0, 5), 130, "stopped after 0 of 5 subsamples"),
+        (KeyboardInterrupt(), 130, None),
+        (MemoryError("too large."), 1, "too large."),
+        (ClusteringError("it failed."), 1, "it failed."),
+        (SelectionError("none is left."), 1, "none is left."),
+        (ImportError("numba is missing."), 2, "numba is missing."),
+        (TypeError("wrong."), 2, "wrong."),
+        (OSError(28, "no room", "x.csv"), 2, "x.csv: no room"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_every_end_has_its_code_and_its_line(csv, capsys, monkeypatch, error, code, told):
+    def end(*_, **__):
+        raise error
+
+    monkeypatch.setattr(commands, "select_k", end)
+    found, out, err = run(capsys, "select", csv)
+    assert (found, err) == (code, f"compsil-kit: error: {told}\n" if told else "")
+    assert out.count("\n") == 3
 
 
 def test_a_closed_pipe_is_no_drama(csv):
@@ -352,6 +402,8 @@ def test_compare_draws(csv, tmp_path, capsys):
     assert code == 0
     assert f"Plot: {plot}" in out
     assert plot.read_bytes().startswith(b"\x89PNG")
+    # Half an inch for each criterion.
+    assert pixels(plot) == (1260, 360)
 
 
 def test_compare_warns_of_odd_columns(frame, tmp_path, capsys):
