@@ -29,7 +29,9 @@ def test_marks_and_utf_8(sample, expected):
 
 @pytest.mark.parametrize("encoding", ["cp1252", "iso-8859-1"])
 def test_western_europe_is_found(encoding):
-    assert TEXT.encode(encoding).decode(find_encoding(TEXT.encode(encoding))) == TEXT
+    found = find_encoding(TEXT.encode(encoding))
+    assert TEXT.encode(encoding).decode(found) == TEXT
+    assert found.islower()
 
 
 def test_nul_characters_are_refused():

@@ -29,6 +29,11 @@ def header(first, columns, *, refuse=True):
         # Half of the cells are not most of them: the column is one of words.
         (["-7"], [["1", "x"]], True),
         (["-7"], [["1", "2", "x"]], False),
+        # Exponents tell decimals, too, in either case.
+        (["2019", "2020"], [["1e5", "2.5"], ["1E5", "3.5"]], True),
+        # An empty last column is what a separator at the end of each line leaves, and no row has a name.
+        (["-1.5", "red"], [["1", "2"], ["Rome", "Oslo"], []], False),
+        (["-7", "b"], [["Rome", "Oslo"], ["1", "2"], ["3", "4"]], False),
     ],
 )
 def test_words_are_names_and_numbers_are_values(first, columns, expected):

@@ -41,6 +41,15 @@ def test_a_few_cells_are_named_by_their_lines():
         settle(*["1"] * 10, *["none so far"] * 5)
     with pytest.raises(RefusedError, match=r"6 of 16 cells \(lines 12, 13, 14, 15, 16, \.\.\.\)"):
         settle(*["1"] * 10, *["none so far"] * 6)
+    # Half of the cells are enough to make it a column of numbers, and true is no number.
+    with pytest.raises(RefusedError, match=r"2 of 4 cells \(lines 4, 5\)"):
+        settle("1", "2", "x", True)
+
+
+@pytest.mark.parametrize("cells", [["x"] * 2500 + ["1"] * 7500, [None, "1", None, "1", None, "x", None, "1"] * 1250])
+def test_cells_from_all_of_a_long_column_tell_what_it_is(cells):
+    with pytest.raises(RefusedError, match=r"column 'x' is numeric except in"):
+        settle(*cells)
 
 
 def test_marks_that_may_be_either_are_refused():
@@ -48,6 +57,11 @@ def test_marks_that_may_be_either_are_refused():
         settle("1,234", "2,345")
     with pytest.raises(RefusedError, match=r"has numbers with a decimal comma, where the file has decimal points"):
         settle("1,5", "2,25")
+    with pytest.raises(RefusedError, match=r"has numbers with a decimal point, where the file has decimal commas"):
+        settle("1.5", "2.25", decimal=",")
+    # An apostrophe is no decimal mark.
+    with pytest.raises(RefusedError, match=r"Pass --thousands ''' if it groups thousands\. To leave"):
+        settle("1'234", "2'345")
 
 
 def test_the_given_frame_is_not_changed():

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compsil_kit.data.readers import KINDS, kind_of, read_table
+from compsil_kit.data.readers import KINDS, kind_of, make_given, read_table
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +77,29 @@ def test_standard_input(frame, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with pytest.raises(ValueError, match="standard input: not a readable table"):
         read_table("-")
+
+
+def test_standard_input_is_read_as_bytes(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("größe,b\n1.5,2\n".encode("utf-16")), "utf-8"))
+    assert read_table("-").columns.tolist() == ["größe", "b"]
+
+
+@pytest.mark.parametrize(("sep", "expected"), [("tab", "\t"), ("\\t", "\t"), ("space", " "), ("|", "|"), (None, None)])
+def test_separators_and_their_names(sep, expected):
+    assert make_given(sep=sep).sep == expected
+
+
+@pytest.mark.parametrize(
+    "wrong", [*({"sep": sep} for sep in ("", "a", "7", '"', "\r", "\n", ".", "+", "-", "::")), {"thousands": ";"}]
+)
+def test_marks_that_cannot_be_any(wrong):
+    with pytest.raises(ValueError, match=f"^--{next(iter(wrong))} must be one"):
+        make_given(**wrong)
+
+
+def test_a_column_whose_name_is_a_number_is_excluded_by_its_text(tmp_path):
+    path = put(tmp_path, "data.parquet", as_bytes(pd.DataFrame({2020: [1.5, 2.5], 2021: [1, 2]}), ".parquet"))
+    assert read_table(path, exclude=["2020"]).columns.tolist() == [2021]
 
 
 @pytest.mark.parametrize("name", ["data.xlsx", "data", "data.gz", "data.csv.txt", "data.csv.tar", ".csv", "data.npy"])

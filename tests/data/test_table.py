@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from compsil_kit.data.dataset import Preparation
-from compsil_kit.data.table import prepare
+from compsil_kit.data.table import check_scale, prepare
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,16 @@ def test_without_scale_the_numbers_stay(frame):
     np.testing.assert_array_equal(table.matrix, frame[["spend", "age"]].to_numpy())
     assert table.preparation == Preparation(("spend", "age"))
     assert str(table.preparation) == "columns spend, age; scale none"
+
+
+def test_no_scale_is_called_none_on_a_command_line():
+    assert [check_scale(scale) for scale in (None, "none", "robust")] == [None, None, "robust"]
+
+
+def test_names_of_several_levels_are_joined(frame):
+    levels = frame[["age", "spend"]].set_axis(pd.MultiIndex.from_tuples([("shop", 2020), ("shop", 2021)]), axis=1)
+    assert prepare(levels).preparation.columns == ("shop, 2020", "shop, 2021")
+    assert prepare(levels, columns=[("shop", 2021)]).preparation.columns == ("shop, 2021",)
 
 
 def test_numeric_and_boolean_columns_by_default(frame):

@@ -11,11 +11,11 @@ from compsil_kit.data.refused import RefusedError
 def header_at(first: Sequence[str], columns: Sequence[Sequence[str]], decimal: str, *, line: int, refuse: bool) -> bool:
     """Tell whether a first line is a header, or refuse what may be both.
 
-    Words above numbers make a header, numbers with a decimal mark or a sign above numbers make none. Whole numbers
-    above numbers may be names, such as years.
+    ``columns`` hold the cells below it that are not missing. Words above numbers make a header, numbers with a decimal
+    mark or a sign above numbers make none. Whole numbers above numbers may be names, such as years.
     """
     # Rows may begin with a name that the header lacks.
-    shift = len(columns) - len(first) if len(columns) == len(first) + 1 and not _is_empty(columns[-1]) else 0
+    shift = 1 if len(columns) == len(first) + 1 and columns[-1] else 0
     above = [
         cell.strip()
         for cell, column in zip(first, columns[shift:], strict=False)
@@ -39,10 +39,6 @@ def header_at(first: Sequence[str], columns: Sequence[Sequence[str]], decimal: s
             "it is the first row."
         )
     return False
-
-
-def _is_empty(column: Sequence[str]) -> bool:
-    return not any(cell.strip() for cell in column)
 
 
 def _are_names(numbers: Sequence[str], below: Sequence[Sequence[str]], decimal: str) -> bool:

@@ -65,6 +65,6 @@ def needs(cells: Sequence[str], decimal: str) -> bool:
 
 def decimal_mark(columns: Iterable[Sequence[str]]) -> str:
     """Return the decimal mark of a table: the comma if at least as many columns need it as need the point."""
-    cells = [list(column) for column in columns]
-    commas, points = (sum(needs(column, mark) for column in cells) for mark in ",.")
+    found = list(columns)
+    commas, points = (sum(needs(column, mark) for column in found) for mark in ",.")
     return "," if commas and commas >= points else "."
