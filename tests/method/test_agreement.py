@@ -60,11 +60,13 @@ def test_clusterings_without_a_choice_agree_with_themselves(labels):
 def test_shared_rows_are_found_in_both():
     first, second = np.array([7, 2, 9, 4]), np.array([4, 1, 7])
     here, there = shared_rows(first, second)
-    assert first[here].tolist() == second[there].tolist() == [4, 7]
+    assert first[here].tolist() == second[there].tolist()
+    assert sorted(first[here]) == [4, 7]
     for seed in range(5):
         first, second = subsample_rows(seed, 50, 30), subsample_rows(seed + 1, 50, 30)
         here, there = shared_rows(first, second)
-        assert first[here].tolist() == second[there].tolist() == sorted(set(first) & set(second))
+        assert first[here].tolist() == second[there].tolist()
+        assert sorted(first[here]) == sorted(set(first) & set(second))
 
 
 def test_nothing_is_shared():
@@ -78,3 +80,10 @@ def test_too_few_rows_say_nothing(k):
     enough = np.arange(FEWEST_SHARED_PER_CLUSTER * k) % k
     assert agreement(enough, enough, k) == 1.0
     assert np.isnan(agreement(enough[1:], enough[1:], k))
+
+
+@pytest.mark.parametrize("far", [0, 10**9])
+def test_few_rows_of_very_many_are_found_without_a_table_of_all(far):
+    first, second = np.array([7, 3, 5, far]), np.array([5, far, 9, 7])
+    here, there = shared_rows(first, second)
+    assert sorted(zip(first[here], second[there], strict=True)) == sorted((row, row) for row in (5, 7, far))

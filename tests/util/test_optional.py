@@ -16,6 +16,11 @@ def test_what_is_installed_is_found_without_importing_it():
     assert "antigravity" not in sys.modules
 
 
+def test_what_is_barred_from_being_imported_is_not_there(monkeypatch):
+    monkeypatch.setitem(sys.modules, "antigravity", None)
+    assert not has("antigravity")
+
+
 def test_what_is_there_is_imported():
     assert require("json", purpose="a test") is importlib.import_module("json")
     assert require("os.path", purpose="a test").join("a", "b")

@@ -264,7 +264,7 @@ def _raise_not_finite(value: float, row: int, column: int, count: int, names: li
 def check_enough_distinct(matrix: Any, k_max: int) -> None:
     """Refuse data with fewer distinct rows than clusters asked for; it stops looking as soon as there are enough."""
     n_rows = matrix.shape[0]
-    size = min(n_rows, max(1000, 20 * k_max))
+    size = min(n_rows, 2 * k_max)
     while True:
         n_distinct = _count_distinct(matrix[:size])
         if n_distinct >= k_max or size == n_rows:

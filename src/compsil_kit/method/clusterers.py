@@ -90,12 +90,10 @@ class Clusterer:
     def build(self, k: int, seed: int, n_starts: int | None = None) -> Any:
         """Return a fresh estimator for k clusters, seeded, of so many starts if that is said.
 
-        The one that was given stays as it is.
-
         This is what ``clone`` and ``set_params`` do, without their inspecting of signatures: on small subsamples that
         took as long as half of k-means.
         """
-        params = {name: clone(value, safe=False) for name, value in self._params.items()}
+        params = {name: _copied(value) for name, value in self._params.items()}
         params[self.count_parameter] = k
         if "random_state" in params:
             params["random_state"] = seed
@@ -128,7 +126,7 @@ class Clusterer:
     def _compiled(self, X: Any, n_starts: int) -> Callable[[int, int], tuple[Array, Array]]:
         from compsil_kit.method.kmeans.fit import Fits
 
-        fits, one = Fits(X, self.estimator.tol), self._n_init == 1
+        fits, one = Fits(X, self.estimator.tol), self._params["n_init"] == 1
 
         def codes(labels: Array, k: int) -> Array:
             # Codes of k non-empty clusters are what is wanted; to look for other names takes as long as a start.
@@ -146,10 +144,6 @@ class Clusterer:
             return codes(first, k), codes(best, k)
 
         return label
-
-    @property
-    def _n_init(self) -> Any:
-        return self._params.get("n_init")
 
     @property
     def takes_starts(self) -> bool:
@@ -176,6 +170,11 @@ class Clusterer:
     def bytes_per_pair(self) -> int:
         """Memory that the clusterer itself takes for each pair of points."""
         return QUADRATIC_BYTES.get(type(self.estimator).__name__, 0)
+
+
+def _copied(value: Any) -> Any:
+    """Return a parameter for one estimator alone; plain values cannot be changed, so they need no copy."""
+    return value if value is None or isinstance(value, str | int | float) else clone(value, safe=False)
 
 
 def _is_plain_kmeans(estimator: Any) -> bool:

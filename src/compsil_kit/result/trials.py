@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 
 import numpy as np
@@ -123,5 +124,11 @@ class Saved:
 
 def current_versions() -> dict[str, str]:
     """Return the versions that the numbers depend on."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
+    # Once: reading them takes as long as a subsample.
     names = ("compsil-kit", "numpy", "scikit-learn", "scipy")
     return {"python": ".".join(map(str, sys.version_info[:3])), **{name: version(name) for name in names}}

@@ -49,14 +49,14 @@ def run_subsample(X: Any, rows: Any, index: int, job: Job, tick: Callable[[], No
     """Cluster the given rows, which are X, under every k, and score what was found unless only labels are wanted."""
     seed = job.plan.seeds[index]
     labelings, best, failures = cluster_under_all(X, index, seed, job, tick)
-    compact = {at: codes.astype(np.min_scalar_type(-job.plan.ks[-1])) for at, codes in best.items()}
+    small = np.min_scalar_type(-job.plan.ks[-1])
+    compact = {at: codes.astype(small) for at, codes in best.items()}
     if not scored:
         return Outcome(index, rows, compact)
     try:
         # The paper's labelings by themselves: beside others, the last bits of their sums would depend on these.
         values = _silhouettes(X, labelings, job, tick)
-        others = {at: codes for at, codes in best.items() if not np.array_equal(codes, labelings[at])}
-        better = values | _silhouettes(X, others, job, tick)
+        better = values | _silhouettes(X, _others(best, labelings), job, tick)
     except (MemoryError, Stopped):
         raise
     except Exception as error:  # noqa: BLE001  (a metric fails on some subsamples only, or is the user's: it is reported)
@@ -71,10 +71,15 @@ def run_subsample(X: Any, rows: Any, index: int, job: Job, tick: Callable[[], No
     return Outcome(index, rows, compact, trial)
 
 
+def _others(best: dict[int, Array], first: dict[int, Array]) -> dict[int, Array]:
+    """Return the labelings of best starts that are not those of the first; with one start they are the same arrays."""
+    return {at: codes for at, codes in best.items() if codes is not first[at] and not np.array_equal(codes, first[at])}
+
+
 def _within(X: Any, labelings: dict[int, Array], job: Job) -> tuple[float, ...]:
     """Return the share of the sum of squares within clusters, per k; NaN where there are no dense points."""
     pointless = job.metric.precomputed or sparse.issparse(X)
-    shares = {} if pointless else dict(zip(labelings, within_shares(X, labelings.values()), strict=True))
+    shares = {} if pointless else dict(zip(labelings, within_shares(X, list(labelings.values())), strict=True))
     return tuple(shares.get(at, float("nan")) for at in range(len(job.plan.ks)))
 
 
@@ -211,11 +216,11 @@ def _in_threads(
             return run_subsample(take_rows(X, rows, job.metric), rows, index, job, tick, scored=scored)
 
     if not in_rounds:
-        with one_blas_thread():
+        with one_blas_thread(controller):
             yield from in_threads(work, tasks, workers, stop)
         return
     for at in range(0, len(tasks), workers):
-        with one_blas_thread():
+        with one_blas_thread(controller):
             outcomes = list(in_threads(work, tasks[at : at + workers], workers, stop))
         yield from outcomes
 

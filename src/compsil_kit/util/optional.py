@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from types import ModuleType
 
 
 def has(module: str) -> bool:
     """Tell whether a module is installed, without importing it."""
+    # One that is imported need not be looked for on the disk; and None there says that it must not be imported.
+    if module in sys.modules:
+        return sys.modules[module] is not None
     return importlib.util.find_spec(module) is not None
 
 
