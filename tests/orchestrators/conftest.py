@@ -32,6 +32,21 @@ def table():
 
 
 @pytest.fixture(scope="session")
+def wide():
+    """A table whose names of columns are too long for a batch, which holds at most a thousand characters of them."""
+    from compsil_kit import prepare
+
+    values = np.random.default_rng(0).normal(size=(60, 80))
+    return prepare(pd.DataFrame(values, columns=[f"feature number {at}" for at in range(80)]))
+
+
+@pytest.fixture(scope="session")
+def manhattan():
+    """A metric that batches hold by name only."""
+    return lambda a, b: np.abs(a - b).sum()
+
+
+@pytest.fixture(scope="session")
 def whole(table):
     """What one process finds."""
     from compsil_kit import select_k

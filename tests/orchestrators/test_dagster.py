@@ -1,6 +1,7 @@
 """The asset, materialized by Dagster's own executors."""
 
 import dagster as dg
+import numpy as np
 from conftest import KEYWORDS
 
 from compsil_dagster import select_k_asset
@@ -20,9 +21,14 @@ def test_the_asset_is_the_selection_of_one_process(table, whole):
     assert done.success
     expected = select_k(table, rule="lcb", **KEYWORDS)
     assert done.output_for_node("segments") == expected.best_k == 3
+    assert metadata["best_k"] == 3
     assert metadata["score"] == expected.best_score
     assert metadata["probability"] == expected.probability[expected.best_index]
     assert metadata["explanation"] == expected.explain()
+    header, *rows = (line.split() for line in metadata["curve"].splitlines()[1:-1])
+    shown = np.array(rows, dtype=float)
+    assert header == ["k", "score", "sem", "probability"]
+    np.testing.assert_array_equal(shown, expected.curve.reset_index()[header].round(4))
     steps = [event.step_key for event in done.all_events if event.event_type_value == "STEP_SUCCESS"]
     assert sum("batch" in step for step in steps) == 3
 
@@ -44,7 +50,19 @@ def test_arguments_of_the_asset_and_its_consumer(table):
 
     done = dg.materialize([asset, doubled])
     assert done.output_for_node("doubled") == 6
+    assert sum("batch" in event.step_key for event in done.all_events if event.is_step_success) == 4
+    assert {node.definition.retry_policy.max_retries for node in asset.node_def.nodes} == {2}
     assert asset.group_names_by_key == {dg.AssetKey("k"): "clusters"}
+
+
+def test_what_batches_do_not_hold_is_passed_to_each(wide, manhattan, monkeypatch):
+    """Names of many columns, and a metric that is a function."""
+    logged = []
+    monkeypatch.setattr("compsil_dagster.log_if_active", logged.append)
+    keywords = {"ks": [2, 3], "n_subsamples": 2, "metric": manhattan}
+    assert dg.materialize([select_k_asset("wide", lambda: wide, n_batches=2, **keywords)]).success
+    assert logged[0].preparation == wide.preparation
+    np.testing.assert_array_equal(logged[0].micro, select_k(wide, **keywords).micro)
 
 
 def test_an_active_run_of_mlflow_gets_it(table, mlflow_run):

@@ -18,11 +18,15 @@ def test_everything_is_logged(whole, mlflow_run, tmp_path):
     run_id = log_mlflow(whole, labels)
     client, run = mlflow_run()
     assert run.info.run_id == run_id
-    assert run.data.params["compsil_ks"] == "2..4"
-    assert run.data.params["compsil_clusterer"] == "kmeans"
-    assert run.data.params["compsil_scale"] == "standard"
+    assert run.data.params == {
+        "compsil_n_rows": "300", "compsil_n_features": "2", "compsil_ks": "2..4", "compsil_n_subsamples": "6",
+        "compsil_n_calibration": "0", "compsil_sample_size": "240", "compsil_clusterer": "kmeans",
+        "compsil_metric": "euclidean", "compsil_n_starts": "1", "compsil_structure": "False",
+        "compsil_first_seed": str(whole.plan.seeds[0]), "compsil_rule": "max", "compsil_scale": "standard",
+    }  # fmt: skip
     assert run.data.metrics["best_k"] == 3
     assert run.data.metrics["best_score"] == pytest.approx(whole.best_score)
+    assert run.data.metrics["probability"] == pytest.approx(whole.probability[whole.best_index])
     curve = client.get_metric_history(run_id, "curve_score")
     assert {point.step: point.value for point in curve} == pytest.approx(dict(zip(whole.ks, whole.scores, strict=True)))
     names = {file.path for file in client.list_artifacts(run_id, "compsil")}
@@ -36,11 +40,15 @@ def test_everything_is_logged(whole, mlflow_run, tmp_path):
 
 
 def test_what_is_unknown_is_left_out(table, mlflow_run):
-    """With a single subsample there is neither a standard error nor a probability."""
-    log_mlflow(select_k(table, **(KEYWORDS | {"n_subsamples": 1})))
-    _, run = mlflow_run()
+    """With a single subsample there is neither a standard error nor a probability; an array has no preparation."""
+    log_mlflow(select_k(table.matrix, **(KEYWORDS | {"n_subsamples": 1})))
+    client, run = mlflow_run()
     assert "best_k" in run.data.metrics
-    assert "curve_sem" not in run.data.metrics
+    assert "labels.csv" not in {
+        file.path.rpartition("/")[2] for file in client.list_artifacts(run.info.run_id, "compsil")
+    }
+    assert not {"curve_sem", "probability"} & set(run.data.metrics)
+    assert run.data.params["compsil_scale"] == "None"
 
 
 def test_without_a_run_nothing_happens(whole):

@@ -4,7 +4,6 @@ import asyncio
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import KEYWORDS
 from prefect import flow
@@ -12,8 +11,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.testing.utilities import prefect_test_harness
 
-from compsil_kit import prepare
-from compsil_prefect import select_k
+import compsil_kit
+from compsil_prefect import run_one, select_k
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,19 +51,22 @@ def test_the_task_is_the_selection_of_one_process(table, whole):
     assert asyncio.run(artifact()).data == whole.explain()
 
 
-def test_the_names_of_many_columns_are_remembered():
-    """Batches do not hold names of more than a thousand characters; the result has them from the table."""
-    values = np.random.default_rng(0).normal(size=(60, 80))
-    wide = prepare(pd.DataFrame(values, columns=[f"feature number {at}" for at in range(80)]))
+def test_what_batches_do_not_hold_is_passed_to_each(wide, manhattan):
+    """Names of many columns, and a metric that is a function."""
 
     @flow
     def segments():
-        return select_k(lambda: wide, n_batches=2, artifact=None, ks=[2, 3], n_subsamples=2)
+        return select_k(lambda: wide, n_batches=2, artifact=None, ks=[2, 3], n_subsamples=2, metric=manhattan)
 
-    assert segments().preparation == wide.preparation
+    found = segments()
+    assert found.preparation == wide.preparation
+    expected = compsil_kit.select_k(wide, ks=[2, 3], n_subsamples=2, metric=manhattan)
+    np.testing.assert_array_equal(found.micro, expected.micro)
 
 
 def test_a_failed_batch_is_retried_alone(table, fragile):
+    assert (run_one.retries, run_one.retry_delay_seconds) == (2, 1)
+
     @flow
     def segments():
         from prefect.runtime import flow_run
