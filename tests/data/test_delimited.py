@@ -46,6 +46,13 @@ def test_lines_are_counted_through_line_breaks_in_quotes(tmp_path):
         read_table(str(path))
 
 
+def test_lines_are_counted_from_the_top_of_the_file_where_comments_stand_there(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text('# from the lab\n#,"open\nname,x\n' + "plain,1\n" * 3 + "plain,unknown\n")
+    with pytest.raises(ValueError, match=r"column 'x' is numeric except in 1 of 4 cells \(line 7\)"):
+        read_table(str(path))
+
+
 def test_separators_in_quotes_do_not_make_up_for_one_that_a_line_lacks(tmp_path):
     """Beyond the sample, where only their number tells whether a line is too short."""
     path, plain = tmp_path / "data.csv", "plain,1\n"

@@ -1,5 +1,7 @@
 """The card of a result in a notebook: parsed, escaped, and shown by a browser."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,8 @@ from compsil_kit.show.curve import curve_of
 from compsil_kit.util.format import percent, sentence
 
 ATTACK = "<script>alert(1)</script>"
+# The numbers at the left side of the small curve.
+SIDES = re.compile(r'<text x="32"[^>]*>(.*?)</text>')
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +40,13 @@ def test_the_card_says_what_matters(result):
     settings = "12 subsamples of 1,380 of 2,300 rows · kmeans · euclidean · transform tanh · rule max"
     assert f"{settings} · columns x, y; scale none" in page.text
     assert "partial" not in page.text
+    # The place for the verdict that there are no clusters.
+    assert "font-size:17px" not in result._repr_html_()
+
+
+def test_a_partial_result_is_called_so():
+    page = Page(made_up([[0.3] * 3, [0.5] * 3], [[0.3] * 3, [0.5] * 3], planned=5)._repr_html_())
+    assert "partial result" in page.text.partition("Table")[0].partition("This is")[0]
 
 
 def test_the_table_of_the_card(result):
@@ -87,6 +98,20 @@ def test_the_band_of_the_small_curve():
     assert 1.96 * found.sem[1] * pixels > 20
 
 
+def test_where_things_stand_in_the_small_curve():
+    rows = [[0.1] * 4, [0.9] * 4, [0.5] * 4]
+    markup = made_up(rows, rows)._repr_html_()
+    assert ' viewBox="0 0 420 150" width="420" height="150" ' in markup
+    assert places(markup, "polyline", 2)[:, 0].tolist() == [38, 222, 406]
+    assert SIDES.findall(markup) == ["0.10", "0.90"]
+    # Each entry of the legend has room for its dot and its letters.
+    names = ("composite", "micro", "macro")
+    ends = 420 - np.cumsum([22 + 6.5 * len(name) for name in reversed(names)])
+    assert [float(x) for x in re.findall(r'<circle cx="([\d.]+)" cy="10"', markup)] == ends[::-1].tolist()
+    # Where there is nothing to warn of, there is no list.
+    assert Page(markup).tags.count("ul") == 0
+
+
 def test_the_card_of_the_confidence(result):
     found = result.reweigh(criterion="likely")
     markup = found._repr_html_()
@@ -96,6 +121,8 @@ def test_the_card_of_the_confidence(result):
     assert places(markup, "polyline")[:, 1].argmin() == found.confidence.argmax()
     assert ">composite<" not in markup
     assert "criterion likely" in page.text
+    assert ">confidence</text>" in markup
+    assert all(label.endswith(" %") for label in SIDES.findall(markup))
 
 
 @pytest.mark.parametrize(("criterion", "lines"), [("stable", 3), ("micro", 2), ("macro", 2)])

@@ -17,6 +17,7 @@ ROWS = [[0.3] * 10, [0.5] * 10, [0.4] * 10]
         ((0.05, 0.88, 0.06, 0.01), "about 9 times in 10 (confidence 88 %)."),
         ((0.01, 0.96, 0.02, 0.01), "more than 9 times in 10 (confidence 96 %)."),
         ((0.1, 0.13, 0.66, 0.11), "about 1 time in 10 (confidence 13 %); k = 4 was right more often (7 in 10)."),
+        ((0.1, 0.21, 0.62, 0.07), "about 2 times in 10 (confidence 21 %); k = 4 was right more often (6 in 10)."),
         ((0.05, 0.094, 0.85, 0.006), "less than 1 time in 10 (confidence 9 %); k = 4 was right more often (8 in 10)."),
         ((0.05, 0.38, 0.42, 0.15), "about 4 times in 10 (confidence 38 %); k = 4 was right about as often."),
         (
@@ -122,3 +123,5 @@ def test_other_candidates_are_named_from_five_percent(probability, named):
     text = made_up(rows, rows, saved=given).explain()
     assert "Also possible: " in text
     assert ("k = 4 (" in text) is named
+    # The most probable comes first.
+    assert ("Also possible: k = 4 (21 %), k = 2 (10 %)." in text) is (probability == 0.21)

@@ -9,6 +9,8 @@ from sklearn.datasets import load_wine, make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from compsil_kit import select_k
+from compsil_kit.data.dataset import Preparation
+from compsil_kit.result.trials import Failure
 
 
 @pytest.mark.parametrize(
@@ -22,7 +24,13 @@ from compsil_kit import select_k
         (made_up([[0.5] * 3, [0.3] * 3], [[0.5] * 3, [0.3] * 3], sample_size=1000), "whole data set", "partial"),
         (made_up([[0.5], [0.3]], [[0.5], [0.3]]), "probability cannot be estimated", "tied"),
         (made_up([[0.1] * 3, [0.2] * 3, [0.1] * 3], [[0.1] * 3, [0.2] * 3, [0.1] * 3]), "score is low (0.20)", "tied"),
+        (made_up([[0.1] * 3, [0.25] * 3, [0.1] * 3], [[0.1] * 3, [0.25] * 3, [0.1] * 3]), None, "is low"),
         (made_up([[0.6] * 3], [[0.6] * 3]), "only candidate", "edge"),
+        (
+            made_up([[0.4] * 3, [0.7] * 3, [0.5] * 3], [[0.4] * 3, [0.2] * 3, [0.5] * 3]),
+            "the composite agrees with micro",
+            "neither",
+        ),
         (
             made_up([[0.4] * 3, [0.2] * 3, [0.5] * 3], [[0.4] * 3, [0.7] * 3, [0.5] * 3]),
             "macro average alone k = 3",
@@ -73,6 +81,21 @@ def test_what_is_missing_is_said():
     assert lacking.partial
     assert lacking.warnings == ["only 1 of 4 calibration subsamples are finished."]
     assert "PARTIAL, 4 of 7 subsamples" in repr(lacking)
+
+
+def test_notes_of_the_preparation_come_last():
+    rows = [[0.1] * 3, [0.2] * 3, [0.1] * 3]
+    result = made_up(rows, rows, preparation=Preparation(("a",), notes=("column 'a' is odd.",)))
+    assert [text[:11] for text in result.warnings] == ["the score i", "column 'a' "]
+
+
+def test_the_most_frequent_cause_is_told_as_a_sentence():
+    rows = [[0.3] * 10, [0.5] * 10, [*[0.4] * 8, np.nan, np.nan]]
+    causes = ("odd", "two points are equal.", "two points are equal.")
+    result = made_up(rows, rows, failures=tuple(Failure(4, at, at, cause) for at, cause in enumerate(causes)))
+    assert result.warnings[0] == (
+        "the clustering failed on some of the 10 subsamples (k = 4: 2). Most frequent cause: two points are equal."
+    )
 
 
 def test_repeated_seeds_are_told():

@@ -123,6 +123,15 @@ def test_settings_are_told_where_they_differ_from_the_default():
     )
 
 
+def test_a_result_without_a_choice_says_why_and_warns_of_nothing_else():
+    rows = [[np.nan] * 3, [np.nan, np.nan, 0.3]]
+    result = made_up(rows, rows, planned=9)
+    assert repr(result).startswith("SelectionResult: no k of 2, 3 can be selected\n")
+    told = "No k of 2, 3 can be selected: each failed on more than 20 % of the 3 subsamples (k = 2: 3, k = 3: 2). Pass "
+    assert result.explain().startswith(told)
+    assert "\n" not in result.explain()
+
+
 def test_why_the_confidence_cannot_choose():
     with pytest.raises(
         SelectionError, match="No k can be selected by criterion='likely', as the confidence is not"
