@@ -59,8 +59,10 @@ def test_everything_is_in_one_file(result, tmp_path):
 
 
 def test_what_it_says(result):
-    page = Page(report.render(result))
-    assert f"{result.best_k} clusters" in page.text
+    markup = report.render(result)
+    page = Page(markup)
+    assert f"<title>{result.best_k} clusters – compsil-kit</title>" in markup
+    assert f'<h1><span class="big">{result.best_k}</span> clusters</h1>' in markup
     for line in text.sentences(result):
         assert line in page.text
     assert "Note: " not in page.text
@@ -115,12 +117,15 @@ def test_failures_are_listed(X):
     assert "Failed clusterings" in page.text
     assert page.text.count("ValueError: ") == 50 + 1
     assert "... and 10 more" in page.text
+    assert " more</p>" not in report._failures(replace(found, failures=found.failures[:50]))
 
 
 def test_without_a_choice(X):
     with pytest.raises(SelectionError, match="No k of 2, 3 can be selected") as caught:
         select_k(X, ks=[2, 3], n_subsamples=3, clusterer=fails_at(2, 3), on_failure="skip")
-    page = Page(report.render(caught.value.result))
+    markup = report.render(caught.value.result)
+    page = Page(markup)
+    assert "<title>No k can be selected – compsil-kit</title>" in markup
     assert "no k can be selected" in page.text
     assert "No k of 2, 3 can be selected" in page.text
     assert page.tags.count("img") == 5
@@ -201,6 +206,10 @@ def test_says_when_it_was_written_only_where_asked(result, tmp_path):
     assert "UTC" in Page(result.report(tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "UTC" not in Page(report.render(result)).text
     assert report.render(result) == report.render(result)
+
+
+def test_settings_as_people_write_them():
+    assert [report._value(value) for value in (1500, 2.50, "auto", True)] == ["1,500", "2.5", "auto", "True"]
 
 
 DEFAULTS = {**defaults_of(SelectKeywords), "n_starts": 1}
