@@ -1,6 +1,9 @@
 """The session behind the explorer, without any widget: runs, stopping, errors, choosing, comparing."""
 
+import re
 import threading
+from dataclasses import replace
+from html import unescape
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +18,7 @@ from compsil_jupyter.explorer import texts
 from compsil_jupyter.explorer.session import Session, describe_error
 from compsil_jupyter.explorer.state import Status, Task
 from compsil_kit import compare, select_k
+from compsil_kit.method.criterion import OF_SEVERAL_STARTS
 from compsil_kit.result.trials import Failure
 
 
@@ -427,6 +431,17 @@ def test_a_task_does_not_hold_up_the_end_of_the_program():
     assert Task(settings(), lambda task: None).thread.daemon
 
 
+def at_rest(result, **state):
+    """A session that shows a result, after two of eight subsamples and three seconds."""
+    usual = {"running": False, "shows_previous": False, "stale": False, "wants_starts": False}
+    return SimpleNamespace(result=result, **({"status": Status("idle", 2, 8, 3.0)} | usual | state))
+
+
+def words(markup):
+    """What a page shows of it, in one line."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
+
+
 class TestTexts:
     """What the explorer says of given numbers."""
 
@@ -452,6 +467,92 @@ class TestTexts:
         assert "lead" not in texts.guarantee(made_up(near, near), 0.05)
         nothing = np.full((2, 4), np.nan)
         assert texts.guarantee(made_up(nothing, nothing), 0.05) == ""
+        for criterion in OF_SEVERAL_STARTS:
+            assert f"not of the criterion {criterion}." in texts.guarantee(
+                SimpleNamespace(best_index=0, criterion=criterion), 0.05
+            )
+
+    @pytest.mark.parametrize(
+        ("facts", "state", "said"),
+        [
+            ({}, {}, "k* = 3 confidence 93 % · selection probability 71 % · score 0.5000 ± 0.0200 macro: 2"),
+            ({"confidence": [np.nan], "probability": [np.nan], "sem": [np.nan]}, {}, "k* = 3 score 0.5000 macro: 2"),
+            ({"rule": "lcb", "probability": [np.nan], "choices": {}}, {},
+             "k* = 3 confidence 93 % · score 0.5000 ± 0.0200, lower bound 0.4800"),
+            ({"criterion": "likely"}, {}, "k* = 3 confidence 93 % · selection probability 71 % composite: 3, macro: 2"),
+            ({"partial": True, "criterion": "likely", "choices": {}}, {},
+             "k* = 3 confidence 93 % · selection probability 71 % · partial result"),
+            ({"partial": True, "criterion": "likely", "choices": {}}, {"running": True},
+             "k* = 3 confidence 93 % · selection probability 71 % · 2 of 8 subsamples finished"),
+            ({"criterion": "likely", "choices": {}}, {"running": True, "shows_previous": True},
+             "k* = 3 confidence 93 % · selection probability 71 % · previous result"),
+            ({"structure": SimpleNamespace(found=False, verdict="No <clusters>."), "choices": {}}, {},
+             "No <clusters>. k* = 3 confidence 93 % · selection probability 71 % · score 0.5000 ± 0.0200"),
+            ({"best_index": None}, {}, "no k can be selected"),
+            ({"best_index": None}, {"running": True}, "no k can be selected yet"),
+        ],
+    )  # fmt: skip
+    def test_the_headline(self, facts, state, said):
+        result = {
+            "best_index": 0, "best_k": 3, "best_score": 0.5, "criterion": "composite", "rule": "max", "partial": False,
+            "structure": None, "confidence": [0.93], "probability": [0.71], "sem": [0.02], "lcb": [0.48],
+            "choices": {"composite": 3, "micro": None, "macro": 2},
+        }  # fmt: skip
+        shown = texts.headline(at_rest(SimpleNamespace(**(result | facts)), **state))
+        assert words(shown) == said
+
+    def test_the_headline_before_there_is_a_result(self):
+        assert words(texts.headline(at_rest(None))) == "Press Run . The curve appears after the first subsample."
+        assert words(texts.headline(at_rest(None, running=True))) == "Waiting for the first subsample …"
+
+    def test_problems_are_told_once_the_run_has_ended(self):
+        unclear = SimpleNamespace(best_index=None, explain=lambda: "No <k>.")
+        assert words(texts.problem(at_rest(unclear))) == "No <k>."
+        for fine in (at_rest(None), at_rest(unclear, running=True), at_rest(SimpleNamespace(best_index=0))):
+            assert texts.problem(fine) == ""
+        failed = {"status": Status("failed", error="no <luck>")}
+        assert words(texts.problem(at_rest(unclear, **failed))) == "no <luck>"
+        kept = "no <luck> The result of the previous run is still shown."
+        assert words(texts.problem(at_rest(None, shows_previous=True, **failed))) == kept
+
+    def test_warnings_wait_for_the_end_of_a_run(self):
+        found = SimpleNamespace(warnings=["two <odd> columns.", "three rows."])
+        assert words(texts.warnings(at_rest(found))) == "Two <odd> columns. Three rows."
+        assert texts.warnings(at_rest(found, running=True)) == texts.warnings(at_rest(None)) == ""
+        assert texts.warnings(at_rest(SimpleNamespace(warnings=[]))) == ""
+
+    @pytest.mark.parametrize(
+        ("status", "state", "said"),
+        [
+            ({}, {}, ""),
+            ({}, {"stale": True}, "Settings have changed. Press Run to apply them."),
+            ({"phase": "done"}, {}, "2 of 8 subsamples in 3 s"),
+            ({"phase": "done"}, {"wants_starts": True},
+             "2 of 8 subsamples in 3 s. This criterion judges the best of several starts. Press Run to compute them"),
+            ({"phase": "running"}, {"stale": True, "running": True},
+             "2 of 8 subsamples finished, about 9 s left"),
+            ({"phase": "running"}, {"wants_starts": True, "running": True},
+             "2 of 8 subsamples finished, about 9 s left"),
+            ({"phase": "running", "done": 0}, {"running": True}, "0 of 8 subsamples finished"),
+            ({"phase": "running", "done": 0, "words": "compiling"}, {"running": True}, "compiling"),
+        ],
+    )  # fmt: skip
+    def test_the_progress(self, status, state, said):
+        session = at_rest(None, status=replace(at_rest(None).status, **status), **state)
+        assert words(texts.progress(session)) == said
+
+    def test_the_progress_of_a_comparison(self):
+        status = at_rest(None).status
+        assert words(texts.comparing(replace(status, phase="running"), None)) == "2 of 8 steps finished, about 9 s left"
+        assert words(texts.comparing(Status("running"), None)) == "Starting …"
+        assert words(texts.comparing(Status("running", total=8), None)) == "0 of 8 steps finished"
+        assert words(texts.comparing(Status("stopped"), None)) == "Stopped."
+        assert words(texts.comparing(Status("failed", error="no <luck>"), None)) == "no <luck>"
+        assert words(texts.comparing(status, None)) == ""
+        found = SimpleNamespace(explain=lambda: "All <agree>.")
+        assert words(texts.comparing(status, found)) == "All <agree>."
+        early = "Stopped. Only the criteria that were finished are shown. All <agree>."
+        assert words(texts.comparing(Status("stopped"), found)) == early
 
     def test_an_error_has_its_note_below_it(self):
         assert texts.error("") == ""
