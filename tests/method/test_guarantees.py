@@ -22,6 +22,10 @@ def test_hoeffding_figures():
         (lambda: hoeffding_radius(10, delta=1.0), r"delta must be a number in \(0, 1\)"),
         (lambda: subsamples_for_margin(0.0, n_ks=3), "margin"),
         (lambda: subsamples_for_margin(3, n_ks=3), "margin"),
+        (lambda: subsamples_for_margin(0.5, n_ks=0), "n_ks must be an integer of at least 1; got 0"),
+        (lambda: subsamples_for_margin(0.5, n_ks=3, delta=1.0), r"delta must be a number in \(0, 1\)"),
+        (lambda: subsamples_for_margin(0.5, n_ks=3, delta=1.2), r"delta must be a number in \(0, 1\)"),
+        (lambda: hoeffding_radius(10, n_ks=0), "n_ks must be an integer of at least 1; got 0"),
     ],
 )
 def test_wrong_figures(call, message):
@@ -39,6 +43,10 @@ def test_a_choice_is_proven_when_its_lead_is_more_than_two_radii():
     found = achieved(0.5, **settings)
     assert (found.radius_all, found.radius_one) == (radius, hoeffding_radius(100, delta=0.1))
     assert found.needed == subsamples_for_margin(0.5, n_ks=4, delta=0.1)
+
+
+def test_the_largest_margin_and_one_candidate_are_possible():
+    assert subsamples_for_margin(2, n_ks=1) == subsamples_for_margin(2.0, n_ks=1, delta=0.05) == 8
 
 
 @pytest.mark.parametrize("lead", [0.0, -0.1, float("nan")])

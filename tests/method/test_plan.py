@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from samples import plan_of
 
-from compsil_kit import plan_selection, select_k
+from compsil_kit import Plan, plan_selection, select_k
 from compsil_kit.method import plan as planning
 from compsil_kit.method.plan import check_ks, check_sample_size, resolve_sample_size
 
@@ -73,6 +73,23 @@ def test_the_work_ahead():
     assert plan.n_pairs == 6 * 800 * 799 // 2
     assert not plan.whole_data
     assert plan_of([2], 3, sample_size=1000).whole_data
+
+
+def test_each_scored_subsample_but_the_first_is_compared_with_the_one_before():
+    plan = plan_of([2], 3, n_calibration=2)
+    assert [plan.before(at) for at in range(5)] == [None, 0, 1, None, None]
+
+
+def test_what_older_plans_do_not_say():
+    """Files of earlier releases have neither."""
+    fields = {name: value for name, value in vars(plan_of([2], 3)).items() if name not in ("n_starts", "structure")}
+    assert (Plan(**fields).n_starts, Plan(**fields).structure) == (1, False)
+
+
+def test_numbers_of_subsamples_end_at_a_million():
+    for name in ("n_subsamples", "n_calibration"):
+        with pytest.raises(ValueError, match=f"{name} must be an integer of at most 1,000,000; got 1000001"):
+            plan_selection(GOOD, **{name: 1_000_001})
 
 
 @pytest.mark.parametrize(("metric", "pairs"), [("euclidean", True), ("manhattan", True), ("cosine", False)])
