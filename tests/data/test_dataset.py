@@ -98,6 +98,7 @@ def test_a_preparation_in_one_line():
 def test_by_what_factor_columns_differ():
     column = np.linspace(0, 1, 101)
     assert dataset.scale_ratio(column[:, None]) == 1.0
+    assert dataset.scale_ratio(np.ones((9, 2))) == 1.0
     assert dataset.scale_ratio(np.column_stack([column, 25 * column])) == pytest.approx(25)
     assert dataset.scale_ratio(np.column_stack([column, 25 * column, 5 * column])) == pytest.approx(25)
     # Neither a constant column nor a single far value is a scale, and of a sparse matrix none is known.

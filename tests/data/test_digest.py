@@ -13,7 +13,8 @@ X = np.arange(60.0).reshape(20, 3)
 def test_equal_content_has_one_digest_whatever_the_layout():
     assert content_digest(np.asfortranarray(X)) == content_digest(X)
     assert content_digest(np.repeat(X, 2, axis=0)[::2]) == content_digest(X)
-    assert len(content_digest(X)) == 2 * digest.DIGEST_BYTES
+    # Checkpoints of earlier releases know their data by it.
+    assert content_digest(X) == "a496cafa22da0644b5818cbc735b761c"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Numbers that float64 cannot hold, and masks: told, never rounded or dropped in silence."""
 
+import re
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from scipy import sparse
 
 from compsil_kit.data.matrix import as_matrix
+from compsil_kit.data.whole_numbers import warn_of_rounding
 
 BIG = 2**53 + 1
 
@@ -58,6 +60,20 @@ def test_rounded_whole_numbers_are_told_with_their_column(dtype):
 def test_tables_name_the_column(table):
     with pytest.warns(UserWarning, match=r"column 'number' has whole numbers beyond 2\*\*53"):
         as_matrix(table)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        (["a"], "X: column 'a' has whole numbers beyond 2**53, which float64 rounds: numbers"),
+        ([np.int64(3)], "X: column 3 has whole"),
+        (range(5), "X: columns 0, 1, 2, 3, 4 have whole numbers beyond 2**53, which float64 rounds: numbers"),
+        (range(6), "X: columns 0, 1, 2, 3, 4 have whole numbers beyond 2**53, which float64 rounds (and 1 more): "),
+    ],
+)
+def test_five_columns_are_named_and_the_others_counted(columns, told):
+    with pytest.warns(UserWarning, match=re.escape(told)):
+        warn_of_rounding(columns)
 
 
 def test_sparse_whole_numbers_are_told():

@@ -79,3 +79,4 @@ def test_clusters_are_numbered_by_size():
     assert number_by_size(np.array([7, 7, 3, 9, 9, 9])).tolist() == [1, 1, 2, 0, 0, 0]
     # Equally large ones keep their order.
     assert number_by_size(np.array(["b", "a", "c", "c"])).tolist() == [2, 1, 0, 0]
+    assert number_by_size(np.arange(200)).tolist() == list(range(200))

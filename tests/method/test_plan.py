@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -104,6 +105,29 @@ def test_time_is_shared_by_the_workers_and_grows_with_the_work():
     assert planning._clustering_seconds("spectral", 900, 2, 3) == 4 * planning._clustering_seconds(
         "kmedoids", 900, 2, 3
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "compiled", "per_pair"),
+    [(800, False, 3.2e-9), (800, True, 3.2e-9), (900, False, 3.2e-9), (900, True, 1.4e-9)],
+)
+def test_compiled_loops_are_expected_where_they_are_used(monkeypatch, size, compiled, per_pair):
+    monkeypatch.setattr(planning, "has", lambda name: compiled)
+    monkeypatch.setattr(planning, "MIN_COMPILED_POINTS", 900)
+    plan = plan_of([2], 3, sample_size=size)
+    expected = plan.n_pairs * (per_pair + 2 * 6e-11) + 3 * (1.5e-3 + size * 2 * 2 * 1.5e-8)
+    assert plan.estimate_seconds() == pytest.approx(expected)
+    assert dataclasses.replace(plan, metric="manhattan").estimate_seconds() == pytest.approx(
+        plan.n_pairs * 6e-9 + 3 * (1.5e-3 + size * 2 * 2 * 1.5e-8)
+    )
+    assert dataclasses.replace(plan, metric="cosine", n_starts=5).estimate_seconds() == pytest.approx(
+        15 * (1.5e-3 + size * 2 * 2 * 1.5e-8)
+    )
+
+
+def test_a_mixture_takes_longer_the_more_columns_there_are():
+    linear = planning._clustering_seconds("kmeans", 900, 10, 3)
+    assert planning._clustering_seconds("gmm", 900, 10, 3) == pytest.approx(linear + 900 * 3 * 100 * 2e-8)
 
 
 def test_a_plan_in_words(monkeypatch):

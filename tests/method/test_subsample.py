@@ -8,6 +8,7 @@ from compsil_kit.method.subsample import (
     CALIBRATION,
     FURTHER_RUNS,
     REFERENCES,
+    STRUCTURE,
     derive_seed,
     fresh_entropy,
     make_seeds,
@@ -18,6 +19,10 @@ from compsil_kit.method.subsample import (
 def test_seeds_are_these_for_ever():
     """Results of earlier releases are repeated with them."""
     assert make_seeds(42, 3, 2) == (3444837047, 3329053876, 955475868, 4091952314, 3307319418)
+    streams = (0, CALIBRATION, FURTHER_RUNS, REFERENCES, STRUCTURE)
+    assert [derive_seed(42, 3, stream=stream) for stream in streams] == [
+        2541583436, 716571710, 2302161747, 2765408135, 1896920709,
+    ]  # fmt: skip
 
 
 def test_streams_share_no_seed():
