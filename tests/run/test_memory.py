@@ -5,13 +5,17 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from samples import plan_of
 from small_runs import X as BLOBS
 from small_runs import run
 
 from compsil_kit import compare, plan_selection, select_k
+from compsil_kit.method.clusterers import resolve_clusterer
+from compsil_kit.method.metrics import resolve_metric
 from compsil_kit.run import memory
 from compsil_kit.run.request import check_request
 from compsil_kit.run.workers import in_threads
@@ -116,6 +120,37 @@ def test_work_that_fits_or_cannot_be_judged_goes_on(free, monkeypatch):
 
 
 # --- what the system says ---------------------------------------------------------------------------------------------
+
+
+def checked(monkeypatch, free, **changes):
+    """Check 4 subsamples of 800 rows in two columns under two ks, with two workers."""
+    monkeypatch.setattr(memory, "available_bytes", lambda: free)
+    plan = replace(plan_of([2, 3], 4), metric=changes.pop("metric", "euclidean"))
+    return memory.check_memory(plan, resolve_clusterer("kmeans", resolve_metric("euclidean")), 2, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rows", "distances"),
+    [({}, 800, 0), ({"n_rows": 1000}, 1000, 0), ({"metric": "precomputed"}, 800, 8 * 800**2)],
+)
+def test_to_the_last_byte(monkeypatch, changes, rows, distances):
+    one = 64 * 2**20 + (48 * 2 + 25 * 2) * rows + distances
+    assert checked(monkeypatch, 2 * one, **changes) == 2
+    with pytest.raises(MemoryError, match=rf" of {rows:,} rows .* with 2 worker"):
+        checked(monkeypatch, 2 * one - 1, **changes)
+    assert checked(monkeypatch, 2 * one - 1, fewer=True, **changes) == 1
+    assert checked(monkeypatch, one, fewer=True, **changes) == 1
+    with pytest.raises(MemoryError, match="with 1 worker"):
+        checked(monkeypatch, one - 1, fewer=True, **changes)
+
+
+@pytest.mark.parametrize(
+    ("free", "what"), [(250 * 4 * 2, "subsamples of 800 rows"), (1999, "the result of 4 subsamples")]
+)
+def test_the_result_to_the_last_byte(monkeypatch, free, what):
+    with pytest.raises(MemoryError, match=f"^{what}"):
+        checked(monkeypatch, free)
+
 
 GIB = 2**30
 
