@@ -76,7 +76,7 @@ def test_undefined_values_are_dashes_in_a_terminal():
 
 def test_strict_json(found):
     data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert data["format"] == "compsil-kit/comparison"
+    assert (data["format"], data["version"]) == ("compsil-kit/comparison", 1)
     assert data["ks"] == KS
     assert data["choices"] == found.choices
     assert data["values"]["gap"] == found.values["gap"].tolist()
@@ -101,3 +101,4 @@ def test_large_values_have_no_decimals_whatever_their_sign():
     assert [line.split() for line in table.splitlines()[3:]] == [
         ["2", "99.5000", "-1,234"], ["3", "*1,234", "-99.5000"]
     ]  # fmt: skip
+    assert repr(compared([2], elbow=[100.0])).splitlines()[3].split() == ["2", "100"]

@@ -281,3 +281,32 @@ def test_as_many_distinct_rows_as_clusters_are_enough(form):
         check_enough_distinct(rows, 4)
     with pytest.raises(ValueError, match="X is constant"):
         check_enough_distinct(rows[:2], 2)
+
+
+def test_rows_that_are_enough():
+    assert as_matrix(np.ones((2, 1))).shape == read(np.ones((2, 1)))[1].shape == (2, 1)
+    assert as_matrix(np.ones((1, 1)), min_rows=1).shape == (1, 1)
+    with pytest.raises(ValueError, match=r"^X must have at least 1 row; got 0 sample"):
+        as_matrix(np.ones((0, 2)), min_rows=1)
+
+
+@pytest.mark.parametrize("block", [1, 48, 10**6])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_cells_that_are_not_finite_are_counted_over_all_blocks(form, block, monkeypatch):
+    monkeypatch.setattr("compsil_kit.data.matrix._BLOCK_BYTES", block)
+    X = np.ones((10, 2))
+    X[7, 0] = np.nan
+    with pytest.raises(ValueError, match=r"it has NaN at row 7, column 0\. Drop"):
+        as_matrix(form(X))
+    X[3, 1], X[9, 1] = -np.inf, np.nan
+    with pytest.raises(ValueError, match=r"it has infinity \(inf\) at row 3, column 1, and 2 more cell\(s\) that"):
+        as_matrix(form(X))
+
+
+def test_zeros_that_are_stored_make_no_row_distinct():
+    stored = sparse.csr_array((np.array([0.0, 1.0, 1.0]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    with pytest.raises(ValueError, match="X is constant"):
+        check_enough_distinct(stored, 2)
+    with pytest.raises(ValueError, match="X is constant"):
+        check_enough_distinct(np.array([[0.0, 1.0], [-0.0, 1.0]]), 2)
+    assert stored.nnz == 3

@@ -158,6 +158,12 @@ def test_a_notebook_watches_and_a_shell_in_a_terminal_does_not(kernel, watched, 
     assert silent(None) is not watched
 
 
+def test_a_module_that_is_only_called_ipython_is_no_notebook(monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    monkeypatch.setattr(sys, "stderr", Screen(watched=False))
+    assert silent(None)
+
+
 def test_the_bar_announces_above_itself(capfd):
     meter = make_meter(True, 5)
     meter.resume(2)
