@@ -283,6 +283,17 @@ def test_as_many_distinct_rows_as_clusters_are_enough(form):
         check_enough_distinct(rows[:2], 2)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_numbers_are_not_copied(dtype):
+    X = sparse.csr_array(np.eye(3, dtype=dtype))
+    assert np.shares_memory(as_matrix(X).data, X.data)
+
+
+def test_a_number_beyond_the_range_of_a_double_is_infinite():
+    with pytest.raises(ValueError, match=r"it has infinity \(inf\) at row 1, column 0\."):
+        as_matrix(np.array([[1], [np.longdouble("1e400")]]))
+
+
 def test_rows_that_are_enough():
     assert as_matrix(np.ones((2, 1))).shape == read(np.ones((2, 1)))[1].shape == (2, 1)
     assert as_matrix(np.ones((1, 1)), min_rows=1).shape == (1, 1)
