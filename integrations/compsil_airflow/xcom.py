@@ -114,12 +114,17 @@ def _fitting(summary: dict[str, Any]) -> dict[str, Any]:
     while _size({**summary, "left_out": left_out}) > MOST_BYTES:
         name = next((name for name in ("columns", "failures") if summary[name]), "curve")
         rows = summary[name]
-        best = sorted(rows, key=lambda row: -(row["score"] or -1.0))[: len(rows) // 2] if name == "curve" else []
+        best = sorted(rows, key=_known_score, reverse=True)[: len(rows) // 2] if name == "curve" else []
         summary = {**summary, name: sorted(best, key=lambda row: row["k"])}
         left_out = [*left_out, name] if name not in left_out else left_out
         if name == "curve" and not best:
             break
     return {**summary, "left_out": left_out}
+
+
+def _known_score(row: Mapping[str, Any]) -> float:
+    """Return the score of a row of the curve, below all others where it is not known."""
+    return -math.inf if row["score"] is None else float(row["score"])
 
 
 def _size(value: Any) -> int:

@@ -5,6 +5,36 @@ import pytest
 from runs import run_select
 
 import compsil_pandas  # noqa: F401  (registers df.compsil)
+from compsil_airflow.files import check_keep, labels_place, report_place, write_labels
+
+
+@pytest.mark.parametrize("name", ["l.csv", "L.CSV", "l.parquet", "L.Parquet"])
+def test_the_ending_tells_the_format(name, tmp_path):
+    place = labels_place(name, ["key"], tmp_path)
+    labels = pd.DataFrame({"row": [0, 1], "cluster": [1, 0]}, index=[7, 8])
+    assert write_labels(place, labels) == (tmp_path / name).stat().st_size
+    read = pd.read_csv if name.lower().endswith("csv") else pd.read_parquet
+    pd.testing.assert_frame_equal(read(place), labels.reset_index(drop=True))
+
+
+def test_places_of_files(tmp_path):
+    assert labels_place(None, None, tmp_path) is report_place(None, tmp_path) is None
+    assert labels_place("l.csv", None, tmp_path) == tmp_path / "l.csv"
+    assert [report_place(name, tmp_path).name for name in ("r.html", "r.HTM")] == ["r.html", "r.HTM"]
+    with pytest.raises(ValueError, match=r"^labels_keep requires labels_path"):
+        labels_place(None, ["key"], tmp_path)
+    with pytest.raises(ValueError, match=r"^report_path must end in \.html or \.htm; got 'r\.csv'\.$"):
+        report_place("r.csv", tmp_path)
+
+
+def test_columns_to_keep(frame):
+    check_keep(None, frame)
+    check_keep(["key", "word"], frame)
+    for name in ("row", "cluster"):
+        with pytest.raises(ValueError, match=rf"^labels_keep must not contain '{name}'"):
+            check_keep(["key", name], frame.assign(row=0, cluster=0))
+    with pytest.raises(ValueError, match=r"^labels_keep: 'kee' is not a column"):
+        check_keep(["key", "kee"], frame)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -1,8 +1,23 @@
 """The button to the report."""
 
+import pytest
 from runs import run_select
 
 from compsil_airflow import ReportLink, SelectKOperator
+from compsil_airflow.links import check_report_url
+
+
+@pytest.mark.parametrize("url", [None, "http://a.example", "https://a.example/r.html", " https://a.example/r.html\n"])
+def test_pages(url):
+    check_report_url(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "r.html", "file:///r.html", "ftp://a.example/r.html", "https:r.html", "//a.example", 5]
+)
+def test_no_pages(url):
+    with pytest.raises(ValueError, match=r"^report_url must begin with http:// or https://; got "):
+        check_report_url(url)
 
 
 def test_the_link_leads_to_the_address_that_was_given(csv, tmp_path):

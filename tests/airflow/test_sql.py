@@ -1,10 +1,12 @@
 """Which errors of databases are final, as each database reports them."""
 
 import sqlite3
+from types import SimpleNamespace
 
 import pytest
 
-from compsil_airflow.sql import is_rejection
+from compsil_airflow.compat import AirflowFailException, BaseHook
+from compsil_airflow.sql import hook_of, is_rejection, run_query
 
 
 def error(name, *args, base=Exception, **attributes):
@@ -20,11 +22,15 @@ def error(name, *args, base=Exception, **attributes):
         sqlite3.OperationalError("no such column: nothing"),
         sqlite3.OperationalError('near "SELEC": syntax error'),
         error("ProgrammingError", "relation does not exist"),
+        error("NotSupportedError", "no windows"),
         # MySQL, SQL Server through ODBC, Oracle, Trino.
-        error("OperationalError", 1054, "Unknown column 'a' in 'field list'"),
+        *(error("OperationalError", number, "MySQL's") for number in (1052, 1054, 1064, 1146, 1305)),
         error("OperationalError", "42S22", sqlstate="42S22"),
         error("OperationalError", "ORA-00942: table or view does not exist"),
         error("UndefinedTable", "no", pgcode="42P01"),
+        # What wraps an error of a driver need not be a DatabaseError.
+        type("DBAPIError", (Exception,), {})(1064, "syntax"),
+        type("OperationalError", (Exception,), {})(1064, "syntax"),
     ],
 )
 def test_final(found):
@@ -38,8 +44,60 @@ def test_final(found):
         error("OperationalError", 2006, "MySQL server has gone away"),
         error("OperationalError", "ORA-12541: no listener"),
         error("OperationalError", "connection refused", sqlstate="08001"),
+        error("OperationalError", "no such column: nothing"),
+        error("OperationalError"),
+        error("OperationalError", {"code": 1064}),
         ConnectionError("refused"),
+        # The number is that of another system.
+        OSError(1146, "away"),
     ],
 )
 def test_worth_another_attempt(found):
     assert not is_rejection(found)
+
+
+class Hook:
+    """Runs the query that it is given on a cursor that holds two rows, or fails."""
+
+    def __init__(self, fails_with=None, description=(("a", "INT"), ("b", "INT"))):
+        self.fails_with = fails_with
+        self.cursor = SimpleNamespace(description=description, fetchall=lambda: [[1, 2], [3, 4]])
+
+    def run(self, sql, parameters=None, handler=None):
+        if self.fails_with is not None:
+            raise self.fails_with
+        self.ran = sql, parameters
+        return handler(self.cursor)
+
+
+def test_names_and_rows():
+    hook = Hook()
+    assert run_query(hook, "SELECT a, b FROM t WHERE c = ?", [5]) == (["a", "b"], [(1, 2), (3, 4)])
+    assert hook.ran == ("SELECT a, b FROM t WHERE c = ?", [5])
+
+
+@pytest.mark.parametrize(
+    ("hook", "kind", "message"),
+    [
+        (Hook(description=None), AirflowFailException, "^sql must be a query that returns rows"),
+        (Hook(error("DataError", "swordfish")), AirflowFailException, r"cannot convert a value \(DataError\)\.$"),
+        (Hook(error("ProgrammingError", "no table")), AirflowFailException, "rejected the query: no table$"),
+        (Hook(ConnectionError("away")), ConnectionError, "^away$"),
+    ],
+)
+def test_errors_of_a_query(hook, kind, message):
+    with pytest.raises(kind, match=message):
+        run_query(hook, "SELECT 1", None)
+
+
+@pytest.mark.parametrize("methods", [{}, {"run": print}, {"get_records": print}, {"run": print, "get_records": print}])
+def test_only_hooks_of_databases_are_used(methods, monkeypatch):
+    hook = SimpleNamespace(**methods)
+    monkeypatch.setattr(BaseHook, "get_connection", lambda conn_id: SimpleNamespace(get_hook=lambda: hook))
+    if len(methods) == 2:
+        assert hook_of("db") is hook
+    else:
+        with pytest.raises(
+            AirflowFailException, match=r"^conn_id must be a connection to a database; the hook of 'db'"
+        ):
+            hook_of("db")

@@ -1,13 +1,15 @@
 """The entry in XCom stays small, whatever the selection."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 from runs import run_select
 from sklearn.datasets import make_blobs
 
-from compsil_airflow.xcom import MOST_BYTES, plain_setting, summarise
+from compsil_airflow.xcom import MOST_BYTES, _fitting, plain_setting, summarise
 from compsil_kit import prepare, select_k
 from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, defaults_of, keywords_of
 
@@ -35,6 +37,30 @@ def test_of_hundreds_of_ks_the_best_stay():
     assert [row["k"] for row in summary["curve"]] == sorted(row["k"] for row in summary["curve"])
 
 
+@pytest.mark.parametrize(
+    ("columns", "failures", "ks", "left_out"),
+    [(0, 0, 10, []), (10, 10, 10, ["columns"]), (10, 20, 10, ["columns", "failures"]), (0, 0, 2000, ["curve"])],
+)
+def test_what_goes_first(columns, failures, ks, left_out):
+    """Thousands of characters of names and of causes, and the number of ks; scores fall, and some are not known."""
+    curve = [{"k": k, "score": None if k % 2 else -k / ks} for k in range(ks)]
+    whole = {"columns": ["x" * 1000] * columns, "failures": ["y" * 1000] * failures, "curve": curve}
+    found = _fitting(whole)
+    assert found["left_out"] == left_out
+    assert [name for name in whole if found[name] != whole[name]] == left_out
+    assert len(json.dumps(found)) <= MOST_BYTES
+    if "curve" in left_out:
+        assert [row["k"] for row in found["curve"]] == list(range(0, 2 * len(found["curve"]), 2))
+        assert len(found["curve"]) == ks // 4
+
+
+def test_a_summary_that_cannot_fit_has_no_curve():
+    found = _fitting(
+        {"columns": [], "failures": [], "curve": [{"k": 2, "score": 0.5}], "explanation": "x" * MOST_BYTES}
+    )
+    assert (found["curve"], found["left_out"]) == ([], ["curve"])
+
+
 def test_nothing_is_nan_with_a_single_subsample():
     X, _ = make_blobs(100, 2, random_state=0)
     summary = summarise(select_k(X, ks=[2, 3], n_subsamples=1), 2, [], SETTINGS)
@@ -46,7 +72,7 @@ def test_whether_there_are_clusters_is_told_where_it_was_tested():
     X, _ = make_blobs(100, 2, cluster_std=0.3, random_state=0)
     summary = summarise(select_k(X, ks=[2, 3], n_subsamples=2, structure=True), 2, [], SETTINGS)
     json.dumps(summary, allow_nan=False)
-    assert summary["structure"]["found"]
+    assert summary["structure"]["found"] is True
     assert summary["structure"]["p_value"] == max(summary["structure"]["p_values"].values())
     assert summarise(select_k(X, ks=[2, 3], n_subsamples=2), 2, [], SETTINGS)["structure"] is None
 
@@ -83,6 +109,11 @@ def test_every_setting_is_there(csv):
 
 
 def test_settings_are_plain_and_short():
+    for same in (None, True, 3, 0.5, "x" * 400, ["a", None], [1] * 133):
+        assert plain_setting(same) == same
+    assert plain_setting("x" * 401) == "x" * 397 + "..."
+    assert plain_setting([1] * 134) == [1] * 100 + ["..."]
+    assert plain_setting(SimpleNamespace()) == "SimpleNamespace"
     assert plain_setting(np.int64(3)) == 3
     assert plain_setting(np.array([1, 2])) == [1, 2]
     assert plain_setting(range(2, 5)) == [2, 3, 4]
