@@ -44,7 +44,7 @@ def test_what_is_not_packed_is_left_alone():
     assert unpack_trial(None, 1, plan_of(KS, 4)) is None
 
 
-@pytest.mark.parametrize("change", [lambda text: text + "AAAA", lambda text: text[:-2], lambda text: "?" + text[1:]])
+@pytest.mark.parametrize("change", [lambda text: text + "AAAA", lambda text: text[:-2], lambda text: f"?{text}"])
 def test_text_of_another_length_or_alphabet_is_refused(change):
     plan = plan_of(KS, 4)
     packed = pack_trial(trial(), plan)
