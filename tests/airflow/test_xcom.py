@@ -66,6 +66,8 @@ def test_nothing_is_nan_with_a_single_subsample():
     summary = summarise(select_k(X, ks=[2, 3], n_subsamples=1), 2, [], SETTINGS)
     json.dumps(summary, allow_nan=False)
     assert summary["curve"][0]["sem"] is None
+    # An array has no preparation.
+    assert (summary["columns"], summary["scale"], summary["n_dropped"]) == ([], None, 0)
 
 
 def test_whether_there_are_clusters_is_told_where_it_was_tested():

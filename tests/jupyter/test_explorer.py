@@ -22,6 +22,8 @@ from waiting import PATIENCE, until
 import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
+from compsil_jupyter.data import check_sparse
+from compsil_jupyter.explorer.controls import follow
 from compsil_jupyter.explorer.render import DPI
 from compsil_jupyter.explorer.view import TABS
 from compsil_kit import select_k
@@ -647,3 +649,30 @@ def test_without_widgets_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(ImportError, match=r"the explorer needs the package 'ipywidgets'.*pip install ipywidgets"):
         _ = compsil_jupyter.explore
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted", "shown"),
+    [
+        ({"n_finished": 0}, None, (10_000, 1, True)),
+        ({"n_finished": 1}, None, (1, 1, True)),
+        ({"n_finished": 2}, None, (2, 2, False)),
+        ({"n_finished": 5}, 3, (5, 3, False)),
+        ({"n_finished": 5}, 8, (5, 5, False)),
+        ({"running": True}, 3, (5, 3, False)),
+        ({"shows_previous": True}, 3, (5, 3, False)),
+        ({"running": True, "shows_previous": True}, 3, (10_000, 1, True)),
+    ],
+)
+def test_the_slider_of_subsamples_ends_at_the_finished_ones(state, wanted, shown):
+    usual = {"n_finished": 5, "running": False, "shows_previous": False}
+    slider = widgets.IntSlider(4, min=1, max=10_000)
+    follow(slider, SimpleNamespace(reading=SimpleNamespace(first=wanted), **(usual | state)))
+    assert (slider.max, slider.value, slider.disabled) == shown
+
+
+def test_a_sparse_matrix_is_taken_as_it_is():
+    check_sparse(None, None)
+    for columns, scale in ((["a"], None), (None, "standard")):
+        with pytest.raises(ValueError, match=r"^columns and scale must be None for a sparse matrix"):
+            check_sparse(columns, scale)

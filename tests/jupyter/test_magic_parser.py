@@ -3,7 +3,7 @@
 import pytest
 from IPython.core.error import UsageError
 
-from compsil_jupyter.magic.parser import did_you_mean, parse_line, split
+from compsil_jupyter.magic.parser import did_you_mean, make_parser, own_names, parse_line, split
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,8 @@ from compsil_jupyter.magic.parser import did_you_mean, parse_line, split
         ("--columns a, b -q", ["--columns", "a, b", "-q"]),
         ("--columns a, -q", ["--columns", "a,", "-q"]),
         ("df # all of it", ["df", ""]),
+        ("df -q # all of it", ["df", "-q", ""]),
+        ("df a#b", ["df", "a#b"]),
         ("df['#'] #", ["df['#']", ""]),
         ("df) x", ["df)", "x"]),
         ("df[a b", ["df[a b"]),
@@ -60,6 +62,23 @@ def test_a_line_with_too_few_or_too_many_words_is_told(line, in_cell, told):
     with pytest.raises(UsageError) as error:
         parse_line(line, {}, in_cell=in_cell)
     assert str(error.value) == told
+
+
+@pytest.mark.parametrize("ks", ["2,kmax", "2, kmax", "2:kmax:3"])
+def test_variables_among_the_ks(ks):
+    _, _, options = parse_line(f"df --ks {ks}", {"kmax": 5}, in_cell=False)
+    assert list(options["ks"]) == [2, 5]
+
+
+def test_options_are_grouped_by_the_commands_that_take_them():
+    shown = make_parser({}).format_help()
+    assert shown.count("\noptions:\n") == 1
+    assert "\noptions of compare:\n" in shown
+    assert "-o NAME, --output NAME" in shown
+
+
+def test_names_that_ipython_defines_are_not_the_users():
+    assert own_names(["In", "Out", "exit", "quit", "open", "get_ipython", "_", "_i1", "df", "i_n"]) == ["df", "i_n"]
 
 
 def test_the_nearest_spelling():
