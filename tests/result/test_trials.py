@@ -19,6 +19,20 @@ def test_trials_are_put_in_order():
     assert trials.macro.tolist() == [[0.4, 0.1, 0.3], [0.2, 0.0, 0.5]]
 
 
+def test_what_one_start_leaves_open_is_filled_in():
+    plain = Trial(0, (0.5, 0.6), (0.4, 0.2))
+    assert plain.whole
+    assert (plain.best_micro, plain.best_macro) == (plain.micro, plain.macro)
+    assert np.isnan(plain.agreement).tolist() == np.isnan(plain.within).tolist() == [True, True]
+    full = Trial(0, (0.5,), (0.4,), best_micro=(0.7,), best_macro=(0.8,), agreement=(0.25,), within=(0.1,))
+    assert (full.best_micro, full.best_macro, full.agreement) == ((0.7,), (0.8,), (0.25,))
+    # Single precision is enough for it.
+    assert full.within == (float(np.float32(0.1)),)
+    trials = Trials((0,), np.array([[0.5]]), np.array([[0.4]]), within=np.array([[0.1]]))
+    assert (trials.best_micro, trials.best_macro, trials.within) == (0.5, 0.4, 0.1)
+    assert np.isnan(trials.agreement)
+
+
 def test_no_trials_have_a_row_for_every_k():
     assert Trials.collect([], n_ks=4).micro.shape == (4, 0)
 

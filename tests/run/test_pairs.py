@@ -1,5 +1,6 @@
 """Trials and their agreements with the subsamples before: the same in any order of arrival, and no labels stay."""
 
+import contextlib
 import gc
 import itertools
 import weakref
@@ -173,3 +174,18 @@ def test_an_interrupted_comparison_is_made_up_for(monkeypatch):
         trials.extend(paired(map(outcome, range(4)), PLAN, range(4)))
     assert [(trial.index, trial.whole) for trial in trials] == [(0, True), (1, True), (2, True)]
     np.testing.assert_allclose(trials[2].agreement, expected(outcome(1), outcome(2)), atol=1e-7)
+
+
+@pytest.mark.parametrize("stop", [None, RuntimeError, KeyboardInterrupt])
+def test_what_waits_for_one_that_never_came_is_handed_over_in_order(stop):
+    def arriving():
+        yield outcome(3)
+        yield outcome(1)
+        if stop:
+            raise stop
+
+    trials = []
+    with pytest.raises(stop) if stop else contextlib.nullcontext():
+        trials.extend(paired(arriving(), PLAN, range(4)))
+    assert [(trial.index, trial.whole) for trial in trials] == [(1, False), (3, False)]
+    assert np.isnan([trial.agreement for trial in trials]).all()
