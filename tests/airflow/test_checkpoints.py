@@ -12,8 +12,23 @@ import numpy as np
 import pytest
 from runs import run_select
 
-from compsil_airflow.checkpoints import forget, own_checkpoint
+from compsil_airflow.checkpoints import Mirror, forget, own_checkpoint
 from compsil_kit import select_k
+
+
+def test_a_copy_is_sent_every_five_seconds_if_it_has_changed(tmp_path, monkeypatch):
+    now, told, sent = [0.0], [], []
+    monkeypatch.setattr("compsil_airflow.checkpoints.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("compsil_airflow.checkpoints.store", lambda place, content: sent.append((now[0], content)))
+    mirror = Mirror(tmp_path / "copy.json", "s3://bucket/c.json", None, _last=0.0)
+    tell = mirror.telling(lambda done, total: told.append(done))
+    # There is no file at first, and it is the same at 20.
+    for done, (now[0], content) in enumerate([(5.0, b""), (9.9, b"a"), (10.0, b"b"), (14.9, b"c"), (20.0, b"b")]):
+        if content:
+            mirror.path.write_bytes(content)
+        tell(done, 5)
+    assert told == [0, 1, 2, 3, 4]
+    assert sent == [(10.0, b"b")]
 
 
 def test_a_retry_continues_from_the_checkpoint(csv, home, capfd):

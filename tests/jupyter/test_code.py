@@ -12,7 +12,7 @@ from waiting import PATIENCE
 
 import compsil_pandas  # noqa: F401  (the code uses the accessor)
 from compsil_jupyter.explorer.clusterings import MOST_ROWS
-from compsil_jupyter.explorer.code import code
+from compsil_jupyter.explorer.code import _literal, code
 from compsil_jupyter.explorer.session import Session
 
 
@@ -27,6 +27,22 @@ def session(frame):
     yield opened
     opened.close()
     opened.wait(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("Ærø", '"Ærø"'),
+        (["a", 2, None], '["a", 2, None]'),
+        (np.mean, "mean"),
+        (lambda X: X, "metric"),
+        (KMeans(3, n_init=2), "KMeans(n_clusters=3, n_init=2)"),
+        (0.5, "0.5"),
+    ],
+    ids=["text", "list", "function", "lambda", "estimator", "number"],
+)
+def test_values_as_python_writes_them(value, written):
+    assert _literal(value, "metric") == written
 
 
 def execute(lines, **names):
