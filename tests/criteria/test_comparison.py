@@ -54,7 +54,7 @@ def test_who_agrees_with_whom(choices, text):
 
 def test_tables(found):
     assert isinstance(found.values, pd.DataFrame)
-    assert found.values.index.name == "k"
+    assert found.values.index.name == found.errors.index.name == "k"
     assert found.values.index.tolist() == found.errors.index.tolist() == KS
     assert tuple(found.values.columns) == tuple(found.errors.columns) == CRITERIA == tuple(found.choices)
 
@@ -101,4 +101,5 @@ def test_large_values_have_no_decimals_whatever_their_sign():
     assert [line.split() for line in table.splitlines()[3:]] == [
         ["2", "99.5000", "-1,234"], ["3", "*1,234", "-99.5000"]
     ]  # fmt: skip
+    assert compared([2], elbow=[100.0]).n_failed == 0
     assert repr(compared([2], elbow=[100.0])).splitlines()[3].split() == ["2", "100"]

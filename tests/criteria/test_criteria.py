@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from compsil_kit.criteria.criteria import gap_rule, knee
+from compsil_kit.criteria.criteria import KINDS, Criterion, gap_rule, knee, largest, smallest
 
 
 @pytest.mark.parametrize(
@@ -125,3 +125,17 @@ def test_no_curve_breaks_the_knee():
         for values in (rng.normal(size=size), np.sort(rng.exponential(size=size))[::-1], np.zeros(size)):
             at = knee(values, values, range(2, 2 + size))
             assert at is None or 0 < at < size - 1
+
+
+@pytest.mark.parametrize(
+    ("values", "high", "low"),
+    [([0.2, 0.5, 0.5, 0.2], 1, 0), ([np.nan, 0.1, np.inf], 1, 1), ([np.nan, np.nan], None, None)],
+)
+def test_the_first_of_equals_is_chosen_and_what_is_undefined_never(values, high, low):
+    assert largest(np.array(values)) == high
+    assert smallest(np.array(values)) == low
+
+
+def test_of_which_criteria_small_values_are_good():
+    made = [Criterion(name, np.zeros(2), np.zeros(2)) for name in KINDS]
+    assert [criterion.name for criterion in made if criterion.lower_is_better] == ["davies-bouldin", "elbow"]
