@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances, silhouette_samples
 
 from compsil_kit import ClusteringError, SelectionError, select_k, silhouettes
+from compsil_kit.method.metrics import in_range
 
 RNG = np.random.default_rng(7)
 # Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.
@@ -212,3 +213,16 @@ def test_a_named_metric_without_an_answer_is_refused():
     nothing[0, 0] = nothing[1, 1] = True
     with pytest.raises(ValueError, match="metric='dice' must give finite distances"):
         silhouettes(nothing, [0, 1, 0, 1], metric="dice")
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("dtype", "exponent"), [(np.float64, 400), (np.float32, 50)])
+def test_points_are_scaled_by_powers_of_two_only_where_squares_are_out_of_range(form, dtype, exponent):
+    X = np.array([[0.75, 0.0], [-0.5, 0.25]], dtype=dtype)
+    for safe in (exponent, 0, -exponent):
+        given = form(np.ldexp(X, safe))
+        assert in_range(given) is given
+    for wild in (exponent + 1, -exponent - 1):
+        scaled = in_range(form(np.ldexp(X, wild)))
+        assert sparse.issparse(scaled) is (form is not np.asarray)
+        np.testing.assert_array_equal(scaled.toarray() if sparse.issparse(scaled) else scaled, X)
