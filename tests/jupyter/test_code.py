@@ -45,6 +45,18 @@ def test_values_as_python_writes_them(value, written):
     assert _literal(value, "metric") == written
 
 
+def test_the_lines_before_the_selection(frame):
+    session = Session(frame, settings(metric=lambda a, b: 0.0, n_subsamples=3))
+    lines = code(session, "df").splitlines()
+    session.close()
+    assert lines[:3] == [
+        "import compsil_pandas  # adds the accessor df.compsil",
+        "",
+        "# metric is the function that was passed to the explorer.",
+    ]
+    assert lines[3].startswith("result = df.compsil.select_k(")
+
+
 def execute(lines, **names):
     """Run generated code as a user would, and return what it leaves behind."""
     space = dict(names)
