@@ -39,8 +39,14 @@ before = level("VmRSS")
 {work}
 print(level("VmHWM") - before)
 """
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    return fresh_process(script, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+
+def fresh_process(script: str, **environment: str) -> float:
+    """Return the number that a script prints in a process of its own."""
+    run = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
     return float(run.stdout)
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import joblib
@@ -25,7 +26,7 @@ import readme
 from compsil_kit import select_k, silhouettes
 from compsil_kit.method import silhouette
 from compsil_kit.method.kmeans.fit import Fits
-from measure import best_times, extra_peak_mib, machine
+from measure import best_times, extra_peak_mib, fresh_process, machine
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 KS = range(2, 11)
@@ -195,6 +196,32 @@ def against_full_data(quick: bool) -> list[Row]:
     return rows
 
 
+FIRST_CALL = """
+import time
+import numpy, sklearn.cluster, sklearn.mixture
+from sklearn.datasets import make_blobs
+X = make_blobs(2000, 10, centers=6, random_state=0)[0]
+start = time.perf_counter()
+from compsil_kit import select_k
+select_k(X, ks=range(2, 11), n_subsamples=20, random_state=0, progress=False)
+print(time.perf_counter() - start)
+"""
+
+
+def first_call() -> list[Row]:
+    """Time the first selection of a process: with loops that were compiled before, and with none."""
+    with TemporaryDirectory() as cache:
+        compiling = fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache)
+        loading = min(fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache) for _ in range(5))
+    work = (
+        "first selection of a process, N = 2,000, d = 10, ks 2..10, B = 20, one worker, beyond importing scikit-learn"
+    )
+    return [
+        Row(f"{work}; compiled before", "–", "–", seconds(loading), "–", "0.5 s, aim 0.2 s"),
+        Row(f"{work}; compiling, once on a machine", "–", "–", seconds(compiling), "–", "15 s"),
+    ]
+
+
 def suites(quick: bool) -> dict[str, Callable[[], list[Row]]]:
     return {
         "selection-10000": lambda: whole_selection(10_000, 10, "40, aim 60 on two threads"),
@@ -208,6 +235,7 @@ def suites(quick: bool) -> dict[str, Callable[[], list[Row]]]:
         "labelings-10-float32": lambda: nine_labelings(10, "float32", "45, aim 120"),
         "one-labeling": one_labeling,
         "memory": memory,
+        "first-call": first_call,
         "full-data": lambda: against_full_data(quick),
     }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from compsil_kit.util.garbage import collector_at_rest
+
 if TYPE_CHECKING:
     from compsil_kit.api import plan_selection, select_k, stream
     from compsil_kit.criteria.compare import compare
@@ -76,7 +78,8 @@ def __getattr__(name: str) -> Any:
     """Load a public name from its module."""
     if name not in _HOME:
         raise AttributeError(f"module 'compsil_kit' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"compsil_kit.{_HOME[name]}"), name)
+    with collector_at_rest():
+        return getattr(importlib.import_module(f"compsil_kit.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -18,6 +18,7 @@ from compsil_kit.method.labels import distinct_labels
 from compsil_kit.method.magnitude import check_magnitude, fit_predict, loses_digits
 from compsil_kit.method.metrics import Metric
 from compsil_kit.util.checks import check_choice, describe
+from compsil_kit.util.garbage import collector_at_rest
 from compsil_kit.util.optional import has, require
 
 Array = NDArray[Any]
@@ -49,8 +50,7 @@ def _agglomerative(metric: Metric) -> Any:
     return sk.AgglomerativeClustering()
 
 
-# One start for k-means, as in the authors' package: a k that does not fit clusters unstably, and a single start lets
-# the score feel it (docs, "Method").
+# One start for k-means, as in the authors' package: a single start lets the score feel a k that does not fit.
 NAMED: dict[str, Callable[[Metric], Any]] = {
     "kmeans": lambda _: sk.KMeans(n_init=1),
     "minibatch-kmeans": lambda _: sk.MiniBatchKMeans(n_init=1),
@@ -124,8 +124,10 @@ class Clusterer:
         return label
 
     def _compiled(self, X: Any, n_starts: int) -> Callable[[int, int], tuple[Array, Array]]:
-        from compsil_kit.method.kmeans.fit import Fits
+        with collector_at_rest():
+            from compsil_kit.method.kmeans.fit import Fits, load_loops
 
+            load_loops(X.dtype.name)
         fits, one = Fits(X, self.estimator.tol), self._params["n_init"] == 1
 
         def codes(labels: Array, k: int) -> Array:
@@ -162,7 +164,8 @@ class Clusterer:
         """Tell whether a run on so many rows of X begins by compiling k-means: the first one on a machine does."""
         if not self._may_compile(X, n_points):
             return False
-        from compsil_kit.method.kmeans.fit import is_compiled
+        with collector_at_rest():
+            from compsil_kit.method.kmeans.fit import is_compiled
 
         return not is_compiled()
 

@@ -24,6 +24,7 @@ from compsil_kit.method.metrics import (
     resolve_metric,
     squared_sums,
 )
+from compsil_kit.util.garbage import collector_at_rest
 from compsil_kit.util.optional import has
 
 Array = NDArray[Any]
@@ -225,7 +226,8 @@ def _choose_kernel(
     if n_points < MIN_COMPILED_POINTS or not has("numba"):
         tile, limit = plain.distance_tile(points), doubt_limit(points, product=True)
         return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick), limit
-    from compsil_kit.method import kernel_numba as compiled
+    with collector_at_rest():
+        from compsil_kit.method import kernel_numba as compiled
 
     if points.shape[1] <= compiled.MAX_DIRECT_FEATURES:
         columns, limit = np.ascontiguousarray(points.T), doubt_limit(points, product=False)

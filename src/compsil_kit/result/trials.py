@@ -9,6 +9,8 @@ from functools import cache
 from importlib.metadata import version
 
 import numpy as np
+import scipy
+import sklearn
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -129,6 +131,8 @@ def current_versions() -> dict[str, str]:
 
 @cache
 def _versions() -> dict[str, str]:
-    # Once: reading them takes as long as a subsample.
-    names = ("compsil-kit", "numpy", "scikit-learn", "scipy")
-    return {"python": ".".join(map(str, sys.version_info[:3])), **{name: version(name) for name in names}}
+    # The modules know their versions; to look for that of an installed package takes as long as a subsample.
+    modules = {"numpy": np, "scikit-learn": sklearn, "scipy": scipy}
+    python = ".".join(map(str, sys.version_info[:3]))
+    known = {name: str(module.__version__) for name, module in modules.items()}
+    return {"python": python, "compsil-kit": version("compsil-kit"), **known}

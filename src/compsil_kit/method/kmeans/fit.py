@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,13 @@ def is_compiled() -> bool:
     loops: Any = steps.lloyd
     python = "py{}{}".format(*sys.version_info)
     return bool(loops.signatures) or any(Path(loops.stats.cache_path).glob(f"steps.lloyd-*.{python}.*.nbc"))
+
+
+@cache
+def load_loops(dtype: str) -> None:
+    """Load the loops into this process, or compile them, by using them on a few points."""
+    points = np.array([[0.0, 1.0], [1.0, 0.0], [8.0, 9.0], [9.0, 8.0]], dtype=dtype)
+    Fits(points, tol=1e-4).labels(KMeans(2, n_init=1, random_state=0))
 
 
 def _n_starts(estimator: KMeans) -> int:
