@@ -59,6 +59,9 @@ def test_marks_that_may_be_either_are_refused():
         settle("1,5", "2,25")
     with pytest.raises(RefusedError, match=r"has numbers with a decimal point, where the file has decimal commas"):
         settle("1.5", "2.25", decimal=",")
+    # The decimal mark groups nothing, even where it occurs twice.
+    with pytest.raises(RefusedError, match=r"column 'x' is numeric except in 1 of 3 cells \(line 2\)"):
+        settle("1.234.567", "2.5", "3.5")
     # An apostrophe is no decimal mark.
     with pytest.raises(RefusedError, match=r"Pass --thousands ''' if it groups thousands\. To leave"):
         settle("1'234", "2'345")

@@ -136,6 +136,12 @@ class TestCode:
         space = execute(code(session, "df"), df=frame)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
+    @pytest.mark.parametrize(("fewer", "told"), [(1, True), (0, False)])
+    def test_all_subsamples_are_not_called_the_first(self, session, fewer, told):
+        finish(session)
+        session.read(first=session.n_finished - fewer)
+        assert ("reweigh" in code(session, "df")) is told
+
     def test_says_that_a_run_is_not_finished(self, frame):
         gate = Gate(after=2 * len(KS))
         session = Session(frame, settings(ks=KS, n_subsamples=6, clusterer=gate))

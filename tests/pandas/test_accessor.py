@@ -320,6 +320,15 @@ def test_map_of_the_rows_that_have_labels(df, ax, labels):
     assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
 
 
+def test_labels_alone_say_which_rows_are_drawn(df, ax):
+    """Rows with missing values are refused where they would be clustered, not where they are only shown."""
+    holes = df.assign(age=df["age"].mask(np.arange(200) < 4))
+    holes.compsil.plot("map", labels=df.compsil.cluster(3), ax=ax)
+    assert sum(len(points.get_offsets()) for points in ax.collections) == 196
+    with pytest.raises(ValueError, match="'age'"):
+        holes.compsil.plot("map", k=3, ax=ax)
+
+
 def test_a_new_figure_is_returned_but_not_shown(df, monkeypatch):
     monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
     before = plt.get_fignums()

@@ -159,11 +159,12 @@ def test_missing_keys_beside_others(df):
     assert numeric.compsil.select_k(by="part", columns=["x", "y"], **FAST)[pd.NA].best_k == 2
 
 
-def test_the_keys_take_no_part_in_the_clustering(df):
-    found = df.compsil.select_k(by="year", **FAST)
+@pytest.mark.parametrize("by", ["year", ["year"], pd.Grouper(key="year")])
+def test_the_keys_take_no_part_in_the_clustering(df, by):
+    found = df.compsil.select_k(by=by, **FAST)
     assert found[2020].preparation.columns == ("x", "y")
     assert found[2020].preparation.left_out == ("region",)
-    named = df.compsil.select_k(by="year", columns=["x", "year"], **FAST)
+    named = df.compsil.select_k(by=by, columns=["x", "year"], **FAST)
     assert named[2020].preparation.columns == ("x", "year")
     assert "'year' is constant" in named[2020].preparation.notes[0]
 

@@ -116,6 +116,13 @@ def test_few_subsamples_are_said_to_be_too_few(n, few):
     assert f"selection probability {shown}" in result._repr_html_()
 
 
+def test_the_only_candidate_is_certain_however_few_the_subsamples():
+    shown = "selection probability 100 %"
+    result = made_up([[0.5] * 3], [[0.5] * 3])
+    assert shown in repr(result)
+    assert shown in result._repr_html_()
+
+
 @pytest.mark.parametrize(("probability", "named"), [(0.044, False), (0.046, True), (0.21, True)])
 def test_other_candidates_are_named_from_five_percent(probability, named):
     rows = [[0.3] * 10, [0.5] * 10, [0.4] * 10]

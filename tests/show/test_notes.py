@@ -126,3 +126,10 @@ def test_a_low_silhouette_is_told_under_every_criterion(believed, criterion, wor
     higher = [[0.3] * 6, [0.6] * 6, [0.3] * 6]
     clear = believed(made_up(higher, higher, criterion=criterion), 0.0, 0.2, 0.1, 0.7)
     assert not [text for text in clear.warnings if "is low" in text]
+
+
+def test_a_failed_subsample_does_not_make_a_silhouette_low():
+    rows = [[0.3] * 10, [*[0.6] * 9, np.nan], [0.3] * 10]
+    result = made_up(rows, rows, criterion="stable", agreement=np.full((3, 10), 0.9))
+    assert result.best_k == 3
+    assert not [text for text in result.warnings if "is low" in text]
