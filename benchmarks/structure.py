@@ -93,12 +93,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--null", type=int, default=0, help="number of data sets without clusters")
     parser.add_argument("--labelled", type=Path, help="file of labelled sets, X_<name> each")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the data sets without clusters")
     parser.add_argument("--first", type=int, default=0, help="number of sets to pass over")
     parser.add_argument("--step", type=int, default=1, help="take every so many sets only")
     parser.add_argument("--references", type=int, default=structure.N_NULL, help="reference sets of each kind")
     given = parser.parse_args()
     structure.N_NULL = given.references
-    sets = labelled(given.labelled) if given.labelled else without_clusters(given.null)
+    sets = labelled(given.labelled) if given.labelled else without_clusters(given.null, given.seed)
     rejected = defaultdict(list)
     for number, (kind, name, X) in enumerate(sets):
         if number < given.first or number % given.step:

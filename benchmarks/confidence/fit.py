@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from benchmarks.confidence.generate import MOST_CLUSTERS, SEED
 from benchmarks.confidence.measure import MOST_ROWS, N_SUBSAMPLES, STARTS, read
 from compsil_kit.method import likelihood
-from compsil_kit.method.likelihood import MODEL, NUMBERS, features
+from compsil_kit.method.likelihood import MODEL, features
 from compsil_kit.method.plan import Plan
 
 Array = NDArray[np.float64]
@@ -36,20 +36,22 @@ def plan_of(record: dict[str, Any], starts: int) -> Plan:
 
 def numbers_of(record: dict[str, Any], starts: int) -> dict[str, Array]:
     """Return the measured numbers as arrays."""
-    return {name: np.array(record[str(starts)][name], dtype=np.float64) for name in NUMBERS}
+    return {name: np.array(values, dtype=np.float64) for name, values in record[str(starts)].items()}
 
 
 def fit(records: list[dict[str, Any]], starts: int) -> dict[str, Any]:
     """Return the coefficients under which the true ks, or their absence, were most likely."""
     rows = [features(numbers_of(record, starts), plan_of(record, starts)) for record in records]
-    names, none_names = list(rows[0][0]), list(rows[0][1])
+    # The better half of the subsamples stands for more starts, so it tells nothing where these were made.
+    names = [name for name in rows[0][0] if starts == 1 or "better" not in name]
+    none_names = list(rows[0][1])
     n, width = len(rows), max(len(record["ks"]) for record in records)
     per_k, none = np.zeros((n, width, len(names))), np.zeros((n, len(none_names)))
     there, truth = np.zeros((n, width + 1), dtype=bool), np.full(n, width)
     there[:, width] = True
     for at, (record, (of_ks, of_none)) in enumerate(zip(records, rows, strict=True)):
         n_ks = len(record["ks"])
-        per_k[at, :n_ks], none[at] = np.stack(list(of_ks.values()), axis=1), list(of_none.values())
+        per_k[at, :n_ks], none[at] = np.stack([of_ks[name] for name in names], axis=1), list(of_none.values())
         there[at, :n_ks] = True
         if record["k"] in record["ks"]:
             truth[at] = record["ks"].index(record["k"])

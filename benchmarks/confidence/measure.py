@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks.confidence.generate import generate
 from compsil_kit import SelectionResult, select_k
+from compsil_kit.method import likelihood
 from compsil_kit.method.criterion import mean_known
-from compsil_kit.method.likelihood import NUMBERS
 from compsil_kit.method.plan import resolve_sample_size
 
 # Small budgets: what the model sees are means over subsamples, which these estimate as well as more would, but noisier.
@@ -47,15 +47,16 @@ def measured(number: int) -> dict[str, Any]:
 
 def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:
     """Return the numbers per k that the model is made of, for JSON."""
-    found = {name: mean_known(getattr(result.trials, name)) for name in (*NUMBERS, "micro", "macro")}
-    found["composite"] = mean_known(result.composite)
+    found = likelihood.means({name: getattr(result.trials, name) for name in likelihood.NUMBERS})
+    others = {"micro": result.micro, "macro": result.macro, "composite": result.composite}
+    found |= {name: mean_known(values) for name, values in others.items()}
     return {name: [round(float(v), 6) if np.isfinite(v) else None for v in found[name]] for name in found}
 
 
 def main() -> None:
     """Measure the data sets that are not in the file yet."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=5800)
+    parser.add_argument("--sets", type=int, default=5570)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, default=Path("benchmarks/confidence/measured.jsonl"))

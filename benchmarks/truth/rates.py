@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.method.likelihood import NUMBERS, likelihood
+from compsil_kit.method.likelihood import likelihood
 from compsil_kit.method.plan import Plan
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ def means(record: Record, starts: int, name: str) -> Array:
 
 def confidence(record: Record, starts: int) -> Array:
     """Return the confidence per k and, last, in none, under the present model."""
-    return likelihood({name: means(record, starts, name) for name in NUMBERS}, plan_of(record, starts))
+    return likelihood({name: means(record, starts, name) for name in record[str(starts)]}, plan_of(record, starts))
 
 
 def stable(record: Record) -> Array:
@@ -47,6 +47,7 @@ CRITERIA: dict[str, Callable[[Record], Array]] = {
     "composite": lambda record: means(record, 1, "composite"),
     "micro": lambda record: means(record, 1, "micro"),
     "macro": lambda record: means(record, 1, "macro"),
+    "micro of the better half": lambda record: means(record, 1, "better best_micro"),
     "micro, best of 5 starts": lambda record: means(record, 5, "best_micro"),
     "macro, best of 5 starts": lambda record: means(record, 5, "best_macro"),
     "stability alone": lambda record: means(record, 5, "agreement"),

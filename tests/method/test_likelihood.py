@@ -8,9 +8,10 @@ import pytest
 from samples import plan_of
 
 from compsil_kit.method import likelihood
-from compsil_kit.method.likelihood import MODEL, NUMBERS, features, model, why_unknown
+from compsil_kit.method.likelihood import BETTER_HALF, MODEL, NUMBERS, features, means, model, why_unknown
 
 KS = tuple(range(2, 9))
+MEANS = (*NUMBERS, *(f"better {name}" for name in BETTER_HALF))
 PLAN = plan_of(KS, 10)
 SEVERAL = replace(PLAN, n_starts=5)
 
@@ -18,8 +19,9 @@ SEVERAL = replace(PLAN, n_starts=5)
 def numbers(shape=(), seed=0):
     """Made-up means, ks last: silhouettes, stability, what is left within clusters."""
     rng = np.random.default_rng(seed)
-    found = {name: rng.uniform(0.1, 0.9, (*shape, len(KS))) for name in NUMBERS}
-    found["within"] = np.sort(found["within"], axis=-1)[..., ::-1]
+    found = {name: rng.uniform(0.1, 0.9, (*shape, len(KS))) for name in MEANS}
+    for name in ("within", "better within"):
+        found[name] = np.sort(found[name], axis=-1)[..., ::-1]
     return found
 
 
@@ -46,8 +48,8 @@ def test_in_plain_loops():
     """exp(utility) of each k and of none, more or less sharp, divided by their sum."""
     given, found = numbers(), model()["starts"]["1"]
     per_k, of_none = features(given, PLAN)
-    utilities = [sum(found["k"][name] * float(values[at]) for name, values in per_k.items()) for at in range(len(KS))]
-    utilities.append(sum(found["none"][name] * float(value) for name, value in of_none.items()))
+    utilities = [sum(weight * float(per_k[name][at]) for name, weight in found["k"].items()) for at in range(len(KS))]
+    utilities.append(sum(weight * float(of_none[name]) for name, weight in found["none"].items()))
     weights = np.exp(found["sharpness"] * np.array(utilities))
     expected = weights / weights.sum()
     np.testing.assert_allclose(chances(given), expected, rtol=1e-9)
@@ -75,7 +77,7 @@ def test_nothing_left_within_clusters():
     """As many clusters as distinct points: the logarithm of nothing must not decide, nor what rounding left of it."""
     given = numbers()
     for rest in (0.0, -1e-17, 1e-15):
-        given["within"] = np.array([0.5, 0.1, rest, rest, rest, rest, rest])
+        given["within"] = given["better within"] = np.array([0.5, 0.1, rest, rest, rest, rest, rest])
         assert np.isfinite(chances(given)).all()
 
 
@@ -88,11 +90,14 @@ def test_large_utilities_do_not_overflow():
 
 def test_what_speaks_for_a_k():
     """Its neighbours count, at the ends the line goes on straight, and a best one is marked."""
-    given = {name: np.zeros(len(KS)) for name in NUMBERS}
+    given = {name: np.zeros(len(KS)) for name in MEANS}
     given["best_micro"] = np.array([0.1, 0.2, 0.9, 0.4, 0.5, 0.6, 0.7])
     given["agreement"] = np.ones(len(KS))
     given["within"] = np.exp(-np.array([0.0, 1.0, 2.0, 3.0, 3.0, 3.0, 3.0]))
+    given["better best_micro"], given["better within"] = given["best_micro"][::-1], given["within"]
     per_k, of_none = features(given, PLAN)
+    assert per_k["best of better micro"].tolist() == [0, 0, 0, 0, 1, 0, 0]
+    np.testing.assert_allclose(per_k["better bend"], per_k["bend"])
     np.testing.assert_allclose(per_k["bump of micro"], [0, -0.3, 0.6, -0.3, 0, 0, 0], atol=1e-12)
     np.testing.assert_allclose(per_k["bend"], [0, 0, 0, 0.5, 0, 0, 0], atol=1e-12)
     assert per_k["best of micro"].tolist() == [0, 0, 1, 0, 0, 0, 0]
@@ -106,11 +111,38 @@ def test_what_speaks_for_a_k():
     assert later["first k"].tolist() == [1, 0, 0, 0, 0, 0, 0]
 
 
+def test_means_of_all_subsamples_and_of_the_better_half():
+    """Those with least within clusters, rounded up; failures are never among the better."""
+    nan = np.nan
+    trials = {
+        "best_micro": np.array([[0.1, 0.5, 0.3, 0.4, 0.2], [nan, 0.2, 0.6, nan, 0.4]]),
+        "best_macro": np.array([[1.0, 5.0, 3.0, 4.0, 2.0], [nan, 2.0, 6.0, nan, 4.0]]),
+        "agreement": np.array([[nan, 0.5, 0.5, 0.5, 0.5], [nan, nan, nan, nan, nan]]),
+        "within": np.array([[0.9, 0.5, 0.7, 0.6, 0.8], [nan, 0.8, 0.4, nan, 0.6]]),
+    }
+    found = means(trials)
+    assert set(found) == set(MEANS)
+    np.testing.assert_allclose(found["best_micro"], [0.3, 0.4])
+    np.testing.assert_allclose(found["agreement"], [0.5, nan])
+    np.testing.assert_allclose(found["better best_micro"], [0.4, 0.4])
+    np.testing.assert_allclose(found["better best_macro"], [4.0, 4.0])
+    np.testing.assert_allclose(found["better within"], [0.6, 0.6])
+    # Redraws have an axis of their own.
+    redrawn = means({name: np.stack([values, values[:, ::-1]], axis=1) for name, values in trials.items()})
+    np.testing.assert_allclose(redrawn["better best_macro"], [[4.0, 4.0], [4.0, 4.0]])
+
+
+def test_one_subsample_is_its_own_better_half():
+    found = means({name: np.array([[0.3], [0.2]]) for name in NUMBERS})
+    assert found["better best_micro"].tolist() == [0.3, 0.2]
+
+
 @pytest.mark.parametrize("starts", ["1", "several"])
 def test_the_file_has_a_coefficient_for_every_feature(starts):
     per_k, of_none = features(numbers(), PLAN)
     found = json.loads(MODEL.read_text())["starts"][starts]
-    assert set(found["k"]) == set(per_k)
+    # Several starts were made, so what stands for them is left out.
+    assert set(found["k"]) == {name for name in per_k if starts == "1" or "better" not in name}
     assert set(found["none"]) == set(of_none)
     coefficients = [*found["k"].values(), *found["none"].values(), found["sharpness"]]
     assert all(isinstance(value, float) and np.isfinite(value) for value in coefficients)

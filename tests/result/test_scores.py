@@ -172,7 +172,7 @@ def test_the_score_of_each_criterion():
 
 def test_the_confidence_is_the_model_s_opinion_of_the_means():
     result = several()
-    means = {name: np.nanmean(getattr(result.trials, name), axis=1) for name in likelihood.NUMBERS}
+    means = likelihood.means({name: getattr(result.trials, name) for name in likelihood.NUMBERS})
     expected = likelihood.likelihood(means, result.plan)
     np.testing.assert_allclose([*result.confidence, result.confidence_none], expected, rtol=1e-9)
     assert result.why_no_confidence == ""

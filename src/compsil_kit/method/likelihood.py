@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit.method.criterion import mean_known
 from compsil_kit.method.plan import Plan
 
 Array = NDArray[np.float64]
 
 MODEL = Path(__file__).with_name("likelihood.json")
-# What the model looks at: means over subsamples, per k.
+# What the model looks at, per k and subsample.
 NUMBERS = ("best_micro", "best_macro", "agreement", "within")
+# Of these also the mean over the better half of the subsamples.
+BETTER_HALF = ("best_micro", "best_macro", "within")
 # Below this share, more digits of what is left within clusters tell nothing.
 LEAST_WITHIN = 1e-9
 
@@ -47,12 +50,25 @@ def why_unknown(plan: Plan, n_subsamples: int) -> str:
     return ""
 
 
+def means(numbers: dict[str, Array]) -> dict[str, Array]:
+    """Return means over the last axis, that of the subsamples, and over their better half.
+
+    One start per subsample misses clusters in some subsamples. Those in which k-means left least within clusters, which
+    is what it chooses its best start by, show what more starts would have found.
+    """
+    found = {name: mean_known(values) for name, values in numbers.items()}
+    within = np.nan_to_num(numbers["within"], nan=2.0)
+    better = np.argsort(within, axis=-1, kind="stable")[..., : -(-within.shape[-1] // 2)]
+    halves = {name: mean_known(np.take_along_axis(numbers[name], better, axis=-1)) for name in BETTER_HALF}
+    return found | {f"better {name}": values for name, values in halves.items()}
+
+
 def likelihood(numbers: dict[str, Array], plan: Plan) -> Array:
     """Return the chances of all ks and, last, of none of them, from numbers whose last axis is that of the ks."""
     found = model()["starts"]["1" if plan.n_starts == 1 else "several"]
     per_k, of_none = features(numbers, plan)
-    utilities = sum(found["k"][name] * values for name, values in per_k.items())
-    none = sum(found["none"][name] * values for name, values in of_none.items())
+    utilities = sum(weight * per_k[name] for name, weight in found["k"].items())
+    none = sum(weight * of_none[name] for name, weight in found["none"].items())
     everything = found["sharpness"] * np.concatenate([utilities, np.asarray(none)[..., None]], axis=-1)
     chances = np.exp(everything - everything.max(axis=-1, keepdims=True))
     result: Array = chances / chances.sum(axis=-1, keepdims=True)
@@ -63,13 +79,15 @@ def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], d
     """Return what speaks for each k, and what speaks for none of them.
 
     A k is judged by its silhouettes and stability, by how far they stick out of those of its neighbours, and by the
-    bend that it makes in what is left within clusters.
+    bend that it makes in what is left within clusters; of all subsamples, and of the better half.
     """
     ks, columns = np.array(plan.ks, dtype=np.float64), float(np.log(plan.n_features))
     micro, macro = numbers["best_micro"], numbers["best_macro"]
     stability = np.nan_to_num(numbers["agreement"])
     stable = micro * stability
-    bend = -_bump(np.log(np.maximum(numbers["within"], LEAST_WITHIN)))
+    bend = _bend(numbers["within"])
+    better_micro, better_macro = numbers["better best_micro"], numbers["better best_macro"]
+    better_bend = _bend(numbers["better within"])
     alike = np.zeros_like(micro)
     per_k = {
         "micro": micro,
@@ -85,6 +103,14 @@ def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], d
         "best of macro": _is_best(macro),
         "best of micro x stability": _is_best(stable),
         "largest bend": _is_best(bend),
+        "better micro": better_micro,
+        "better macro": better_macro,
+        "bump of better micro": _bump(better_micro),
+        "bump of better macro": _bump(better_macro),
+        "best of better micro": _is_best(better_micro),
+        "best of better macro": _is_best(better_macro),
+        "better bend": better_bend,
+        "largest better bend": _is_best(better_bend),
         "first k": alike + (ks == ks[0]) * (ks[0] > 2),
         "last k": alike + (ks == ks[-1]),
         "k = 2": alike + (ks == 2),
@@ -112,6 +138,11 @@ def _bump(values: Array) -> Array:
     longer = np.concatenate([first, values, last], axis=-1)
     bumps: Array = values - (longer[..., :-2] + longer[..., 2:]) / 2
     return bumps
+
+
+def _bend(within: Array) -> Array:
+    """Return how sharply what is left within clusters bends at each k, on a logarithmic scale."""
+    return -_bump(np.log(np.maximum(within, LEAST_WITHIN)))
 
 
 def _is_best(values: Array) -> Array:

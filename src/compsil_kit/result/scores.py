@@ -100,7 +100,7 @@ class Scores:
     def _means(self, at: Any) -> dict[str, Array]:
         """Return means over some subsamples, or over redraws of them, ks last."""
         # The first subsample has none before it to agree with.
-        means = {name: mean_known(getattr(self.trials, name)[:, at]) for name in likelihood.NUMBERS}
+        means = likelihood.means({name: getattr(self.trials, name)[:, at] for name in likelihood.NUMBERS})
         return {name: np.moveaxis(values, 0, -1) for name, values in means.items()}
 
     @cached_property
