@@ -61,6 +61,8 @@ def wine(tmp_path_factory):
         cultivar=data.target_names[data.target]
     )
     frame.to_csv(folder / "wine.csv", index=False)
+    # A command of the guide writes this one; another process may run it.
+    frame.to_csv(folder / "wine_de.csv", sep=";", decimal=",", index=False)
     frame.to_parquet(folder / "wine.parquet")
     return folder
 
