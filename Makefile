@@ -130,6 +130,7 @@ confidence: $(VENV)/.bench
 
 truth: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.truth.runs
+	$(BIN)/python -m benchmarks.truth.authors
 	$(BIN)/python -m benchmarks.truth.report
 
 reproduce-quick: $(VENV)/.bench

@@ -35,3 +35,16 @@ def compared(ks, **values):
         for name, row in values.items()
     )
     return Comparison(plan_of(ks, 3), None, criteria, 3, 2)
+
+
+def interrupting(function, at):
+    """The function, but its call number ``at`` ends in an interrupt, as Ctrl-C at that moment would."""
+    calls = []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return function(*args)
+
+    return interrupted

@@ -160,6 +160,20 @@ def carve_table() -> str:
     return "\n".join(lines)
 
 
+def authors_line() -> str:
+    """Return how often the authors' package was right, and how often it chose what our composite chose."""
+    records = list(read(RESULTS / "authors.jsonl"))
+    if not records:
+        return "Not run."
+    right_of = {name: sum(record[name] == record["k"] for record in records) for name in ("authors", "ours")}
+    same = sum(record["authors"] == record["ours"] for record in records)
+    apart = max(record["apart"] for record in records)
+    return (
+        f"it chose the k of our composite on {same} of {len(records)} sets (scores at most {apart:.0e} apart), and was "
+        f"right on {right_of['authors']}, our composite on {right_of['ours']}."
+    )
+
+
 def failures_table(records: list[Record]) -> str:
     """Return the sets on which a criterion is never right, and what it chooses there."""
     lines = ["| set | k | composite | micro | likely |", "|---|---:|---|---|---|"]
@@ -185,7 +199,7 @@ def main() -> None:
         "rates": rates_table(records, GROUPS),
         "by_classes": rates_table(records, BY_CLASSES),
         "calibration": calibration_table(found), "tried": tried_table(),
-        "carve": carve_table(), "failures": failures_table(records),
+        "carve": carve_table(), "authors": authors_line(), "failures": failures_table(records),
     }  # fmt: skip
     template = (Path(__file__).parent / "truth.template.md").read_text()
     for name, value in facts.items():

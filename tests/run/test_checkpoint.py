@@ -13,6 +13,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from samples import interrupting
 from scipy import sparse
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
@@ -84,15 +85,7 @@ def stop_after(n):
 
 def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
     """What is in the result is in the file, whether the interrupt came before or after the trial was noted."""
-    calls = []
-
-    def out(*args):
-        calls.append(args)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return trial_out(*args)
-
-    monkeypatch.setattr("compsil_kit.run.checkpoint.trial_out", out)
+    monkeypatch.setattr("compsil_kit.run.checkpoint.trial_out", interrupting(trial_out, 3))
     with pytest.raises(Interrupted) as stop:
         run(checkpoint=path)
     assert len(kept(path)["trials"]) == len(stop.value.result.trials.subsamples) == 3

@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
-from samples import plan_of
+from samples import interrupting, plan_of
 from sklearn.metrics import adjusted_rand_score
 
 from compsil_kit.method.agreement import agreement
@@ -159,15 +159,7 @@ def test_nothing_comes_before_calibration_and_the_first():
 
 def test_an_interrupted_comparison_is_made_up_for(monkeypatch):
     """The interrupt may come while two clusterings are compared; both are there, so the trial is whole."""
-    calls = []
-
-    def interrupted(*args):
-        calls.append(args)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return agreement(*args)
-
-    monkeypatch.setattr("compsil_kit.run.pairs.agreement", interrupted)
+    monkeypatch.setattr("compsil_kit.run.pairs.agreement", interrupting(agreement, 3))
     trials = []
     with pytest.raises(KeyboardInterrupt):
         # Unlike a list that is built of it, this one keeps what came before the exception.

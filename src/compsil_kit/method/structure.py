@@ -242,7 +242,6 @@ def judge(observed: Array, drawn: Mapping[str, Array], n_rows: int) -> Structure
     found = {name: compare_with(observed[known], sets[:, known]) for name, sets in drawn.items()}
     p_values = {name: p for name, (p, _) in found.items()}
     n_null = len(next(iter(drawn.values())))
-    # Whichever kind comes nearest to the data is not known. To ask for a rejection of each of them is too careful: of
-    # data without clusters 1 % were rejected at 5 %, since no set is like the least favourable kind by chance alone.
+    # To ask for a rejection of every kind is too careful: of data without clusters, 1 % were then rejected at 5 %.
     mean = fsum(p_values.values()) / len(p_values)
     return Structure(mean, p_values, min(excess for _, excess in found.values()), n_null, n_rows)
