@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from sessions import KS, QUICK, finish, settings
 from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
 from waiting import PATIENCE
 
 import compsil_pandas  # noqa: F401  (for df.compsil)
-from compsil_jupyter.explorer.clusterings import MOST_ROWS
 from compsil_jupyter.explorer.session import Session
 
 
@@ -35,6 +35,16 @@ class TestClusterings:
         expected = frame.compsil.cluster(3, scale=None)
         np.testing.assert_array_equal(session.clusterings.get(3).labels, expected.to_numpy())
 
+    def test_are_those_of_the_first_seed_under_the_metric_of_the_run(self, frame):
+        session = Session(frame, settings(ks=(9,), n_subsamples=2, metric="manhattan"))
+        finish(session)
+        session.clusterings.want(9)
+        session.clusterings.wait(PATIENCE)
+        found = session.clusterings.get(9)
+        expected = frame.compsil.cluster(9, scale=None, metric="manhattan").to_numpy()
+        np.testing.assert_array_equal(found.labels, expected)
+        assert found.scores.micro == pytest.approx(silhouette_score(frame, expected, metric="manhattan"))
+
     def test_come_for_every_k(self, session):
         finish(session)
         told = []
@@ -53,13 +63,15 @@ class TestClusterings:
         assert order[0] == [4]
 
     def test_large_data_are_sampled(self):
-        X = np.random.default_rng(0).normal(size=(MOST_ROWS + 500, 2))
+        X = np.random.default_rng(0).normal(size=(10_001, 2))
         session = Session(X, settings(ks=(2,), n_subsamples=1, sample_size=200))
         finish(session)
         session.clusterings.want(2)
         session.clusterings.wait(PATIENCE)
-        assert len(session.clusterings.get(2).labels) == MOST_ROWS
-        assert session.clusterings.points.shape == (MOST_ROWS, 2)
+        assert len(session.clusterings.get(2).labels) == 10_000
+        assert session.clusterings.points.shape == (10_000, 2)
+        assert session.clusterings.projection[0].shape == (10_000, 2)
+        assert (session.clusterings.n_rows, session.clusterings.sampled) == (10_001, True)
 
     def test_clusterers_that_hold_all_pairs_get_no_more_than_a_subsample(self, blobs):
         pairs = settings(ks=(2, 3), n_subsamples=2, sample_size=100, clusterer="agglomerative")
@@ -102,7 +114,8 @@ class TestClusterings:
         clusterings.wait(PATIENCE)
         assert [k for k in KS if clusterings.get(k) is not None] == []
 
-    def test_close_ends_them_after_the_one_in_progress(self, frame):
+    @pytest.mark.parametrize(("end", "then"), [("close", [3]), ("pause", list(KS))])
+    def test_they_end_after_the_one_in_progress_and_go_on_after_a_pause(self, frame, end, then):
         begun, go_on = Event(), Event()
 
         def waits(X, k, seed):
@@ -116,7 +129,10 @@ class TestClusterings:
         clusterings = session.clusterings
         clusterings.want(3)
         assert begun.wait(PATIENCE)
-        session.close()
+        getattr(clusterings, end)()
         go_on.set()
         clusterings.wait(PATIENCE)
         assert [k for k in KS if clusterings.get(k) is not None] == [3]
+        clusterings.want(3)
+        clusterings.wait(PATIENCE)
+        assert [k for k in KS if clusterings.get(k) is not None] == then

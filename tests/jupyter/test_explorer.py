@@ -23,13 +23,17 @@ import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
 from compsil_jupyter.data import check_sparse
-from compsil_jupyter.explorer.controls import follow
-from compsil_jupyter.explorer.render import DPI
+from compsil_jupyter.explorer import render
+from compsil_jupyter.explorer.clusterings import Clustering
+from compsil_jupyter.explorer.controls import KEYWORDS, follow, label, options, table_controls, tooltip
+from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.view import TABS
 from compsil_kit import select_k
 from compsil_kit.method.criterion import CRITERIA
+from compsil_kit.method.silhouette import silhouettes
 from compsil_kit.settings.keywords import ExploreKeywords, TableKeywords, defaults_of, keywords_of
 from compsil_kit.show import report
+from compsil_kit.show.cluster_plots import project
 from compsil_kit.util.format import percent
 
 SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
@@ -227,6 +231,92 @@ class TestSettings:
         assert find(explorer, "ks").tooltip.startswith("candidate numbers of clusters")
         # How a command line spells the candidates is of no use to a slider.
         assert "2:20:2" not in find(explorer, "ks").tooltip
+
+    def test_how_the_widgets_look(self, explorer):
+        """Bounds, what is shown in empty fields, and that nothing is computed while a slider moves."""
+        at_the_end = {"continuous_update": False}
+        expected = {
+            "columns": {"rows": 3},
+            "ks": {"value": (2, 5), "min": 2, "max": 20, **at_the_end},
+            "n-subsamples": {"value": 5, "min": 1, "max": 10_000},
+            "sample-size": {"value": "auto", "placeholder": "auto, 0.5, 2000", **at_the_end},
+            "n-starts": {"value": "auto", "placeholder": "auto, 5", **at_the_end},
+            "structure": {"value": False},
+            "seed": {"value": 42, "min": 0, "max": 2**32 - 1, "disabled": False},
+            "delta": {"value": 0.05, "options": (0.1, 0.05, 0.01, 0.001)},
+            "first": {"value": 1, "min": 1, "max": 10_000, "disabled": True, **at_the_end},
+            "k": {"value": 2, "options": (2, 3, 4, 5), **at_the_end},
+            "run": {"description": "Run", "icon": "play", "button_style": "primary", "disabled": False},
+            "stop": {"description": "Stop", "icon": "stop", "button_style": "", "disabled": True},
+            "compare": {"description": "Compare", "button_style": ""},
+            "cancel": {"description": "Cancel", "button_style": ""},
+            "save-report": {"description": "Save report"},
+            "save-code": {"description": "Save code"},
+            "tabs": {"titles": TABS, "selected_index": 0},
+        }
+        for name, traits in expected.items():
+            assert {trait: getattr(find(explorer, name), trait) for trait in traits} == traits, name
+        (bar,) = (part for part in parts(explorer) if isinstance(part, widgets.IntProgress))
+        assert (bar.value, bar.min, bar.max, bar.bar_style) == (0, 0, 1, "")
+        for tab in TABS[:5]:
+            image = find(explorer, f"image-{tab.lower()}")
+            assert (image.format, image.layout.max_width, image.layout.object_fit) == ("png", "100%", "contain")
+
+    def test_how_wide_the_widgets_are(self, explorer):
+        left = "scale", "missing", "ks", "n-subsamples", "sample-size", "clusterer", "n-starts", "metric", "seed"
+        top = {"criterion": "180px", "transform": "210px", "rule": "110px", "delta": "220px", "first": "300px"}
+        for name in (*left, "structure"):
+            found = find(explorer, name)
+            assert (found.layout.width, found.style.description_width) == ("auto", "104px"), name
+        for name, width in top.items():
+            found = find(explorer, name)
+            assert (found.layout.width, found.style.description_width) == (width, "initial"), name
+        assert find(explorer, "columns").layout.width == "auto"
+        assert find(explorer, "k").layout.width == "420px"
+        inputs, shown = explorer.view.body.children
+        assert (inputs.layout.flex, inputs.layout.max_width) == ("0 0 270px", "270px")
+        assert (shown.layout.flex, shown.layout.min_width) == ("1 1 560px", "0")
+        assert (explorer.view.body.layout.flex_flow, explorer.view.body.layout.grid_gap) == ("row wrap", "16px")
+
+    def test_hints_are_the_title_of_labels(self, explorer):
+        for name in ("scale", "ks", "n-subsamples", "seed", "structure", "criterion", "delta", "first"):
+            found = find(explorer, name)
+            assert f'<span title="{html.escape(found.tooltip)}">' in found.description
+            assert found.description_allow_html
+            assert "%%" not in found.tooltip
+        assert find(explorer, "seed").tooltip == tooltip("random_state")
+        assert KEYWORDS["sample_size"].spelling not in tooltip("sample_size")
+        assert KEYWORDS["sample_size"].spelling in tooltip("sample_size", typed=True)
+        assert label("a", 'b "c"')["description"] == '<span title="b &quot;c&quot;">a</span>'
+
+    @pytest.mark.parametrize(("n_columns", "n_rows"), [(1, 2), (2, 2), (3, 3), (8, 8), (9, 8)])
+    def test_the_list_of_columns_is_two_to_eight_rows_high(self, n_columns, n_rows):
+        session = Session(np.zeros((4, n_columns)), {**defaults_of(TableKeywords), "scale": None})
+        _, columns, scale, _ = table_controls(session)
+        assert (columns.rows, scale.value) == (n_rows, "none")
+
+    @pytest.mark.parametrize(("given", "said"), [(None, "random"), (range(5), "one per subsample")])
+    def test_seeds_that_are_no_number_are_only_shown(self, frame, given, said):
+        explorer = explore(frame, random_state=given, **SMALL)
+        (seed,) = (part for part in parts(explorer) if "seed</span>" in getattr(part, "description", ""))
+        assert (seed.value, seed.disabled) == (said, True)
+        explorer.close()
+
+    def test_words_to_choose_from_and_what_was_given_beside_them(self):
+        class Own:
+            pass
+
+        own = Own()
+        plain = [("a", "a"), ("b", "b")]
+        for given, more in (("b", []), ("c", [("c", "c")]), (own, [("Own", own)]), (np.abs, [("absolute", np.abs)])):
+            assert options(["a", "b"], given) == plain + more
+
+    def test_numbers_beyond_the_usual_ends_can_be_given(self, frame):
+        explorer = explore(frame, ks=range(2, 31), n_subsamples=20_000)
+        assert find(explorer, "n-subsamples").max == 20_000
+        find(explorer, "structure").value = True
+        assert explorer.session.settings["structure"] is True
+        explorer.close()
 
     def test_the_slider_of_k_reaches_the_candidates_that_were_given(self, frame):
         explorer = explore(frame, ks=range(3, 31), n_subsamples=2)
@@ -443,7 +533,7 @@ class TestTabs:
         *_, printed = re.findall(r'base64,([^"]+)', report.render(explorer.result, explorer.comparison))
         there = Image.open(io.BytesIO(base64.b64decode(printed)))
         here = Image.open(io.BytesIO(picture(explorer, "compare")))
-        assert here.height / DPI == pytest.approx(there.height / there.info["dpi"][1], abs=0.02)
+        assert here.height / render.DPI == pytest.approx(there.height / there.info["dpi"][1], abs=0.02)
 
     def test_table_and_code(self, explorer):
         run(explorer)
@@ -477,6 +567,57 @@ class TestTabs:
         show(explorer, "Table")
         assert "&lt;not&gt; five" in find(explorer, "note-table").value
         explorer.close()
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """The figures that were made into pictures."""
+    made = []
+    canvas = render.FigureCanvasAgg
+    monkeypatch.setattr(render, "FigureCanvasAgg", lambda figure: made.append(figure) or canvas(figure))
+    return made
+
+
+def shown_in(picture, figures):
+    """The size of the one figure behind a picture, and the labels beside its axes, which all show something."""
+    (figure,) = figures
+    image, (width, height) = Image.open(io.BytesIO(picture)), figure.get_size_inches()
+    assert (image.format, image.mode) == ("PNG", "RGB")
+    assert image.size == (round(width * 110), round(height * 110))
+    assert all(axes.has_data() for axes in figure.axes)
+    assert figure.get_layout_engine() is not None
+    return (round(width, 2), round(height, 2)), [axes.get_ylabel() for axes in figure.axes]
+
+
+class TestPictures:
+    """What is drawn for given facts, without any widget."""
+
+    @pytest.mark.parametrize(
+        ("draw", "size", "labels"),
+        [
+            (render.curve, (8.6, 4.6), ["silhouette"]),
+            (render.weights, (8.6, 4.6), ["discrepancy", "weight of micro (0: macro only)"]),
+            (lambda result: render.stability(result, 0.05), (12.4, 8.8),
+             ["selection probability", "adjusted Rand index on shared rows", "composite silhouette"]),
+        ],
+    )  # fmt: skip
+    def test_of_a_result(self, blobs, figures, draw, size, labels):
+        assert shown_in(draw(select_k(blobs, ks=[2, 3], n_subsamples=3)), figures) == (size, labels)
+
+    @pytest.mark.parametrize(
+        ("mapped", "size", "labels"), [(True, (12.4, 4.8), ["second component"]), (False, (8.6, 4.6), [])]
+    )
+    def test_of_a_clustering(self, blobs, figures, mapped, size, labels):
+        codes = (blobs[:, 0] > 0).astype(int)
+        projection = (np.roll(project(blobs)[0], 1), 0.5) if mapped else None
+        picture = render.clusters(
+            SimpleNamespace(points=blobs, projection=projection), Clustering(codes, silhouettes(blobs, codes))
+        )
+        assert shown_in(picture, figures) == (size, [*labels, "cluster (number of points)"])
+        # The projection is the one that was computed once for all clusterings.
+        titles = [axes.get_title(loc="left") for axes in figures[0].axes]
+        told = [title for title in titles if "explain" in title]
+        assert told == ["k = 2; the two axes explain 50 % of the variance"] * mapped
 
 
 class TestErrors:

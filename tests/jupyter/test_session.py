@@ -16,10 +16,11 @@ from waiting import PATIENCE, join, threads
 
 from compsil_jupyter.explorer import texts
 from compsil_jupyter.explorer.session import Session, describe_error
-from compsil_jupyter.explorer.state import Status, Task
+from compsil_jupyter.explorer.state import Reading, Status, Task
 from compsil_kit import compare, select_k
 from compsil_kit.method.criterion import OF_SEVERAL_STARTS
 from compsil_kit.result.trials import Failure
+from compsil_kit.settings.keywords import ChoiceKeywords, defaults_of
 
 
 @pytest.fixture
@@ -137,6 +138,11 @@ class TestRun:
         assert one.result.ks == (2, 3, 4, 5)
         assert two.result.ks == (2, 3)
         np.testing.assert_array_equal(one.result.composite, select_k(blobs, ks=KS, n_subsamples=6).composite)
+
+    def test_subsamples_for_calibration_count_as_steps(self, blobs):
+        session = Session(blobs, settings(ks=(2, 3), n_subsamples=3, n_calibration=2))
+        finish(session)
+        assert (session.status.done, session.status.total, session.n_finished) == (5, 5, 3)
 
     def test_time_left(self):
         assert Status("running", done=0, total=10, seconds=3).seconds_left is None
@@ -429,6 +435,20 @@ class TestComparison:
 
 def test_a_task_does_not_hold_up_the_end_of_the_program():
     assert Task(settings(), lambda task: None).thread.daemon
+
+
+def test_a_task_counts_the_seconds_since_it_was_made(monkeypatch):
+    clock = iter([5.0, 8.0])
+    monkeypatch.setattr("compsil_jupyter.explorer.state.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert Task(settings(), lambda task: None).seconds == 3.0
+
+
+def test_defaults_of_a_reading_and_of_a_status(frame):
+    assert Reading() == Reading(defaults_of(ChoiceKeywords), delta=0.05, first=None)
+    assert Status() == Status("idle", 0, 0, 0.0, "", "")
+    assert Session(frame, QUICK).reading == Reading()
+    given = Reading(delta=0.01)
+    assert Session(frame, QUICK, given).reading is given
 
 
 def at_rest(result, **state):
