@@ -10,9 +10,10 @@ import pandas as pd
 from scipy import sparse
 
 from compsil_kit import prepare
-from compsil_kit.data.dataset import Dataset, as_dataset
+from compsil_kit.data.dataset import Dataset
+from compsil_kit.data.given import as_dataset
 from compsil_kit.data.matrix import to_matrix
-from compsil_kit.data.table import check_scale
+from compsil_kit.data.scaling import check_scale
 from compsil_kit.run.request import warn_of_scale
 from compsil_kit.settings.keywords import TableKeywords, keywords_of
 from compsil_kit.settings.rules import choice, optional

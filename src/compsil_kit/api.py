@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.weights import Transform
 from compsil_kit.result.result import SelectionResult
-from compsil_kit.run.request import check_request
+from compsil_kit.run.request import check_plan, check_request
 from compsil_kit.run.select import run_selection, stream_selection
 from compsil_kit.settings.keywords import PlanKeywords, SelectKeywords, StreamKeywords
 from compsil_kit.settings.surfaces import documented, takes
@@ -136,4 +136,4 @@ def plan_selection(X: Any, **keywords: Unpack[PlanKeywords]) -> Plan:
     >>> plan_selection(np.random.default_rng(0).normal(size=(10_000, 10))).sample_size
     6000
     """
-    return check_request(X, PlanKeywords, keywords).plan
+    return check_plan(X, PlanKeywords, keywords)

@@ -12,7 +12,8 @@ from sklearn.datasets import make_blobs
 
 from compsil_kit import SelectionResult, select_k
 from compsil_kit.data import dataset
-from compsil_kit.data.dataset import Dataset, Preparation, PreparedTable, as_dataset
+from compsil_kit.data.dataset import Dataset, Preparation, PreparedTable
+from compsil_kit.data.given import as_dataset
 from compsil_kit.data.table import prepare
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}

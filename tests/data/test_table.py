@@ -7,7 +7,8 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from compsil_kit.data.dataset import Preparation
-from compsil_kit.data.table import check_scale, prepare
+from compsil_kit.data.scaling import check_scale
+from compsil_kit.data.table import prepare
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pyarrow
 import pytest
 from IPython.core.completer import provisionalcompleter
 
-from compsil_kit.data.table import SCALERS
+from compsil_kit.data.scaling import SCALERS
 from compsil_kit.method.clusterers import NAMED
 from compsil_kit.method.metrics import NAMES
 

@@ -77,7 +77,7 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
 
 def run_comparison(X: Any, keywords: Mapping[str, Any], stop: Event | None = None) -> Comparison | None:
     """Compare, until it is done or ``stop`` is set in another thread; then the finished criteria, None without any."""
-    request = check_request(X, CompareKeywords, keywords)
+    request = check_request(X, CompareKeywords, keywords, whole=True)
     settings = check_keywords(CompareKeywords, keywords)
     _check_points(request.data.matrix, request.job, settings["criteria"])
     work = _Work(request, settings)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from compsil_kit.data.digest import content_digest
-from compsil_kit.data.matrix import read
 from compsil_kit.util.format import shorten
 
 if TYPE_CHECKING:
@@ -59,6 +58,16 @@ class Dataset:
     matrix: Any
     preparation: Preparation | None
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.matrix.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return self.matrix.dtype  # type: ignore[no-any-return]
+
     @cached_property
     def digest(self) -> str:
         """A digest of the matrix, computed when it is first asked for."""
@@ -101,12 +110,3 @@ def scale_ratio(matrix: Any) -> float:
     spread = np.subtract(*np.quantile(some, [0.9, 0.1], axis=0))
     spread = spread[spread > 0]
     return float(spread.max() / spread.min()) if len(spread) > 1 else 1.0
-
-
-def as_dataset(X: Any) -> Dataset:
-    """Return the data in the form that the engine takes: a prepared table as it is, anything else read and checked."""
-    if isinstance(X, Dataset):
-        read(X.matrix)
-        return X
-    names, matrix = read(X)
-    return Dataset(matrix, None if names is None else Preparation(tuple(names)))

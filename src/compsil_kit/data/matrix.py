@@ -238,7 +238,7 @@ def _check_finite(matrix: Any, names: list[Any] | None) -> None:
         bad = np.flatnonzero(~np.isfinite(matrix.data))
         if bad.size:
             where = matrix.tocoo()
-            _raise_not_finite(matrix.data[bad[0]], int(where.row[bad[0]]), int(where.col[bad[0]]), bad.size, names)
+            raise_not_finite(matrix.data[bad[0]], int(where.row[bad[0]]), int(where.col[bad[0]]), bad.size, names)
         return
     step = max(1, _BLOCK_BYTES // (matrix.itemsize * matrix.shape[1]))
     for low in range(0, len(matrix), step):
@@ -248,10 +248,11 @@ def _check_finite(matrix: Any, names: list[Any] | None) -> None:
             count = sum(
                 int((~np.isfinite(matrix[start : start + step])).sum()) for start in range(low, len(matrix), step)
             )
-            _raise_not_finite(matrix[low + row, column], low + row, column, count, names)
+            raise_not_finite(matrix[low + row, column], low + row, column, count, names)
 
 
-def _raise_not_finite(value: float, row: int, column: int, count: int, names: list[Any] | None) -> None:
+def raise_not_finite(value: float, row: int, column: int, count: int, names: list[Any] | None) -> None:
+    """Say where the first cell is that is not finite, and how many there are."""
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     place = f"column {column}" if names is None else f"column {quoted(names[column])}"
     more = "" if count == 1 else f", and {count - 1} more cell(s) that are not finite"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Hashable, Sequence
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from compsil_kit.data.dataset import Preparation, PreparedTable
 from compsil_kit.data.matrix import is_numeric_dtype, to_matrix
+from compsil_kit.data.odd_columns import odd_columns
+from compsil_kit.data.scaling import check_scale, scaled
+from compsil_kit.data.sources.opening import open_source
+from compsil_kit.data.sources.table import SourceTable, empty_frame
 from compsil_kit.util.checks import check_choice, describe
 from compsil_kit.util.format import did_you_mean, few, listed, quoted, shorten
 
@@ -21,20 +22,27 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}
 MISSING = ("raise", "drop")
-_ID_NAME = re.compile(r"(?i:(?:^|[_\W])(?:id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$)|(?<=[a-z])I[Dd]$")
 
 
+@overload
 def prepare(
     frame: pd.DataFrame, *, columns: Any = None, scale: str | None = "standard", missing: str = "raise"
-) -> PreparedTable:
+) -> PreparedTable: ...
+@overload
+def prepare(
+    frame: Any, *, columns: Any = None, scale: str | None = "standard", missing: str = "raise"
+) -> PreparedTable | SourceTable: ...
+def prepare(
+    frame: Any, *, columns: Any = None, scale: str | None = "standard", missing: str = "raise"
+) -> PreparedTable | SourceTable:
     """Make a table ready for clustering: choose the columns, treat missing values, and scale.
 
     Parameters
     ----------
-    frame : DataFrame
-        The table.
+    frame : DataFrame or table outside memory
+        The table: a pandas frame; or Parquet files, a ``pyarrow`` dataset, a Polars LazyFrame, a DuckDB relation, Zarr,
+        Dask or Spark.
     columns : list of names, optional
         Columns to use. All numeric and boolean ones if None.
     scale : {"standard", "robust", "minmax"} or None, default="standard"
@@ -45,10 +53,27 @@ def prepare(
     Returns
     -------
     PreparedTable
-        What :func:`select_k`, :func:`compare` and the like take as X; results remember what was done to the table.
+        For a large table outside memory a ``SourceTable``, which is read only when it is used. Either is what
+        :func:`select_k`, :func:`compare` and the like take as X; results remember what was done to the table.
     """
     missing, scale = check_missing(missing), check_scale(scale)
-    positions, left_out = choose_columns(frame, columns)
+    source = open_source(frame)
+    if source is None:
+        return prepare_frame(frame, columns, scale, missing)
+    positions, left_out = choose_columns(empty_frame(source), columns)
+    table = SourceTable(source, tuple(positions), left_out, scale, prepared=True)
+    # Which rows have holes, and where the middle of a column is, takes all rows at once.
+    if table.is_large and missing == "raise" and scale != "robust":
+        return table
+    return prepare_frame(table.frame(), None, scale, missing, left_out)
+
+
+def prepare_frame(
+    frame: pd.DataFrame, columns: Any, scale: str | None, missing: str, left_out: tuple[str, ...] = ()
+) -> PreparedTable:
+    """Make a pandas frame ready for clustering, as :func:`prepare` says; ``left_out`` has been left out before."""
+    positions, others = choose_columns(frame, columns)
+    left_out = (*left_out, *others)
     chosen = frame.iloc[:, positions]
     _, matrix = to_matrix(chosen)
     if not len(matrix):
@@ -56,31 +81,12 @@ def prepare(
     kept = _complete_rows(chosen, matrix, missing)
     matrix = matrix if kept.all() else matrix[kept]
     _check_finite(chosen, matrix)
-    notes = _odd_columns(chosen, matrix)
-    if scale is not None:
-        matrix = _scaled(chosen, matrix, scale)
     names = tuple(_name(chosen, at) for at in range(len(positions)))
+    notes = odd_columns(names, matrix)
+    if scale is not None:
+        matrix = scaled(names, matrix, scale)
     done = Preparation(names, left_out, scale, int((~kept).sum()), tuple(notes))
     return PreparedTable(matrix, done, kept, chosen)
-
-
-def _scaled(frame: pd.DataFrame, matrix: Array, scale: str) -> Array:
-    """Scale the columns; where sums of squares or differences overflow, the outcome would be NaN, or not scaled."""
-    most = np.finfo(np.float64).max
-    limit = np.sqrt(most / len(matrix)) / 2 if scale == "standard" else most / 4
-    wrong = [_name(frame, int(at)) for at in np.flatnonzero(np.abs(matrix).max(axis=0) > limit)]
-    if wrong:
-        raise ValueError(
-            f"columns: {listed(wrong, 'has', 'have')} values too large for scale={scale!r}. Divide by a power of "
-            "ten first, or pass scale=None."
-        )
-    scaled: Array = SCALERS[scale]().fit_transform(matrix)
-    return scaled
-
-
-def check_scale(scale: Any) -> str | None:
-    """Return how to scale columns; "none" is what a command line calls None."""
-    return None if scale is None or scale == "none" else check_choice("scale", scale, tuple(SCALERS))
 
 
 def check_missing(missing: Any) -> str:
@@ -170,36 +176,3 @@ def _check_finite(frame: pd.DataFrame, matrix: Array) -> None:
     where = few([f"{quoted(_name(frame, at))} ({int(n)})" for at, n in enumerate(infinite) if n])
     if where:
         raise ValueError(f"infinite values in {where}. Replace them first.")
-
-
-def _odd_columns(frame: pd.DataFrame, matrix: Array) -> list[str]:
-    """Say which columns are constant, repeat another one, or look like row numbers."""
-    names = [_name(frame, at) for at in range(matrix.shape[1])]
-    columns = list(matrix.T)
-    constant = [at for at, column in enumerate(columns) if (column == column[0]).all()]
-    first: dict[bytes, int] = {}
-    repeated = []
-    for at, column in enumerate(columns):
-        # A digest, as the columns themselves would fill the memory anew; + 0.0 because -0.0 has other bytes than 0.0.
-        twin = first.setdefault(blake2b((column + 0.0).tobytes()).digest(), at)
-        if twin != at and at not in constant:
-            repeated.append(f"{names[at]!r} repeats {names[twin]!r}, whose values then count twice")
-    constants = [names[at] for at in constant]
-    ids = [names[at] for at, column in enumerate(columns) if _is_id(_name(frame, at), column)]
-    found = [
-        *([f"{listed(constants, 'is', 'are')} constant, without influence on the clusters"] if constants else []),
-        *repeated,
-        *([f"{listed(ids, 'looks', 'look')} like an identifier, which would distort the clusters"] if ids else []),
-    ]
-    return [f"column {text}. To exclude columns, pass columns=[...]." for text in found]
-
-
-def _is_id(name: str, column: Array) -> bool:
-    """Tell whether a column looks like an identifier: distinct whole numbers, in steps of one or named so."""
-    if len(column) < 20 or not np.all(column == np.floor(column)):
-        return False
-    ordered = np.sort(column)
-    steps = np.diff(ordered)
-    if not np.all(steps > 0):
-        return False
-    return bool(np.all(steps == 1) and np.array_equal(ordered, column)) or bool(_ID_NAME.search(name))

@@ -23,6 +23,9 @@ from compsil_kit.util.optional import has
 POINTS_PER_CLUSTER = 30
 # Fractions of the data by number of rows (method, "Subsample size").
 FRACTIONS = ((2_000, 0.8), (20_000, 0.6), (math.inf, 0.4))
+# Where the automatic size ends: more rows cost the square of their number, and hardly change the choice.
+MOST_ROWS = 20_000
+AUTO, PAPER = "auto", "paper"
 # More subsamples, or larger k, than anyone can mean: refused at once instead of filling the memory with seeds.
 MOST = 1_000_000
 # Candidates: more of them would be hours of work, and gigabytes of labels, within a single subsample.
@@ -91,6 +94,12 @@ class Plan:
     def n_clusterings(self) -> int:
         """Clusterings to compute, over all subsamples and ks."""
         return len(self.seeds) * len(self.ks)
+
+    @property
+    def n_fetched(self) -> int:
+        """Distinct rows in all subsamples together, as many as are to be expected."""
+        untouched = (1 - self.sample_size / self.n_rows) ** len(self.seeds)
+        return round(self.n_rows * (1 - untouched))
 
     @property
     def whole_data(self) -> bool:
@@ -177,7 +186,7 @@ def check_ks(ks: Any) -> tuple[int, ...]:
 
 def check_sample_size(sample_size: Any) -> str | int | float:
     """Return the size of subsamples as it was given, if it can be one."""
-    if isinstance(sample_size, str) and sample_size == "auto":
+    if isinstance(sample_size, str) and sample_size in (AUTO, PAPER):
         return sample_size
     if is_integer(sample_size):
         return check_integer("sample_size", sample_size, minimum=3)
@@ -185,7 +194,7 @@ def check_sample_size(sample_size: Any) -> str | int | float:
         return check_real("sample_size as a fraction", sample_size, low=0.0, high=1.0)
     error = ValueError if isinstance(sample_size, str) else TypeError
     raise error(
-        "sample_size must be 'auto', an integer number of rows, or a fraction of the rows in (0, 1]; "
+        "sample_size must be 'auto', 'paper', an integer number of rows, or a fraction of the rows in (0, 1]; "
         f"got {describe(sample_size)}."
     )
 
@@ -213,7 +222,8 @@ def resolve_sample_size(sample_size: str | int | float, n_rows: int, k_max: int)
     """Return the number of rows in a subsample (method, "Subsample size")."""
     if isinstance(sample_size, str):
         fraction = next(share for limit, share in FRACTIONS if n_rows <= limit)
-        return min(n_rows, max(POINTS_PER_CLUSTER * k_max, math.floor(fraction * n_rows)))
+        most = MOST_ROWS if sample_size == AUTO else n_rows
+        return min(n_rows, max(POINTS_PER_CLUSTER * k_max, min(most, math.floor(fraction * n_rows))))
     if isinstance(sample_size, float):
         return check_integer("sample_size in rows", math.floor(sample_size * n_rows), minimum=3)
     if sample_size > n_rows:

@@ -14,6 +14,10 @@ from compsil_kit.util.checks import describe, is_integer
 SEED_LIMIT = 2**32
 # Streams of seeds beside that of the scored subsamples.
 CALIBRATION, FURTHER_RUNS, REFERENCES, STRUCTURE = 1, 2, 3, 4
+# How rows are drawn; part of fingerprints, since it decides which rows a seed stands for.
+SHUFFLE, ONE_BY_ONE = 1, 2
+# Up to so many rows the draw is that of the authors' package.
+MOST_SHUFFLED = 50_000
 
 
 def fresh_entropy() -> int:
@@ -61,8 +65,23 @@ def _check_seed(seed: Any) -> int:
 def subsample_rows(seed: int, n_rows: int, size: int) -> NDArray[np.int64]:
     """Return ``size`` of the row indices, drawn without replacement, in the order of the draw.
 
-    This is the draw of ``sklearn.utils.resample(replace=False)`` and so of the authors' package.
+    A shuffle of all indices is the draw of ``sklearn.utils.resample(replace=False)`` and so of the authors' package.
+    Above ``MOST_SHUFFLED`` rows it would take longer than the subsample itself. There indices are drawn one by one, and
+    those that came before are drawn again: as likely, in a time that does not depend on the number of rows.
     """
-    rows = np.arange(n_rows)
-    np.random.RandomState(seed).shuffle(rows)
-    return rows[:size]
+    random = np.random.RandomState(seed)
+    if draw_version(n_rows, size) == SHUFFLE:
+        rows = np.arange(n_rows)
+        random.shuffle(rows)
+        return rows[:size]
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < size:
+        drawn = np.concatenate([drawn, random.randint(n_rows, size=size, dtype=np.int64)])
+        _, first = np.unique(drawn, return_index=True)
+        drawn = drawn[np.sort(first)]
+    return drawn[:size]
+
+
+def draw_version(n_rows: int, size: int) -> int:
+    """Return which draw is used; where more than half of the rows are wanted, a shuffle is no waste."""
+    return SHUFFLE if n_rows <= MOST_SHUFFLED or 2 * size > n_rows else ONE_BY_ONE

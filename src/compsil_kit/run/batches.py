@@ -84,7 +84,7 @@ def plan_batches(
     >>> combine_batches([run_batch(X, batch) for batch in batches]).best_k
     5
     """
-    request = check_request(X, PlanKeywords, keywords)
+    request = check_request(X, PlanKeywords, keywords, indices=[0], digest=True)
     shared = {
         "format": FORMAT,
         "version": VERSION,
@@ -137,7 +137,7 @@ def run_batch(
     settings |= {"on_failure": fingerprint["on_failure"], "random_state": plan.seeds, "n_jobs": n_jobs}
     settings["clusterer"] = _given("clusterer", clusterer, fingerprint, NAMED)
     settings["metric"] = _given("metric", metric, fingerprint, NAMES)
-    request = check_request(X, SelectKeywords, settings)
+    request = check_request(X, SelectKeywords, settings, indices=batch["indices"], digest=True)
     differing = differences(fingerprint, request.fingerprint)
     if differing:
         raise ValueError(

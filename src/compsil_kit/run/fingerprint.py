@@ -18,6 +18,8 @@ from compsil_kit.data.dataset import Dataset
 from compsil_kit.data.digest import DIGEST_BYTES, content_digest
 from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.metrics import Metric
+from compsil_kit.method.plan import Plan
+from compsil_kit.method.subsample import SHUFFLE, draw_version
 from compsil_kit.result.trials import current_versions
 from compsil_kit.run.engine import Job
 from compsil_kit.util.optional import has
@@ -41,6 +43,7 @@ def fingerprint(data: Dataset, job: Job) -> Fingerprint:
         "ks": list(plan.ks),
         "sample_size": plan.sample_size,
         "n_starts": plan.n_starts,
+        **_of_draw(plan),
         **_of_clusterer(job.clusterer),
         "metric": _of_metric(job.metric),
         "on_failure": "skip" if job.skip_failures else "raise",
@@ -75,6 +78,12 @@ def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str
 
 def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def _of_draw(plan: Plan) -> Fingerprint:
+    """Return which rows a seed stands for; files that do not say it are from before there was another draw."""
+    version = draw_version(plan.n_rows, plan.sample_size)
+    return {} if version == SHUFFLE else {"draw of rows": f"version {version}"}
 
 
 def _of_clusterer(clusterer: Clusterer) -> Fingerprint:

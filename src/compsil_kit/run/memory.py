@@ -19,9 +19,11 @@ PROC, CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def check_memory(
-    plan: Plan, clusterer: Clusterer, n_workers: int, n_rows: int | None = None, *, fewer: bool = False
+    plan: Plan, clusterer: Clusterer, n_workers: int, n_rows: int | None = None, *, held: int = 0, fewer: bool = False
 ) -> int:
     """Refuse work that does not fit into the memory that is free; on subsamples, or on more rows where that is said.
+
+    ``held`` are the bytes of the rows that will be fetched from a table outside memory.
 
     Returns the number of workers; with ``fewer`` these are as many as fit, and only what a single one needs is refused.
     """
@@ -33,6 +35,12 @@ def check_memory(
     per_point = 48 * plan.n_features + LABEL_BYTES * len(plan.ks)
     per_worker = WORKER_BYTES + per_point * rows + clusterer.bytes_per_pair * rows**2 + distances
     free = available_bytes()
+    if free is not None and held > free:
+        raise MemoryError(
+            f"the rows of {len(plan.seeds):,} subsamples of {plan.sample_size:,} rows need about {held / 2**30:.1f} "
+            f"GiB, and {free / 2**30:.1f} GiB are free. Pass a smaller sample_size, or fewer n_subsamples."
+        )
+    free = None if free is None else free - held
     result = TRIAL_BYTES * len(plan.seeds) * len(plan.ks)
     if free is not None and result > free:
         raise MemoryError(
@@ -50,6 +58,11 @@ def check_memory(
             "pairs."
         )
     return n_workers
+
+
+def fetched_bytes(plan: Plan) -> int:
+    """Return what the rows of all subsamples take: as they are fetched, and once more while they are put together."""
+    return 2 * plan.n_fetched * plan.n_features * (4 if plan.dtype == "float32" else 8)
 
 
 def available_bytes() -> int | None:

@@ -18,8 +18,8 @@ class Meter(Protocol):
     def resume(self, done: int) -> None:
         """Count those that an earlier run has finished."""
 
-    def advance(self) -> None:
-        """Count one more."""
+    def advance(self, n: int = 1) -> None:
+        """Count one more, or several."""
 
     def announce(self, text: str) -> None:
         """Show a line of text."""
@@ -34,7 +34,14 @@ def make_meter(progress: ProgressLike, total: int) -> Meter:
         return _Callback(progress, total)
     if progress is False or (progress is None and not _somebody_watches()):
         return _Silent()
-    return _Bar(total)
+    return _Bar(total=total, desc="compsil", unit="subsample")
+
+
+def make_row_meter(progress: ProgressLike, n_rows: int) -> Meter:
+    """Return the meter of a pass over rows; a function of the user's is told of subsamples only."""
+    if callable(progress) or progress is False or (progress is None and not _somebody_watches()):
+        return _Silent()
+    return _Bar(total=n_rows, desc="reading", unit="row", unit_scale=True)
 
 
 def _somebody_watches() -> bool:
@@ -52,7 +59,7 @@ def _in_notebook() -> bool:
 class _Silent:
     def resume(self, done: int) -> None: ...
 
-    def advance(self) -> None: ...
+    def advance(self, n: int = 1) -> None: ...
 
     def announce(self, text: str) -> None: ...
 
@@ -67,8 +74,8 @@ class _Callback:
         self._done = done
         self._function(self._done, self._total)
 
-    def advance(self) -> None:
-        self._done += 1
+    def advance(self, n: int = 1) -> None:
+        self._done += n
         self._function(self._done, self._total)
 
     def announce(self, text: str) -> None: ...
@@ -77,9 +84,9 @@ class _Callback:
 
 
 class _Bar:
-    def __init__(self, total: int) -> None:
+    def __init__(self, **settings: Any) -> None:
         self._shown: Any = None
-        settings: Any = {"total": total, "desc": "compsil", "unit": "subsample", "leave": False}
+        settings["leave"] = False
         if _in_notebook() and has("ipywidgets"):
             notebook: Any = import_module("tqdm.notebook")
             self._bar: Any = notebook.tqdm_notebook(**settings, display=False)
@@ -94,8 +101,8 @@ class _Bar:
         self._bar.n = self._bar.initial = done
         self._bar.refresh()
 
-    def advance(self) -> None:
-        self._bar.update()
+    def advance(self, n: int = 1) -> None:
+        self._bar.update(n)
 
     def announce(self, text: str) -> None:
         self._bar.write(text, file=sys.stderr)

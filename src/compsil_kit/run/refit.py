@@ -15,5 +15,6 @@ from compsil_kit.util.checks import check_integer
 
 def cluster_rows(X: Any, k: Any, keywords: Mapping[str, Any]) -> tuple[Any, NDArray[Any]]:
     """Return the fitted estimator (None for a function) and all labels; keywords are those of ``select_k``."""
-    request = check_request(X, SelectKeywords, {**keywords, "ks": [check_integer("k", k, minimum=2)]}, warn=False)
+    given = {**keywords, "ks": [check_integer("k", k, minimum=2)]}
+    request = check_request(X, SelectKeywords, given, warn=False, whole=True)
     return fit_all_rows(request.job.clusterer, request.data.matrix, k, request.plan.seeds[0])

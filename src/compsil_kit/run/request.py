@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from compsil_kit.data.dataset import MOST_RATIO, Dataset, as_dataset, scale_ratio
+from compsil_kit.data.dataset import MOST_RATIO, Dataset, scale_ratio
+from compsil_kit.data.given import as_dataset, as_given
 from compsil_kit.data.matrix import check_enough_distinct
+from compsil_kit.data.sources.fetched import known_rows
+from compsil_kit.data.sources.table import SourceTable
 from compsil_kit.errors import ScaleWarning, SelectionError
-from compsil_kit.method.clusterers import check_input_kind, resolve_clusterer
+from compsil_kit.method.clusterers import Clusterer, check_input_kind, resolve_clusterer
 from compsil_kit.method.criterion import LIKELY
 from compsil_kit.method.likelihood import why_unknown
-from compsil_kit.method.metrics import check_metric_fits, resolve_metric
+from compsil_kit.method.metrics import Metric, check_metric_fits, resolve_metric
 from compsil_kit.method.plan import Plan, make_plan
 from compsil_kit.method.structure import Structure, check_testable
 from compsil_kit.method.weights import Transform
 from compsil_kit.result.result import SelectionResult, collect
 from compsil_kit.result.trials import Trial
 from compsil_kit.run.engine import Job, n_workers
+from compsil_kit.run.fetching import fetch
 from compsil_kit.run.fingerprint import Fingerprint, fingerprint
-from compsil_kit.run.memory import check_memory
+from compsil_kit.run.memory import check_memory, fetched_bytes
 from compsil_kit.settings.keywords import SelectKeywords, defaults_of
 from compsil_kit.settings.rules import AUTO
 from compsil_kit.settings.surfaces import check_keywords
@@ -70,29 +74,88 @@ class Request:
         return self.result(trials) if any(trial.index < self.plan.n_subsamples for trial in trials) else None
 
 
-def check_request(X: Any, group: type, given: Mapping[str, Any], *, warn: bool = True) -> Request:
+@dataclass(frozen=True)
+class _Planned:
+    """What is known before the data are looked at."""
+
+    settings: Mapping[str, Any]
+    given: Dataset | SourceTable
+    plan: Plan
+    clusterer: Clusterer
+    metric: Metric
+
+    def workers(self) -> int:
+        """Return the number of workers, if what they need fits into memory."""
+        n_jobs = self.settings["n_jobs"]
+        held = fetched_bytes(self.plan) if isinstance(self.given, SourceTable) else 0
+        return check_memory(self.plan, self.clusterer, n_workers(n_jobs), held=held, fewer=n_jobs == AUTO)
+
+
+def check_request(
+    X: Any,
+    group: type,
+    given: Mapping[str, Any],
+    *,
+    warn: bool = True,
+    whole: bool = False,
+    indices: Collection[int] | None = None,
+    digest: bool = False,
+) -> Request:
     """Check everything that can be checked before computing; what a checkpoint holds is for the run to read.
 
-    ``group`` is the group of keywords that the caller takes; those it does not take have their defaults.
+    ``group`` is the group of keywords that the caller takes; those it does not take have their defaults. Of a large
+    table outside memory the rows of all subsamples are read, or of those in ``indices``, and on request a digest of
+    all rows is taken; ``whole`` loads it.
     """
+    known = _planned(X, group, given, whole=whole)
+    return _looked_at(known, isinstance(X, Dataset) or not warn, indices, digest=digest)
+
+
+def check_plan(X: Any, group: type, given: Mapping[str, Any]) -> Plan:
+    """Return the plan; of a large table outside memory only the size and the columns are looked at."""
+    known = _planned(X, group, given)
+    if isinstance(known.given, SourceTable):
+        known.workers()
+    else:
+        _looked_at(known, isinstance(X, Dataset))
+    return known.plan
+
+
+def _looked_at(
+    known: _Planned, prepared: bool, indices: Collection[int] | None = None, *, digest: bool = False
+) -> Request:
+    """Return the request once its data have been checked; columns of different scales are no mistake if prepared."""
+    settings, plan, clusterer, metric = known.settings, known.plan, known.clusterer, known.metric
+    workers, data = known.workers(), known.given
+    if isinstance(data, SourceTable):
+        prepared = prepared or data.prepared
+        digest = digest or settings["checkpoint"] is not None
+        data = fetch(data, plan, indices, settings["progress"], digest=digest)
+    matrix = known_rows(data.matrix)
+    check_input_kind(clusterer, matrix)
+    check_metric_fits(metric, matrix)
+    if plan.structure:
+        check_testable(clusterer, metric, matrix)
+    check_enough_distinct(matrix, plan.ks[-1])
+    if not prepared and not metric.precomputed:
+        warn_of_scale(matrix, "prepare(df, scale='standard') or StandardScaler; or pass prepare(df, scale=None)")
+    job = Job(plan, clusterer, metric, skip_failures=settings["on_failure"] == "skip")
+    choice = Choice(settings["transform"], settings["rule"], settings["z"], settings["criterion"])
+    by_itself = settings["n_jobs"] == AUTO
+    return Request(data, job, choice, workers if by_itself else settings["n_jobs"], settings["checkpoint"])
+
+
+def _planned(X: Any, group: type, given: Mapping[str, Any], *, whole: bool = False) -> _Planned:
     settings = {**defaults_of(SelectKeywords), **check_keywords(group, given)}
     metric = resolve_metric(settings["metric"])
     clusterer = resolve_clusterer(settings["clusterer"], metric)
-    data = as_dataset(X)
-    plan = make_plan(data.matrix.shape, str(data.matrix.dtype), settings, clusterer, metric)
-    check_input_kind(clusterer, data.matrix)
+    data = as_dataset(X) if whole else as_given(X)
+    outside = isinstance(data, SourceTable)
+    if outside and metric.precomputed:
+        raise ValueError("metric='precomputed' needs the matrix of distances in memory. Load it first.")
+    plan = make_plan(data.shape, str(data.dtype), settings, clusterer, metric)
     _check_criterion(settings["criterion"], plan)
-    check_metric_fits(metric, data.matrix)
-    if plan.structure:
-        check_testable(clusterer, metric, data.matrix)
-    check_enough_distinct(data.matrix, plan.ks[-1])
-    if warn and not isinstance(X, Dataset) and not metric.precomputed:
-        warn_of_scale(data.matrix, "prepare(df, scale='standard') or StandardScaler; or pass prepare(df, scale=None)")
-    by_itself = settings["n_jobs"] == AUTO
-    workers = check_memory(plan, clusterer, n_workers(settings["n_jobs"]), fewer=by_itself)
-    job = Job(plan, clusterer, metric, skip_failures=settings["on_failure"] == "skip")
-    choice = Choice(settings["transform"], settings["rule"], settings["z"], settings["criterion"])
-    return Request(data, job, choice, workers if by_itself else settings["n_jobs"], settings["checkpoint"])
+    return _Planned(settings, data, plan, clusterer, metric)
 
 
 def _check_criterion(criterion: str, plan: Plan) -> None:

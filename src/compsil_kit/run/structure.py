@@ -38,14 +38,18 @@ def n_steps(plan: Plan) -> int:
     return 1 + N_NULL if plan.structure else 0
 
 
+def compared_rows(plan: Plan) -> NDArray[np.int64]:
+    """Return the rows that are compared with data without clusters."""
+    return subsample_rows(derive_seed(plan.seeds[0], 0, stream=STRUCTURE), plan.n_rows, n_compared(plan))
+
+
 def find_structure(
     X: Any, job: Job, n_jobs: int | None, advance: Callable[[], None] = lambda: None, stop: Event | None = None
 ) -> Structure | None:
     """Return the outcome of the test; None if it was not asked for, or ``stop`` was set before it was finished."""
     if not job.plan.structure:
         return None
-    seed = derive_seed(job.plan.seeds[0], 0, stream=STRUCTURE)
-    points = standardised(X[subsample_rows(seed, job.plan.n_rows, n_compared(job.plan))])
+    points = standardised(X[compared_rows(job.plan)])
     # A k with too few distinct points is left out, whatever is done about failures elsewhere.
     own = replace(job, plan=replace(job.plan, n_starts=n_starts(len(points))), skip_failures=True)
     work = _work(points, own)

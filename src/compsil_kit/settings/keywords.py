@@ -6,7 +6,8 @@ from functools import cache
 from os import PathLike
 from typing import Annotated, Any, TypedDict, get_type_hints
 
-from compsil_kit.data.table import MISSING, SCALERS, check_missing, check_scale
+from compsil_kit.data.scaling import SCALERS, check_scale
+from compsil_kit.data.table import MISSING, check_missing
 from compsil_kit.method.clusterers import NAMED
 from compsil_kit.method.criterion import CRITERIA
 from compsil_kit.method.metrics import NAMES as METRICS
@@ -78,10 +79,11 @@ class ClusteringKeywords(TypedDict, total=False):
     sample_size: Annotated[
         str | int | float,
         Keyword(
-            '"auto", int or float, default="auto"', "auto", check_sample_size,
-            "Number of rows in a subsample. ``\"auto\"`` chooses it from the number of rows; a float is a fraction of "
-            "the rows.",
-            reading.read_size, choices=("auto",), spelling="auto, a number, or a fraction such as 0.5", metavar="M",
+            '"auto", "paper", int or float, default="auto"', "auto", check_sample_size,
+            "Number of rows in a subsample. ``\"auto\"`` follows the paper up to 50,000 rows and takes 20,000 above; "
+            '``"paper"`` follows it at any number of rows. A float is a fraction of the rows.',
+            reading.read_size, choices=("auto", "paper"), metavar="M",
+            spelling="auto, paper, a number, or a fraction such as 0.5",
         ),
     ]  # fmt: skip
     metric: Annotated[

@@ -70,14 +70,14 @@ def read_switch(text: str) -> bool:
 
 
 def read_size(text: str) -> str | int | float:
-    """Read ``auto``, a number of rows, or a fraction of them."""
+    """Read ``auto``, ``paper``, a number of rows, or a fraction of them."""
     word = text.strip().replace(",", "")
-    if word in ("", "auto"):
-        return "auto"
+    if word in ("", "auto", "paper"):
+        return word or "auto"
     try:
         return int(word)
     except ValueError:
-        return float(_read(float, word, "auto, a number of rows, or a fraction such as 0.5"))
+        return float(_read(float, word, "auto, paper, a number of rows, or a fraction such as 0.5"))
 
 
 def read_names(text: str) -> list[str]:

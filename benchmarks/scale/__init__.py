@@ -1,0 +1,1 @@
+"""What large tables cost, and what they change: the size of subsamples, and seconds and memory against rows."""

@@ -1,0 +1,49 @@
+"""Columns that look as if they should not be clustered: constant ones, copies, identifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit.util.format import listed
+
+Array = NDArray[Any]
+
+_ID_NAME = re.compile(r"(?i:(?:^|[_\W])(?:id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$)|(?<=[a-z])I[Dd]$")
+
+
+def odd_columns(names: Sequence[str], matrix: Array) -> list[str]:
+    """Say which columns are constant, repeat another one, or look like row numbers."""
+    columns = list(matrix.T)
+    constant = [at for at, column in enumerate(columns) if (column == column[0]).all()]
+    first: dict[bytes, int] = {}
+    repeated = []
+    for at, column in enumerate(columns):
+        # A digest, as the columns themselves would fill the memory anew; + 0.0 because -0.0 has other bytes than 0.0.
+        twin = first.setdefault(blake2b((column + 0.0).tobytes()).digest(), at)
+        if twin != at and at not in constant:
+            repeated.append(f"{names[at]!r} repeats {names[twin]!r}, whose values then count twice")
+    constants = [names[at] for at in constant]
+    ids = [names[at] for at, column in enumerate(columns) if _is_id(names[at], column)]
+    found = [
+        *([f"{listed(constants, 'is', 'are')} constant, without influence on the clusters"] if constants else []),
+        *repeated,
+        *([f"{listed(ids, 'looks', 'look')} like an identifier, which would distort the clusters"] if ids else []),
+    ]
+    return [f"column {text}. To exclude columns, pass columns=[...]." for text in found]
+
+
+def _is_id(name: str, column: Array) -> bool:
+    """Tell whether a column looks like an identifier: distinct whole numbers, in steps of one or named so."""
+    if len(column) < 20 or not np.all(column == np.floor(column)):
+        return False
+    ordered = np.sort(column)
+    steps = np.diff(ordered)
+    if not np.all(steps > 0):
+        return False
+    return bool(np.all(steps == 1) and np.array_equal(ordered, column)) or bool(_ID_NAME.search(name))

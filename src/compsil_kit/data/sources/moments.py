@@ -1,0 +1,72 @@
+"""Mean, variance and range of columns from blocks on a fixed grid of rows: however the rows come, the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+Array = NDArray[Any]
+
+# Rows of a block. Workers that hold a part of the rows hand over what lies beyond the last whole block as it is.
+BLOCK_ROWS = 8_192
+# Up to so many rows, scikit-learn sees them all at once.
+WHOLE_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of some rows: their number and, per column, mean, sum of squared deviations, smallest and largest value."""
+
+    n: int
+    mean: Array
+    squares: Array
+    low: Array
+    high: Array
+
+
+def moments_of(block: Array) -> Moments:
+    """Return the moments of one block."""
+    # In the order of rows whatever the layout was, so that sums round alike.
+    values = np.ascontiguousarray(block, dtype=np.float64)
+    mean = values.mean(axis=0)
+    return Moments(len(values), mean, ((values - mean) ** 2).sum(axis=0), values.min(axis=0), values.max(axis=0))
+
+
+def joined(parts: Iterable[Moments]) -> Moments:
+    """Return the moments of all rows from those of their blocks, in order."""
+    several = iter(parts)
+    total = next(several)
+    for part in several:
+        n = total.n + part.n
+        shift = part.mean - total.mean
+        total = Moments(
+            n,
+            total.mean + shift * (part.n / n),
+            total.squares + part.squares + shift**2 * (total.n * part.n / n),
+            np.minimum(total.low, part.low),
+            np.maximum(total.high, part.high),
+        )
+    return total
+
+
+def blocks(matrix: Array) -> Iterator[Array]:
+    """Yield a matrix in blocks of the grid."""
+    return (matrix[low : low + BLOCK_ROWS] for low in range(0, len(matrix), BLOCK_ROWS))
+
+
+def scaler_of(moments: Moments, scale: str) -> Any:
+    """Return scikit-learn's scaler as if it had seen the rows; ``"robust"`` needs all of them at once."""
+    if scale == "minmax":
+        return MinMaxScaler().fit(np.vstack([moments.low, moments.high]))
+    variance = moments.squares / moments.n
+    scaler = StandardScaler()
+    scaler.n_features_in_ = len(variance)
+    scaler.n_samples_seen_, scaler.mean_, scaler.var_ = moments.n, moments.mean, variance
+    constant = (moments.low == moments.high) | (variance == 0)
+    scaler.scale_ = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
+    return scaler

@@ -1,0 +1,165 @@
+"""The chosen columns of a table outside memory: some rows of them by one pass, or all of them loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit.data.dataset import Dataset, Preparation
+from compsil_kit.data.matrix import raise_not_finite, read
+from compsil_kit.data.odd_columns import odd_columns
+from compsil_kit.data.scaling import scaled, scaled_by
+from compsil_kit.data.sources.fetched import FetchedRows
+from compsil_kit.data.sources.moments import WHOLE_ROWS, Moments
+from compsil_kit.data.sources.scan import Seen, Work, gathered
+from compsil_kit.data.sources.source import Source, Tick, dtype_of
+from compsil_kit.data.whole_numbers import warn_of_rounding
+from compsil_kit.util.format import few, quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class FetchedData(Dataset):
+    """Rows that a pass has fetched, with the digest that it took on the way, and what else it found."""
+
+    seen_digest: str
+    moments: Moments | None
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of all rows, if the pass was told to take one."""
+        if not self.seen_digest:
+            raise RuntimeError("the pass over the data took no digest")
+        return self.seen_digest
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """Columns of a source, as they are or to be scaled; wherever data are taken, this is taken too.
+
+    Attributes
+    ----------
+    source : Source
+        The table.
+    at : tuple of int
+        Positions of the columns.
+    left_out : tuple of str
+        Columns that were left out because they are not numeric.
+    scale : str or None
+        How to scale the columns.
+    prepared : bool
+        Whether somebody has decided on columns and scale.
+    """
+
+    source: Source
+    at: tuple[int, ...]
+    left_out: tuple[str, ...] = ()
+    scale: str | None = None
+    prepared: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, as text."""
+        return tuple(str(self.source.fields[i].name) for i in self.at)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.source.n_rows, len(self.at)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the matrix."""
+        return dtype_of(self.source.fields[i] for i in self.at)
+
+    @property
+    def n_bytes(self) -> int:
+        """What a pass reads, about, before it is packed or compressed."""
+        return self.source.n_rows * sum(self.source.fields[i].width for i in self.at)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a pass is worth it: a small table is loaded, and everything works with it."""
+        return self.source.n_rows > WHOLE_ROWS
+
+    @property
+    def preparation(self) -> Preparation | None:
+        """What is done to the table; None for an array that is taken as it is."""
+        named = self.source.named or self.prepared
+        return Preparation(self.names, self.left_out, self.scale) if named else None
+
+    def fetch(self, rows: NDArray[np.int64], tick: Tick = lambda _: None, *, digest: bool = False) -> FetchedData:
+        """Read the table once; keep the rows of these numbers, which ascend, and refuse cells that are not finite."""
+        work = Work(rows, str(self.dtype), moments=self.scale is not None, digest=digest)
+        seen = gathered(self.source.scan(self.at, work, tick), work)
+        self._check(seen)
+        known = np.ascontiguousarray(seen.found)
+        notes = tuple(odd_columns(self.names, known)) if self.prepared else ()
+        if self.scale is not None and seen.moments is not None:
+            known = scaled_by(seen.moments, self.names, known, self.scale)
+        said = self.preparation
+        done = None if said is None else Preparation(said.columns, said.left_out, said.scale, 0, notes)
+        key = f"{seen.digest} scale {self.scale}" if digest else ""
+        return FetchedData(FetchedRows(seen.n_rows, rows, known), done, key, seen.moments)
+
+    def _check(self, seen: Seen) -> None:
+        if seen.n_rows != self.source.n_rows:
+            raise ValueError(
+                f"X has changed: {self.source.what} had {self.source.n_rows:,} rows when they were counted, and "
+                f"{seen.n_rows:,} when they were read. Pass data that nobody writes to."
+            )
+        names = list(self.names) if self.source.named else None
+        if seen.bad is not None:
+            raise_not_finite(seen.bad.value, seen.bad.row, seen.bad.column, seen.bad.count, names)
+        warn_of_rounding([names[at] if names else at for at in sorted(seen.rounded)])
+
+    def load(self) -> Dataset:
+        """Load all rows, for what cannot be done in one pass."""
+        frame = self.frame()
+        _, matrix = read(frame if self.source.named else frame.to_numpy(self.dtype))
+        notes = odd_columns(self.names, matrix) if self.prepared else ()
+        if self.scale is not None:
+            matrix = scaled(self.names, matrix, self.scale)
+        said = self.preparation
+        done = None if said is None else Preparation(said.columns, said.left_out, said.scale, 0, tuple(notes))
+        return Dataset(matrix, done)
+
+    def frame(self) -> pd.DataFrame:
+        """Return all rows as they are."""
+        return self.source.frame(self.at)
+
+    def matrices(self, moments: Moments | None) -> Iterator[Array]:
+        """Yield all rows in order, some at a time, on the scale of an earlier pass."""
+        for chunk in self.source.chunks(self.at):
+            rows = np.ascontiguousarray(np.stack(list(chunk), axis=1), dtype=self.dtype)
+            yield rows if moments is None or self.scale is None else scaled_by(moments, self.names, rows, self.scale)
+
+
+def as_it_is(source: Source) -> SourceTable:
+    """Return all columns of a source, which must be numeric, as they are."""
+    wrong = [f"{quoted(field.name)} ({field.kind})" for field in source.fields if not field.numeric]
+    if wrong:
+        raise ValueError(
+            f"X has columns that are not numeric: {few(wrong)}. "
+            "Leave them out by passing only the numeric columns, or encode them as numbers first."
+        )
+    return SourceTable(source, tuple(range(len(source.fields))))
+
+
+def empty_frame(source: Source) -> pd.DataFrame:
+    """Return the columns of a source without rows, for choosing among them."""
+    import pandas as pd
+
+    kinds: Sequence[type] = [float if field.numeric else object for field in source.fields]
+    frame = pd.DataFrame({place: np.empty(0, dtype=kind) for place, kind in enumerate(kinds)})
+    frame.columns = pd.Index([field.name for field in source.fields])
+    return frame
