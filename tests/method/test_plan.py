@@ -39,10 +39,19 @@ def test_endless_candidates_are_refused_at_once(ks):
         (100, 3, 90),
         (100, 10, 100),
         (1000, 30, 900),
+        (50_000, 10, 20_000),
+        (50_001, 10, 20_000),
+        (10**9, 10, 20_000),
+        (10**9, 700, 21_000),
     ],
 )
 def test_the_automatic_size_of_a_subsample(n_rows, k_max, size):
     assert resolve_sample_size("auto", n_rows, k_max) == size
+
+
+@pytest.mark.parametrize(("n_rows", "size"), [(2000, 1600), (50_000, 20_000), (1_000_000, 400_000)])
+def test_the_size_of_the_paper(n_rows, size):
+    assert resolve_sample_size("paper", n_rows, 10) == size
 
 
 def test_sizes_that_are_given():

@@ -7,9 +7,13 @@ from sklearn.utils import resample
 from compsil_kit.method.subsample import (
     CALIBRATION,
     FURTHER_RUNS,
+    MOST_SHUFFLED,
+    ONE_BY_ONE,
     REFERENCES,
+    SHUFFLE,
     STRUCTURE,
     derive_seed,
+    draw_version,
     fresh_entropy,
     make_seeds,
     subsample_rows,
@@ -66,3 +70,48 @@ def test_the_draw_is_that_of_scikit_learn():
     rows = subsample_rows(3, 50, 20)
     assert rows.tolist() == resample(np.arange(50), replace=False, n_samples=20, random_state=3).tolist()
     assert sorted(subsample_rows(3, 50, 50)) == list(range(50))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "size", "version"),
+    [
+        (MOST_SHUFFLED, 10, SHUFFLE),
+        (MOST_SHUFFLED + 1, 10, ONE_BY_ONE),
+        (100_000, 50_000, ONE_BY_ONE),
+        (100_000, 50_001, SHUFFLE),
+        (10**12, 20_000, ONE_BY_ONE),
+    ],
+)
+def test_which_draw_is_used(n_rows, size, version):
+    assert draw_version(n_rows, size) == version
+
+
+def test_many_rows_are_drawn_one_by_one():
+    """These numbers are for ever: checkpoints and batches of other machines rely on them."""
+    assert subsample_rows(42, 10**9, 6).tolist() == [534895718, 199900595, 862061404, 787846414, 996406378, 127521863]
+    # What was drawn before is drawn again: no row twice, and the order is that of the draw.
+    rows = subsample_rows(7, 60_000, 30_000)
+    assert rows.shape == (30_000,)
+    assert len(np.unique(rows)) == 30_000
+    assert rows.min() >= 0
+    assert rows.max() < 60_000
+    assert not np.array_equal(rows, np.sort(rows))
+
+
+def test_a_larger_subsample_of_the_same_seed_is_another_one():
+    assert set(subsample_rows(7, 10**8, 100)) != set(subsample_rows(8, 10**8, 100))
+
+
+def test_every_row_is_as_likely():
+    """A chi-squared statistic over a hundred bins of rows, from 400 subsamples; 99 degrees of freedom."""
+    counts = np.zeros(100)
+    for seed in range(400):
+        counts += np.bincount(subsample_rows(seed, 100_000, 5_000) // 1_000, minlength=100)
+    # Drawn without replacement, counts vary a little less than independent ones.
+    statistic = ((counts - 20_000) ** 2 / 20_000).sum() / 0.95
+    assert 60 < statistic < 150
+
+
+def test_the_time_of_a_draw_does_not_depend_on_the_rows():
+    """No array of all rows is made: this one would not fit into any memory."""
+    assert subsample_rows(0, 2**62, 1_000).shape == (1_000,)

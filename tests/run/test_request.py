@@ -45,7 +45,7 @@ BAD_X = {
     "none": (None, ValueError, "X must have two dimensions.*type NoneType.*Pass an array or a table"),
     "zero dimensions": (np.array(3.0), ValueError, "X must have two dimensions.*Pass an array or a table"),
     "number": (7, ValueError, "X must have two dimensions.*type int"),
-    "text": (SECRET, ValueError, "X must have two dimensions.*type str"),
+    "text": (SECRET, ValueError, "X as text must name Parquet data"),
     "dict": ({"a": [1, 2], "b": [SECRET, 2]}, ValueError, "X must have two dimensions.*type dict"),
     "set": ({1, 2}, ValueError, "X must have two dimensions.*type set"),
     "generator": (([i, i] for i in range(9)), ValueError, "X must have two dimensions.*type generator"),

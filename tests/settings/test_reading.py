@@ -101,7 +101,16 @@ def test_words_with_a_meaning_of_their_own(read, text, expected):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("auto", "auto"), (" auto ", "auto"), ("", "auto"), ("500", 500), ("20,000", 20000), ("0.5", 0.5), (" 1.0 ", 1.0)],
+    [
+        ("auto", "auto"),
+        (" auto ", "auto"),
+        ("", "auto"),
+        (" paper ", "paper"),
+        ("500", 500),
+        ("20,000", 20000),
+        ("0.5", 0.5),
+        (" 1.0 ", 1.0),
+    ],
 )
 def test_sizes_of_subsamples(text, expected):
     found = reading.read_size(text)
@@ -110,7 +119,9 @@ def test_sizes_of_subsamples(text, expected):
 
 
 def test_what_is_no_size():
-    with pytest.raises(ValueError, match=r"^must be auto, a number of rows, or a fraction such as 0.5; got 'many'\.$"):
+    with pytest.raises(
+        ValueError, match=r"^must be auto, paper, a number of rows, or a fraction such as 0.5; got 'many'\.$"
+    ):
         reading.read_size("many")
 
 

@@ -24,7 +24,7 @@ TYPES = {
     "n_subsamples": ("n_subsamples must be an integer of at least 1", INTEGERS),
     "n_calibration": ("n_calibration must be an integer of at least 0", INTEGERS),
     "sample_size": (
-        r"sample_size must be 'auto', an integer number of rows, or a fraction of the rows in \(0, 1\]",
+        r"sample_size must be 'auto', 'paper', an integer number of rows, or a fraction of the rows in \(0, 1\]",
         (True, np.True_, None, [3], (), {}, b"3", 3j, object(), decimal.Decimal(1)),
     ),
     "metric": ("metric must be a name or a function", (True, 2, 1.5, None, ["euclidean"], b"euclidean", object())),

@@ -26,8 +26,8 @@ def open_parquet(place: str | PathLike[str]) -> ArrowSource:
     name = os.fspath(place)
     if not is_parquet(name):
         raise ValueError(
-            f"X as text must name Parquet data: a file, a folder, a glob or an address; got {name!r}. Read other files "
-            "first, for example with pandas."
+            "X as text must name Parquet data (a file, a folder, a glob or an address), and ends in none of "
+            f"{', '.join(ENDINGS)}. Read other files first, for example with pandas."
         )
     try:
         import fsspec
