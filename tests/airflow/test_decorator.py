@@ -3,6 +3,7 @@
 from airflow.providers.common.compat.sdk import task
 from runs import QUICK, run
 
+from compsil_airflow import SelectKOperator
 from compsil_airflow.decorator import CompsilDecoratedOperator
 
 
@@ -66,3 +67,5 @@ def test_a_function_that_says_it_returns_a_dict_has_one_output_all_the_same(fram
 
 def test_its_name_in_the_pages():
     assert CompsilDecoratedOperator.custom_operator_name == "@task.compsil"
+    for name in ("template_fields", "template_fields_renderers", "shallow_copy_attrs", "ui_color"):
+        assert getattr(CompsilDecoratedOperator, name) == getattr(SelectKOperator, name)

@@ -6,6 +6,8 @@ import sys
 from importlib import import_module, resources
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
 from every_dag import CONSUMERS, EXPECTED, TRUE_K, texts
 from runs import Run
@@ -66,3 +68,72 @@ def test_resources_with_and_without_kubernetes(monkeypatch):
     (container,) = resources_of(2, "4Gi")["pod_override"].spec.containers
     assert container.name == "base"
     assert container.resources.requests == container.resources.limits == {"cpu": "2", "memory": "4Gi"}
+
+
+def test_customers_are_the_same_every_time():
+    make = import_module("compsil_airflow.example_dags.customers").make_customers
+    frame = make()
+    pd.testing.assert_frame_equal(frame, make(seed=7, size=1.0))
+    assert list(frame) == ["customer_id", "basket", "visits", "returned", "region"]
+    assert sorted(frame["customer_id"]) == list(range(1000, 2300))
+    assert set(frame["region"]) == {"north", "south"}
+    assert len(make(size=0.5)) == 350 + 225 + 45 + 30
+    assert not make(seed=8)["basket"].equals(frame["basket"])
+    kinds = np.repeat([0, 1, 2, 3], [700, 450, 90, 60])
+    centres = frame[["basket", "visits", "returned"]].groupby(kinds).mean().to_numpy()
+    expected = [[35, 3, 0.05], [60, 12, 0.08], [210, 6, 0.02], [90, 4, 0.55]]
+    np.testing.assert_allclose(centres, expected, rtol=0.1, atol=0.01)
+    spread = np.log(frame[["basket", "visits"]]).groupby(kinds).std().to_numpy()
+    np.testing.assert_allclose(spread, 0.12, rtol=0.3)
+    np.testing.assert_allclose(frame["returned"].groupby(kinds).std(), 0.02, rtol=0.3)
+
+
+def test_customers_are_written_as_their_name_says(tmp_path, monkeypatch):
+    customers = import_module("compsil_airflow.example_dags.customers")
+    monkeypatch.setattr(customers, "FOLDER", tmp_path)
+    small = customers.make_customers().head(3)
+    for _ in range(2):
+        assert customers.write_customers("a/b/c.csv", small) == str(tmp_path / "a" / "b" / "c.csv")
+    assert (tmp_path / "a" / "b" / "c.csv").read_text().startswith("customer_id,basket,")
+    assert len(pd.read_csv(tmp_path / "a" / "b" / "c.csv")) == 3
+    written = pd.read_parquet(customers.write_customers("all.parquet"))
+    pd.testing.assert_frame_equal(written, customers.make_customers())
+
+
+def test_what_the_examples_do_with_k(examples):
+    """The functions of their tasks, by themselves."""
+
+    def call(dag_id, task_id, *given):
+        return examples[dag_id].get_task(task_id).python_callable(*given)
+
+    branch = "compsil_select_and_branch"
+    assert [call(branch, "how_many", k) for k in (3, 4)] == ["ask_an_analyst", "plan_campaigns"]
+    assert call(branch, "plan_campaigns", 4) == "one campaign for each of 4 segments"
+    assert call(branch, "ask_an_analyst", 3) == "only 3 segments: see the report"
+    sure = [call("compsil_probability", "sure", {"probability": value}) for value in (None, 0.79, 0.8)]
+    assert sure == ["repeat", "repeat", "use"]
+    assert call("compsil_probability", "use", 4) == "4 segments"
+    assert call("compsil_regions", "collect", iter([2, 3])) == [2, 3]
+    assert call("compsil_spread", "use", 4) == "4 clusters"
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "task_id", "settings"),
+    [
+        ("compsil_select_and_branch", "select_k", {"ks": "2:8", "labels_keep": ["customer_id"], "retries": 2}),
+        ("compsil_probability", "select_k", {"ks": "2:7", "n_subsamples": 20}),
+        ("compsil_resources", "select_k", {"n_subsamples": 20, "n_jobs": 2, "checkpoint": None, "retries": 2}),
+        ("compsil_sql", "select_k",
+         {"ks": "2:7", "n_subsamples": 20, "min_probability": 0.5, "fallback_k": 3, "conn_id": "compsil_example_db"}),
+        ("compsil_asset_producer", "select_k", {"ks": "2:7", "n_subsamples": 15}),
+        ("compsil_regions", "select_k", {"ks": [2, 3, 4, 5, 6], "n_subsamples": 15}),
+        ("compsil_spread", "select_k.combine", {"retries": 2}),
+    ],
+)  # fmt: skip
+def test_settings_of_the_examples(examples, dag_id, task_id, settings):
+    found = examples[dag_id].get_task(task_id)
+    given = found.partial_kwargs if dag_id == "compsil_regions" else vars(found)
+    assert {name: given[name] for name in settings} == settings
+    assert set(examples[dag_id].tags) == {"compsil", "example"}
+    if "columns" in given and dag_id != "compsil_sql":
+        assert given["columns"] == ["basket", "visits", "returned"]

@@ -2,11 +2,14 @@
 
 import json
 import sqlite3
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from runs import run_select
 
 from compsil_airflow import SelectKOperator
+from compsil_airflow.lineage import _named, lineage_of
 
 pytestmark = pytest.mark.airflow3
 
@@ -86,6 +89,30 @@ def test_a_function_has_no_place(told, frame):
     assert lineage.inputs == lineage.outputs == []
 
 
+def test_what_is_told_of_given_facts(tmp_path, monkeypatch):
+    place = {"data": "a.csv", "base_dir": str(tmp_path)}
+    (tmp_path / "a.csv").touch()
+    found = lineage_of(place, ["x"], {"s3://conn@bucket/l.csv": {"rowCount": 3, "size": 5}}, {"best_k": 3})
+    assert [(each.namespace, each.name) for each in found.inputs] == [("file", str(tmp_path / "a.csv"))]
+    assert [field.name for field in found.inputs[0].facets["schema"].fields] == ["x"]
+    (made,) = found.outputs
+    assert (made.namespace, made.name) == ("s3://bucket", "l.csv")
+    assert made.outputFacets["outputStatistics"].rowCount == 3
+    assert found.run_facets["compsil_selection"].best_k == 3
+    early = lineage_of(place, [], {})
+    assert (early.inputs[0].facets, early.outputs, early.run_facets) == ({}, [], {})
+    # Of a query, what the parser finds comes beside the selection.
+    parsed = SimpleNamespace(inputs=["points"], run_facets={"parser": 1})
+    monkeypatch.setattr("compsil_airflow.lineage.hook_of", lambda conn_id: f"hook of {conn_id}")
+    for answer, inputs, facets in ((parsed, ["points"], {"parser"}), (None, [], set())):
+        ask = Mock(return_value=answer)
+        monkeypatch.setattr("compsil_airflow.lineage.parse_sql_lineage", ask)
+        found = lineage_of({"sql": "SELECT 1", "conn_id": "shop"}, ["x"], {}, {"best_k": 3})
+        ask.assert_called_once_with("hook of shop", "SELECT 1", "shop")
+        assert found.job_facets["sql"].query == "SELECT 1"
+        assert (found.inputs, set(found.run_facets)) == (inputs, facets | {"compsil_selection"})
+
+
 @pytest.mark.parametrize(
     ("place", "name"),
     [
@@ -95,6 +122,4 @@ def test_a_function_has_no_place(told, frame):
     ],
 )
 def test_names_are_those_of_the_convention(place, name):
-    from compsil_airflow.lineage import _named
-
     assert _named(place) == name

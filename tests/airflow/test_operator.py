@@ -5,6 +5,7 @@ import inspect
 import json
 import math
 import re
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,9 @@ from runs import QUICK, run, run_select
 import compsil_pandas  # noqa: F401  (registers df.compsil)
 from compsil_airflow import SelectKOperator
 from compsil_airflow.coerce import coerce
+from compsil_airflow.compat import AirflowSkipException
 from compsil_airflow.progress import log_progress
+from compsil_kit import prepare
 from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, defaults_of
 
 # Names and defaults of the parameters.
@@ -165,6 +168,88 @@ def test_progress_comes_every_few_seconds(csv, capfd, monkeypatch):
 
 def test_one_worker_by_default():
     assert SelectKOperator(task_id="t").n_jobs == 1
+
+
+class TestByItself:
+    """Parts of the operator, without a DAG."""
+
+    def test_a_kill_interrupts_only_while_it_works(self):
+        operator = SelectKOperator(task_id="t")
+        operator.on_kill()
+        operator._running = True
+        with pytest.raises(KeyboardInterrupt):
+            operator.on_kill()
+        # Once is enough.
+        operator.on_kill()
+
+    def test_it_works_until_it_ends(self, monkeypatch):
+        operator = SelectKOperator(task_id="t")
+        seen = []
+        monkeypatch.setattr(SelectKOperator, "_run", lambda self, context: seen.append(self._running) or context)
+        assert operator.execute({"a": 1}) == {"a": 1}
+        assert (seen, operator._running) == ([True], False)
+
+    def test_what_the_next_attempt_starts_from(self):
+        operator = SelectKOperator(task_id="t")
+        assert operator._describe_kept() == "There is no checkpoint: the next attempt starts from the beginning."
+        operator._checkpoint = "c.json"
+        assert operator._describe_kept().endswith("in the checkpoint: the next attempt resumes from it.")
+
+    @pytest.mark.parametrize("ended", ["done", "skipped", "failed"])
+    def test_a_checkpoint_is_forgotten_when_nothing_is_left_to_do(self, monkeypatch, ended):
+        error = {"done": None, "skipped": AirflowSkipException(), "failed": OSError("full")}[ended]
+        forgotten = []
+
+        def publish(operator, result, data, context):
+            if error:
+                raise error
+            return 3
+
+        monkeypatch.setattr("compsil_airflow.operator.publish", publish)
+        monkeypatch.setattr("compsil_airflow.operator.forget", lambda place, log: forgotten.append(place))
+        for name, found in (("_coerce_parameters", None), ("_load", ("frame", "table")), ("_select", "result")):
+            monkeypatch.setattr(SelectKOperator, name, lambda *given, found=found: found)
+        operator = SelectKOperator(task_id="t")
+        for kept in (None, "c.json"):
+            operator._checkpoint = kept
+            with pytest.raises(type(error)) if error else nullcontext():
+                assert operator._run({}) == 3
+        assert forgotten == ([] if ended == "failed" else ["c.json"])
+
+    def test_how_it_looks_and_is_copied(self):
+        assert SelectKOperator.template_ext == (".sql",)
+        assert SelectKOperator.template_fields_renderers == {"sql": "sql", "op_args": "py", "op_kwargs": "py"}
+        assert SelectKOperator.shallow_copy_attrs == ("python_callable", "clusterer", "metric", "transform")
+        assert SelectKOperator.ui_color == "#e8f1f8"
+        assert [type(link).__name__ for link in SelectKOperator.operator_extra_links] == ["ReportLink"]
+        operator = SelectKOperator(task_id="t", data="a.csv")
+        assert (operator.op_args, operator.op_kwargs, operator._given) == ([], {}, {"data": None})
+        assert (operator._running, operator._checkpoint, operator._used, operator._written) == (False, None, [], {})
+        given = SelectKOperator(task_id="t", op_args=[1], op_kwargs={"a": 2}, sql="SELECT 1")
+        assert (given.op_args, given.op_kwargs, given._given) == ([1], {"a": 2}, {"sql": None})
+
+    def test_keywords_of_the_engine(self):
+        found = SelectKOperator(task_id="t", clusterer=len)._keywords(TableKeywords, SelectKeywords)
+        assert found.keys() == (defaults_of(TableKeywords) | defaults_of(SelectKeywords)).keys() - {
+            "checkpoint", "progress",
+        }  # fmt: skip
+        assert found["clusterer"] is len
+
+    @pytest.mark.parametrize(("columns", "known"), [(["x", 1], {"x", "1", "key"}), ("x", {"key"}), (None, {"key"})])
+    def test_names_of_columns_that_the_dag_mentions(self, frame, monkeypatch, columns, known):
+        given = []
+        monkeypatch.setattr(
+            "compsil_airflow.operator.Source", lambda *place: given.append(place) or SimpleNamespace(load=lambda: frame)
+        )
+        monkeypatch.setattr("compsil_kit.prepare", lambda frame, **keywords: prepare(frame, columns=["x"]))
+        operator = SelectKOperator(task_id="t", data="a.csv", columns=columns, labels_keep=["key"])
+        loaded, table = operator._load({})
+        assert (table.preparation.columns, loaded is frame, operator._used) == (("x",), True, ["x"])
+        ((data, *_, passed, mentioned, warn, used),) = given
+        assert callable(warn)
+        assert (data, passed, mentioned, used) == (
+            "a.csv", {"data": None}, known, columns if isinstance(columns, list) else None,
+        )  # fmt: skip
 
 
 class TestSignature:

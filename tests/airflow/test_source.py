@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from datetime import timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ from airflow.providers.common.compat.sdk import task
 from runs import QUICK, run, run_select
 
 from compsil_airflow import SelectKOperator
+from compsil_airflow.compat import AirflowFailException
+from compsil_airflow.source import Source, as_frame, bind
 
 WRITERS = {
     "csv": lambda frame, path: frame.to_csv(path, index=False),
@@ -156,6 +159,70 @@ def test_errors_inside_a_function_are_tried_again(frame):
 
     done = run_select(python_callable=load, retries=1, retry_delay=timedelta(0))
     assert (done.state, done.task().try_number) == ("success", 2)
+
+
+class TestBySource:
+    """The same without a DAG."""
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ({}, "exactly one of data, sql and python_callable; got none."),
+            ({"data": "a.csv", "sql": "SELECT 1"}, "exactly one of .*; got data and sql."),
+            ({"sql": "SELECT 1", "function": list}, "exactly one of .*; got sql and python_callable."),
+            ({"sql": "SELECT 1"}, "sql requires conn_id"),
+            ({"sql": "SELECT 1", "conn_id": ""}, "sql requires conn_id"),
+            (
+                {"given": {"data": None}},
+                "data is None: the template or the upstream task returned .*a path",
+            ),
+            (
+                {"given": {"data": "extract"}},
+                "data is None: the upstream task 'extract' returned .*a path",
+            ),
+            ({"sql": "None", "given": {"sql": "ask"}}, "sql is None: the upstream task 'ask' .* Return a query there."),
+            ({"data": 5}, "data must be a path or a URI"),
+        ],
+    )
+    def test_what_cannot_be_used_fails_for_good(self, given, said):
+        with pytest.raises(AirflowFailException, match=said):
+            Source(**given).load()
+
+    def test_names_that_the_dag_mentions_and_those_of_other_kinds_stay(self, tmp_path):
+        told = []
+        rows = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["48151", "31337"])
+        rows.to_csv(tmp_path / "bare.csv", index=False)
+        rows.to_parquet(tmp_path / "bare.parquet")
+        assert list(Source(data=tmp_path / "bare.parquet", warn=told.append).load()) == ["48151", "31337"]
+        assert told == []
+        some = Source(data=tmp_path / "bare.csv", known={"48151"}, warn=told.append).load()
+        assert list(some) == ["48151", "column 2"]
+        assert told[0].startswith("The names of 1 columns look like values, as if the file had no header;")
+
+    def test_a_folder_is_no_table(self, tmp_path):
+        (tmp_path / "parts.csv").mkdir()
+        with pytest.raises(AirflowFailException, match=r"is a folder\. Pass a file, or read the folder"):
+            Source(data=tmp_path / "parts.csv").load()
+
+    def test_a_path_that_a_function_returned_is_called_so(self, tmp_path):
+        for found, name in ((tmp_path, "the path that python_callable returned"), (str(tmp_path), "the path that")):
+            with pytest.raises(AirflowFailException, match=f"^{name}"):
+                Source(function=lambda found=found: found, base_dir=tmp_path / "base").load()
+
+    def test_tables_of_a_function(self, frame):
+        assert as_frame(frame) is frame
+        assert as_frame(SimpleNamespace(to_pandas=lambda: frame)) is frame
+        assert list(as_frame(np.zeros((3, 2)))) == ["column 0", "column 1"]
+        for found in (np.zeros(3), np.zeros((2, 2, 2)), None, [[1.0]]):
+            with pytest.raises(TypeError, match=rf"it returned a value of type {type(found).__name__}\.$"):
+                as_frame(found)
+
+    def test_functions_are_bound_to_what_they_ask_for(self):
+        def load(first, *, last, ti):
+            return first, last, ti
+
+        assert bind(None, [], {}, {}) is None
+        assert bind(load, [1], {"last": 2}, {"ti": 3, "dag": 4})() == (1, 2, 3)
 
 
 class TestSqlite:

@@ -1,11 +1,21 @@
 """What is rendered as a template, and what never is."""
 
+from types import SimpleNamespace
+
 import pytest
 from airflow.providers.common.compat.sdk import task
 from runs import QUICK, run, run_select
+from sklearn.cluster import KMeans
 
 from compsil_airflow import SelectKOperator, select_k_mapped
-from compsil_airflow.templates import hide, reveal
+from compsil_airflow.templates import (
+    Untemplated,
+    _values_of_expand_kwargs,
+    hide,
+    passed_by_dag,
+    passed_by_expand,
+    reveal,
+)
 
 TEMPLATE = "{{ 6 * 7 }}"
 
@@ -124,8 +134,58 @@ def test_functions_are_not_called_by_airflow_and_shown_by_name(csv):
 
 
 def test_estimators_are_shown_by_their_class():
-    from sklearn.cluster import KMeans
-
     assert str(hide(KMeans())) == "KMeans"
     assert isinstance(reveal(hide(KMeans())), KMeans)
     assert hide("kmeans") == reveal("kmeans") == "kmeans"
+
+
+def test_what_is_hidden():
+    estimator = SimpleNamespace(get_params=None)
+    for value in (len, KMeans, estimator):
+        hidden = hide(value)
+        assert isinstance(hidden, Untemplated)
+        assert reveal(hidden) is hidden.value is value
+    assert [repr(hide(value)) for value in (len, estimator)] == ["len", "SimpleNamespace"]
+    for value in ("kmeans", None, 5):
+        assert hide(value) is value
+
+
+XCOM = SimpleNamespace(operator=SimpleNamespace(task_id="extract"))
+
+
+def in_a_dag(**mapped):
+    """An operator whose entry in the DAG is a mapped one."""
+    entry = SimpleNamespace(**mapped)
+    return SimpleNamespace(task_id="t", get_dag=lambda: SimpleNamespace(task_dict={"t": entry}))
+
+
+def test_what_the_dag_passes():
+    names = ("data", "sql")
+    assert passed_by_dag(SimpleNamespace(data="a.csv", sql=None), names) == {"data": None}
+    assert passed_by_dag(SimpleNamespace(data=None, sql=XCOM), names) == {"sql": "extract"}
+    mapped = SimpleNamespace(value={"data": XCOM, "ks": [2]})
+    assert passed_by_expand(in_a_dag(expand_input=mapped), names) == {"data": "extract"}
+    for value in (XCOM, ["data"], {"ks": [2]}):
+        assert passed_by_expand(in_a_dag(expand_input=SimpleNamespace(value=value)), names) == {}
+    assert passed_by_expand(in_a_dag(), names) == {}
+    assert passed_by_expand(SimpleNamespace(task_id="t", get_dag=lambda: None), names) == {}
+
+
+def test_which_values_came_from_an_xcom():
+    context = {"ti": SimpleNamespace(map_index=1)}
+    item = SimpleNamespace(resolve=lambda context: {"rule": "max", "other": 1})
+    whole = SimpleNamespace(resolve=lambda context: [{}, {"rule": "max", "other": 1}])
+    for given, found in (
+        ({"rule": XCOM}, []),
+        ([{}, {"rule": "max"}], []),
+        ([{}, item], ["lcb"]),
+        (whole, ["lcb"]),
+    ):
+        operator = in_a_dag(expand_input=SimpleNamespace(value=given))
+        operator.rule = "lcb"
+        assert _values_of_expand_kwargs(operator, context) == found
+        decorated = in_a_dag(op_kwargs_expand_input=SimpleNamespace(value=given), expand_input=None)
+        decorated.op_kwargs, decorated.rule = {"rule": "lcb"}, "max"
+        assert _values_of_expand_kwargs(decorated, context) == found
+    assert _values_of_expand_kwargs(in_a_dag(), context) == []
+    assert _values_of_expand_kwargs(SimpleNamespace(task_id="t", get_dag=lambda: None), context) == []
