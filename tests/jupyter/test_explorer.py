@@ -27,7 +27,8 @@ from compsil_jupyter.explorer import render
 from compsil_jupyter.explorer.clusterings import Clustering
 from compsil_jupyter.explorer.controls import KEYWORDS, follow, label, options, table_controls, tooltip
 from compsil_jupyter.explorer.session import Session
-from compsil_jupyter.explorer.view import TABS
+from compsil_jupyter.explorer.state import Status
+from compsil_jupyter.explorer.view import TABS, _free, _name_of
 from compsil_kit import select_k
 from compsil_kit.method.criterion import CRITERIA
 from compsil_kit.method.silhouette import silhouettes
@@ -569,6 +570,85 @@ class TestTabs:
         explorer.close()
 
 
+class TestRedrawing:
+    """What is drawn again while a run is in progress, on a clock of our own."""
+
+    @pytest.fixture
+    def shown(self, explorer, monkeypatch):
+        """A finished run that goes on, and what a change shows of it after so many seconds."""
+        run(explorer)
+        clock = SimpleNamespace(monotonic=lambda: clock.now, now=100.0)
+        monkeypatch.setattr("compsil_jupyter.explorer.view.time", clock)
+
+        def shown(what, seconds, done, phase="running"):
+            clock.now += seconds
+            explorer.session.status = Status(phase, done, 5)
+            explorer.view._changed(what)
+            # The headline is shown together with the picture.
+            return [re.search(r"(\d) of 5|$", text(explorer, name))[1] for name in ("progress", "headline")]
+
+        return shown
+
+    def test_pictures_of_growing_results_keep_apart(self, shown):
+        assert shown("status", 0, 1) == ["1", "1"]
+        assert shown("result", 0.39, 2) == ["2", "1"]
+        assert shown("result", 0.01, 3) == ["3", "3"]
+        assert shown("status", 0.1, 4) == ["4", "4"]
+        assert shown("result", 0.1, 5, "stopped") == ["5", None]
+
+    def test_the_first_result_is_drawn_at_once(self, shown):
+        assert shown("status", 0, 0) == ["0", "0"]
+        assert shown("result", 0.1, 1) == ["1", "1"]
+
+    @pytest.mark.parametrize(
+        ("phase", "style"),
+        [("idle", ""), ("running", ""), ("done", "success"), ("failed", "danger"), ("stopped", "warning")],
+    )
+    def test_the_bar_has_the_colour_of_the_phase(self, explorer, shown, phase, style):
+        shown("status", 0, 3, phase)
+        (bar,) = (part for part in parts(explorer) if isinstance(part, widgets.IntProgress))
+        assert (bar.value, bar.max, bar.bar_style) == (3, 5, style)
+        assert find(explorer, "run").disabled == (phase == "running")
+        assert find(explorer, "stop").disabled == (phase != "running")
+
+    def test_clusters_wait_for_the_end_of_a_run(self, explorer, shown):
+        show(explorer, "Clusters")
+        explorer.session.clusterings.wait(PATIENCE)
+        assert "Clusters" in pictures(explorer)
+        shown("status", 0, 3)
+        assert "Clusters" not in pictures(explorer)
+        assert text(explorer, "note-clusters") == "Clusters are shown when the run has ended."
+        shown("status", 0, 5, "done")
+        assert "Clusters" in pictures(explorer)
+
+    def test_the_code_names_no_k_before_the_run_has_ended(self, explorer, shown):
+        show(explorer, "Code")
+        assert ".cluster(" in find(explorer, "note-code").value
+        shown("status", 0, 3)
+        assert ".cluster(" not in find(explorer, "note-code").value
+
+    def test_the_buttons_of_a_comparison(self, explorer):
+        show(explorer, "Compare")
+        for phase, disabled in (("idle", (False, True)), ("running", (True, False)), ("done", (False, True))):
+            explorer.session.comparing = Status(phase)
+            explorer.view._changed("comparison")
+            assert (find(explorer, "compare").disabled, find(explorer, "cancel").disabled) == disabled
+
+    def test_the_slider_of_clusters_is_placed_once_per_run(self, explorer, shown):
+        slider, best = find(explorer, "k"), explorer.result.best_k
+        assert slider.value == best
+        slider.value = 5
+        shown("status", 0, 5, "done")
+        assert slider.value == 5
+        run(explorer)
+        assert slider.value == best
+
+    def test_empty_tabs_before_there_is_a_result(self, explorer):
+        for tab in ("Table", "Stability"):
+            show(explorer, tab)
+            assert find(explorer, f"note-{tab.lower()}").value == ""
+
+
 @pytest.fixture
 def figures(monkeypatch):
     """The figures that were made into pictures."""
@@ -695,6 +775,28 @@ class TestSaving:
             "compsil_selection-2.py", "compsil_selection-3.py", "compsil_selection.py",
         ]  # fmt: skip
 
+    def test_names_are_free_and_those_of_the_notebook(self, frame, tmp_path, monkeypatch):
+        path = tmp_path / "a.b.html"
+        assert _free(path) == path
+        path.touch()
+        assert _free(path) == tmp_path / "a.b-2.html"
+        assert _name_of(frame) is None
+        names = {"_1": frame, "copy": frame.copy()}
+        monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(user_ns=names))
+        assert _name_of(frame) is None
+        names["mine"] = frame
+        assert _name_of(frame) == "mine"
+
+    def test_a_file_that_cannot_be_written_is_told(self, explorer, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+
+        def full(*_):
+            raise OSError("disk <full>")
+
+        monkeypatch.setattr("pathlib.Path.write_text", full)
+        find(explorer, "save-code").click()
+        assert "Not saved: disk &lt;full&gt;" in find(explorer, "saved").value
+
     def test_without_a_result_says_so(self, explorer, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         find(explorer, "save-report").click()
@@ -777,6 +879,22 @@ class TestLife:
         both.close()
         one.close()
         two.close()
+
+    @pytest.mark.parametrize(
+        ("facts", "said"),
+        [
+            ({}, "k* = 3 of 2..4, score 0.5000, 8 subsamples"),
+            ({"criterion": "likely"}, "k* = 3 of 2..4, confidence 50 %, 8 subsamples"),
+            ({"partial": True}, "k* = 3 of 2..4, score 0.5000, 8 of 30 subsamples"),
+            ({"best_index": None}, "no k of 2..4, 8 subsamples"),
+        ],
+    )
+    def test_the_line_of_a_result(self, facts, said):
+        result = {
+            "best_index": 1, "best_k": 3, "best_score": 0.5, "criterion": "composite", "partial": False,
+            "ks": (2, 3, 4), "n_subsamples": 8, "plan": SimpleNamespace(n_subsamples=30),
+        }  # fmt: skip
+        assert Explorer.__repr__(SimpleNamespace(result=SimpleNamespace(**(result | facts)))) == f"Explorer: {said}"
 
     def test_says_in_a_line_what_is_shown(self, explorer):
         assert repr(explorer) == "Explorer: no result yet"

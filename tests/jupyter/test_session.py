@@ -10,17 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from samples import made_up
+from scipy import sparse
 from sessions import KS, QUICK, Gate, finish, settings
 from sklearn.cluster import KMeans
 from waiting import PATIENCE, join, threads
 
 from compsil_jupyter.explorer import texts
-from compsil_jupyter.explorer.session import Session, describe_error
+from compsil_jupyter.explorer.session import Session, available_criteria, describe_error
 from compsil_jupyter.explorer.state import Reading, Status, Task
 from compsil_kit import compare, select_k
+from compsil_kit.criteria.compare import NEED_POINTS
 from compsil_kit.method.criterion import OF_SEVERAL_STARTS
 from compsil_kit.result.trials import Failure
 from compsil_kit.settings.keywords import ChoiceKeywords, defaults_of
+from compsil_kit.settings.rules import CRITERIA
 
 
 @pytest.fixture
@@ -252,8 +255,22 @@ class TestErrors:
 
     def test_in_one_line(self):
         assert describe_error(ValueError("ks must be\n  integers")) == "ks must be integers"
+        for kind in (TypeError, RuntimeError, ImportError, OSError):
+            assert describe_error(kind("as it is")) == "as it is"
         assert describe_error(MemoryError()) == "MemoryError"
         assert describe_error(KeyError("x")) == "KeyError: 'x'"
+
+
+@pytest.mark.parametrize(
+    ("data", "metric", "all_of_them"),
+    [(np.eye(3), "euclidean", True), (np.eye(3), "precomputed", False), (sparse.eye_array(3), "euclidean", False)],
+)
+def test_criteria_that_need_points_are_left_out_where_there_are_none(data, metric, all_of_them):
+    found = available_criteria(data, settings(metric=metric))
+    if all_of_them:
+        assert found == "all"
+    else:
+        assert found == [name for name in CRITERIA if name not in NEED_POINTS]
 
 
 class TestReading:
@@ -375,6 +392,37 @@ class TestComparison:
         session.start()
         join(threads("compsil-explorer"))
         assert (session.comparing, session.comparison) == (Status(), None)
+
+    @pytest.mark.parametrize("act", ["close", "compare", "start"])
+    def test_is_stopped_by_the_end_another_or_a_run(self, frame, act):
+        gate = Gate(after=0)
+        session = Session(frame, settings(ks=KS, n_subsamples=3, clusterer=gate))
+        session.compare()
+        assert gate.reached.wait(PATIENCE)
+        first = session._comparing
+        getattr(session, act)()
+        assert first.stop.is_set()
+        session.close()
+        gate.go.set()
+        join([first.thread])
+        session.wait(PATIENCE)
+
+    def test_tells_of_its_steps_and_its_end(self, session):
+        finish(session)
+        heard = []
+        session.listen(lambda what: heard.append((what, session.comparing.phase, session.comparing.done)))
+        session.compare()
+        session.wait(PATIENCE)
+        assert heard[0] == ("comparison", "running", 0)
+        assert heard[-1] == ("comparison", "done", session.comparing.total)
+        assert session.comparing.total > 6
+        assert session.comparing.seconds > 0
+
+    def test_needs_no_run_before_it(self, session, blobs):
+        session.change(ks=(2, 3))
+        session.compare()
+        session.wait(PATIENCE)
+        assert session.comparison.choices == compare(blobs, ks=(2, 3), n_subsamples=6).choices
 
     def test_errors_are_told(self, frame):
         def refuses(X, k, seed):
