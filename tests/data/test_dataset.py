@@ -12,8 +12,7 @@ from sklearn.datasets import make_blobs
 
 from compsil_kit import SelectionResult, select_k
 from compsil_kit.data import dataset
-from compsil_kit.data.dataset import Dataset, Preparation, PreparedTable
-from compsil_kit.data.given import as_dataset
+from compsil_kit.data.dataset import Preparation
 from compsil_kit.data.table import prepare
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
@@ -59,36 +58,6 @@ def test_a_result_with_its_preparation_survives_json(frame):
     assert "Data: columns age, spend, visits, one; scale standard; left out as not numeric: city." in result.explain()
     assert "Note: column 'one' is constant, without influence on the clusters." in result.explain()
     assert select_k(table.matrix, **FAST).preparation is None
-
-
-def test_the_digest_is_computed_once_and_only_when_asked_for(frame, monkeypatch):
-    calls = []
-    monkeypatch.setattr(dataset, "content_digest", lambda X: calls.append(X) or "digest")
-    data = as_dataset(frame[["age", "spend"]].to_numpy())
-    assert calls == []
-    assert (data.digest, data.digest) == ("digest", "digest")
-    assert len(calls) == 1
-
-
-def test_a_prepared_table_is_taken_as_it_is(frame):
-    table = prepare(frame, scale="minmax")
-    assert isinstance(table, PreparedTable)
-    assert as_dataset(table) is table
-    assert np.array_equal(select_k(table, **FAST).micro, select_k(table.matrix, **FAST).micro)
-
-
-def test_even_a_prepared_table_is_checked(frame):
-    with pytest.raises(ValueError, match="X must have at least 2 rows"):
-        as_dataset(prepare(frame.head(1), scale=None))
-
-
-def test_anything_else_is_read():
-    data = as_dataset([[1, 2], [3, 4]])
-    assert type(data) is Dataset
-    assert data.matrix.dtype == np.float64
-    assert data.preparation is None
-    named = as_dataset(pd.DataFrame({"a": [1, 2], 7: [3, 4]}))
-    assert named.preparation == Preparation(("a", "7"))
 
 
 def test_a_preparation_in_one_line():

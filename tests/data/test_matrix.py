@@ -256,7 +256,6 @@ REFUSED = {
     "NaN": (np.array([[1.0, 2.0], [3.0, np.nan]]), ValueError, "NaN.*row 1, column 1"),
     "infinity": (np.array([[1.0, 2.0], [-np.inf, 1]]), ValueError, "infinity.*row 1, column 0"),
     "no number at all": ([[10**400, 1], [2, 3]], ValueError, "a whole number beyond the range of float64"),
-    "a query": (pl.DataFrame({"a": [1, 2]}).lazy(), TypeError, r"got a Polars LazyFrame\. Pass X\.collect\(\)"),
     "a column": (pd.Series([1.0, 2.0]), ValueError, r"got one column of pandas\. Pass X\.to_frame\(\)"),
     "an arrow column": (pa.array([1.0, 2.0]), ValueError, r"got one column of pyarrow\. Pass a table with this column"),
     "words": (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), ValueError, r"columns that are not numeric: 'b' \(.*\)\."),

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
-from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from compsil_kit.data.dataset import Preparation
-from compsil_kit.data.scaling import check_scale
 from compsil_kit.data.table import prepare
 
 
@@ -17,25 +16,11 @@ def frame():
     return pd.DataFrame(X, columns=["age", "spend", "visits"]).assign(city=np.array(["Rome", "Oslo", "Lima"])[y])
 
 
-@pytest.mark.parametrize(
-    ("scale", "scaler"), [("standard", StandardScaler), ("robust", RobustScaler), ("minmax", MinMaxScaler)]
-)
-def test_scales_are_those_of_scikit_learn(frame, scale, scaler):
-    numeric = frame[["age", "spend", "visits"]]
-    table = prepare(frame, scale=scale)
-    np.testing.assert_allclose(table.matrix, scaler().fit_transform(numeric.to_numpy()), rtol=0, atol=1e-12)
-    assert table.preparation.scale == scale
-
-
 def test_without_scale_the_numbers_stay(frame):
     table = prepare(frame, scale=None, columns=["spend", "age"])
     np.testing.assert_array_equal(table.matrix, frame[["spend", "age"]].to_numpy())
     assert table.preparation == Preparation(("spend", "age"))
     assert str(table.preparation) == "columns spend, age; scale none"
-
-
-def test_no_scale_is_called_none_on_a_command_line():
-    assert [check_scale(scale) for scale in (None, "none", "robust")] == [None, None, "robust"]
 
 
 def test_names_of_several_levels_are_joined(frame):
@@ -143,66 +128,6 @@ def test_a_column_of_nothing(frame):
     with pytest.raises(ValueError, match="no rows are left after dropping"):
         prepare(frame.assign(empty=np.nan), missing="drop")
     assert prepare(frame.assign(empty=None).astype({"empty": object})).preparation.left_out == ("city", "empty")
-
-
-def note(frame, **settings):
-    return " ".join(prepare(frame, **settings).preparation.notes)
-
-
-def test_constant_columns_are_noted(frame):
-    text = note(frame.assign(one=1, none=0.0))
-    assert text.startswith("column 'one', 'none' are constant, without influence on the clusters. To exclude columns,")
-
-
-def test_repeated_columns_are_noted(frame):
-    text = note(frame.assign(copy=frame["age"], again=frame["age"]))
-    assert "column 'copy' repeats 'age', whose values then count twice." in text
-    assert "column 'again' repeats 'age'" in text
-    # The same content under the same name, as a careless merge or concat leaves behind.
-    assert "'age' repeats 'age'" in note(frame[["age", "spend", "age"]])
-    assert note(frame[["age", "spend"]].set_axis(["x", "x"], axis=1)) == ""
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_zeros_of_either_sign_are_the_same(sign):
-    given = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [sign * 0.0, 1.0, 2.0]})
-    assert "'b' repeats 'a'" in note(given)
-
-
-@pytest.mark.parametrize("name", ["id", "ID", "customer_id", "user.id", "CustomerID", "userId", "Unnamed: 0", "key"])
-def test_distinct_whole_numbers_with_a_telling_name_are_noted(frame, name):
-    shuffled = np.random.default_rng(0).permutation(10 * np.arange(len(frame)))
-    assert note(frame.assign(**{name: shuffled})).startswith(f"column {name!r} looks like an identifier")
-
-
-@pytest.mark.parametrize("name", ["humid", "paid", "PAID", "grid", "width", "monkey", "index_price"])
-def test_other_names_are_not(frame, name):
-    shuffled = np.random.default_rng(0).permutation(10 * np.arange(len(frame)))
-    assert note(frame.assign(**{name: shuffled})) == ""
-
-
-def test_row_numbers_are_noted_under_any_name(frame):
-    assert "'serial' looks like an identifier" in note(frame.assign(serial=np.arange(1000, 1000 + len(frame))))
-    assert note(frame.assign(serial=np.arange(len(frame))[::-1])) == ""
-    assert note(frame.assign(store_id=np.arange(len(frame)) // 2)) == ""
-    assert note(frame.head(19).assign(serial=np.arange(19))) == ""
-    assert note(frame.assign(rate_id=np.arange(len(frame)) + 0.5)) == ""
-
-
-@pytest.mark.parametrize("scale", ["standard", "minmax", "robust"])
-def test_values_that_cannot_be_scaled_are_refused(scale):
-    """Sums of squares would overflow, and the scaler leave the column as it is or make it NaN."""
-    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "big": [1e308, -1e308, 1.0, 2.0]})
-    with pytest.raises(ValueError, match=rf"columns: 'big' has values too large for scale='{scale}'"):
-        prepare(frame, scale=scale)
-    assert prepare(frame, scale=None).matrix.max() == 1e308
-    # Only standard deviations need squares: what differences can hold is scaled by the others.
-    large = frame.assign(big=[1e200, -1e200, 1.0, 2.0])
-    if scale == "standard":
-        with pytest.raises(ValueError, match="'big' has values too large"):
-            prepare(large, scale=scale)
-        large = frame.assign(big=[1e150, -1e150, 1.0, 2.0])
-    assert 0 < np.ptp(prepare(large, scale=scale).matrix[:, 1]) < 1e10
 
 
 def test_a_number_may_be_named_by_its_text():

@@ -133,7 +133,6 @@ BAD_X = {
     "pandas column": (pd.Series([1.0, 2.0]), ValueError, r"X must have two dimensions.*pandas. Pass X.to_frame\(\)"),
     "polars column": (pl.Series([1.0, 2.0]), ValueError, r"X must have two dimensions.*polars. Pass X.to_frame\(\)"),
     "arrow column": (pa.array([1.0, 2.0]), ValueError, "X must have two dimensions.*pyarrow. Pass a table"),
-    "lazy frame": (pl.LazyFrame({"a": [1.0, 2.0]}), TypeError, r"X must be a table in memory.*Pass X.collect\(\)"),
 }
 
 LEAVE_OUT = "Leave them out by passing only the numeric columns, or encode them"

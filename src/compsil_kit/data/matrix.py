@@ -47,8 +47,6 @@ def read(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any]:
 def to_matrix(X: Any) -> tuple[list[Any] | None, Any]:
     """Return the column names of a table (None for anything else), and X as a matrix not yet checked for NaN."""
     library = _table_library(X)
-    if library and type(X).__name__ == "LazyFrame":
-        raise TypeError("X must be a table in memory; got a Polars LazyFrame. Pass X.collect().")
     if library and len(getattr(X, "shape", ())) == 2:
         names, columns = _table_columns(X, library)
         return names, _stack(columns, X.shape[0])
@@ -74,15 +72,15 @@ def _table_columns(X: Any, library: str) -> tuple[list[Any], list[Array]]:
         names = list(X.columns)
         columns = [X.iloc[:, position] for position in range(X.shape[1])]
         types = [column.dtype for column in columns]
-        numeric, to_array = is_numeric_dtype, _pandas_values
+        numeric, to_array = is_numeric_dtype, pandas_values
     elif library == "polars":
         names, columns = list(X.columns), list(X.get_columns())
         types = [column.dtype for column in columns]
-        numeric, to_array = _polars_numeric, _polars_values
+        numeric, to_array = polars_numeric, polars_values
     else:
         names, columns = list(X.schema.names), list(X.columns)
         types = [column.type for column in columns]
-        numeric, to_array = _arrow_numeric, _arrow_values
+        numeric, to_array = arrow_numeric, arrow_values
     wrong = [f"{quoted(name)} ({kind})" for name, kind in zip(names, types, strict=True) if not numeric(kind)]
     if wrong:
         raise ValueError(
@@ -104,15 +102,18 @@ def is_numeric_dtype(dtype: Any) -> bool:
     return bool(numeric and not types.is_complex_dtype(dtype))
 
 
-def _polars_numeric(dtype: Any) -> bool:
+def polars_numeric(dtype: Any) -> bool:
+    """Tell whether a Polars type holds real numbers or booleans."""
     return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
-def _arrow_numeric(kind: Any) -> bool:
+def arrow_numeric(kind: Any) -> bool:
+    """Tell whether an Arrow type holds real numbers or booleans."""
     return str(kind).startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal"))
 
 
-def _pandas_values(column: Any) -> Array:
+def pandas_values(column: Any) -> Array:
+    """Return the values of a pandas column, with NaN for what is missing."""
     if isinstance(column.dtype, np.dtype):
         return np.asarray(column.to_numpy())
     # Nullable, Arrow-backed and sparse columns: missing becomes NaN, which is reported with its place.
@@ -122,14 +123,17 @@ def _pandas_values(column: Any) -> Array:
     return np.asarray(values)
 
 
-def _polars_values(column: Any) -> Array:
+def polars_values(column: Any) -> Array:
+    """Return the values of a Polars column, with NaN for what is missing."""
     if str(column.dtype).startswith(("Decimal", "Int128", "UInt128")):
         column = column.cast(float)
     values: Array = column.to_numpy()
-    return values
+    # Booleans with holes come as objects, from Arrow too.
+    return values.astype(np.float64) if values.dtype == object else values
 
 
-def _arrow_values(column: Any) -> Array:
+def arrow_values(column: Any) -> Array:
+    """Return the values of an Arrow column, with NaN for what is missing."""
     if str(column.type).startswith("decimal"):
         column = column.cast("float64")
     values: Array = column.to_numpy(zero_copy_only=False)

@@ -33,25 +33,31 @@ def moments_of(block: Array) -> Moments:
     """Return the moments of one block."""
     # In the order of rows whatever the layout was, so that sums round alike.
     values = np.ascontiguousarray(block, dtype=np.float64)
-    mean = values.mean(axis=0)
-    return Moments(len(values), mean, ((values - mean) ** 2).sum(axis=0), values.min(axis=0), values.max(axis=0))
+    # What is not finite, or too large to be squared, is refused with its name once the pass is over.
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = values.mean(axis=0)
+        return Moments(len(values), mean, ((values - mean) ** 2).sum(axis=0), values.min(axis=0), values.max(axis=0))
 
 
 def joined(parts: Iterable[Moments]) -> Moments:
     """Return the moments of all rows from those of their blocks, in order."""
     several = iter(parts)
     total = next(several)
-    for part in several:
-        n = total.n + part.n
-        shift = part.mean - total.mean
-        total = Moments(
-            n,
-            total.mean + shift * (part.n / n),
-            total.squares + part.squares + shift**2 * (total.n * part.n / n),
-            np.minimum(total.low, part.low),
-            np.maximum(total.high, part.high),
-        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in several:
+            total = _both(total, part)
     return total
+
+
+def _both(one: Moments, two: Moments) -> Moments:
+    n, shift = one.n + two.n, two.mean - one.mean
+    return Moments(
+        n,
+        one.mean + shift * (two.n / n),
+        one.squares + two.squares + shift**2 * (one.n * two.n / n),
+        np.minimum(one.low, two.low),
+        np.maximum(one.high, two.high),
+    )
 
 
 def blocks(matrix: Array) -> Iterator[Array]:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from os import PathLike
 from typing import Any
 
 from compsil_kit.data.sources.source import Source
+
+# By library and name of a class or one of its bases: the module here that reads it, and what to call there.
+_READERS = {
+    ("pyarrow", "Dataset"): ("arrow", "ArrowSource"),
+    ("polars", "LazyFrame"): ("lazy", "LazySource"),
+}
 
 
 def open_source(X: Any) -> Source | None:
@@ -17,8 +25,9 @@ def open_source(X: Any) -> Source | None:
 
         return open_parquet(X)
     homes = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
-    if any(home == "pyarrow" and name in ("Dataset", "FileSystemDataset", "UnionDataset") for home, name in homes):
-        from compsil_kit.data.sources.arrow import ArrowSource
-
-        return ArrowSource(X)
-    return None
+    reader = next((_READERS[home] for home in homes if home in _READERS), None)
+    if reader is None:
+        return None
+    module, name = reader
+    read: Callable[[Any], Source] = getattr(import_module(f"compsil_kit.data.sources.{module}"), name)
+    return read(X)

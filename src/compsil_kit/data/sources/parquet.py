@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
-from compsil_kit.data.sources.arrow import ArrowSource
+from compsil_kit.data.sources.arrow import ArrowSource, readable
 
 ENDINGS = (".parquet", ".pq")
 _GLOB = "*?["
+# Files of these names are the notes of those who write tables: _SUCCESS, _metadata, .part-0.parquet.crc.
+_IGNORED = ("_", ".")
 
 
 def is_parquet(name: str) -> bool:
@@ -21,13 +25,15 @@ def is_parquet(name: str) -> bool:
 def open_parquet(place: str | PathLike[str]) -> ArrowSource:
     """Return the Parquet files behind a path, a folder, a glob, or an address such as ``s3://bucket/table/*.parquet``.
 
-    Files are taken in the order of their names.
+    Rows are in the order in which ``pandas.read_parquet`` has those of a folder: files by their paths, compared as
+    text, so that ``part-10`` comes before ``part-2``. As there, all files of a folder and of the folders in it count,
+    but those that begin with ``_`` or ``.``; and values in names such as ``year=2026`` are categories, not numbers.
     """
     name = os.fspath(place)
     if not is_parquet(name):
         raise ValueError(
-            "X as text must name Parquet data (a file, a folder, a glob or an address), and ends in none of "
-            f"{', '.join(ENDINGS)}. Read other files first, for example with pandas."
+            "X as text must name Parquet data: a file that ends in .parquet, a folder, a glob or an address. "
+            "Read other files first, for example with pandas."
         )
     try:
         import fsspec
@@ -38,26 +44,39 @@ def open_parquet(place: str | PathLike[str]) -> ArrowSource:
             "Install them with: pip install 'compsil-kit[scale]'"
         ) from error
     files, path = _filesystem(fsspec, name)
-    found = _found(files, path)
+    found, base = _found(files, path)
     if not found:
         raise FileNotFoundError(f"X: there is no Parquet file at {name!r}.")
-    dataset = ds.dataset(found, filesystem=files, format="parquet")
-    return ArrowSource(dataset, "Parquet data")
+    hive = {} if base is None else {"partitioning": ds.HivePartitioning.discover(infer_dictionary=True)}
+    what = f"Parquet data at {name!r}"
+    with readable(what):
+        dataset = ds.dataset(found, filesystem=files, format="parquet", partition_base_dir=base, **hive)
+    return ArrowSource(dataset, what)
 
 
 def _filesystem(fsspec: Any, name: str) -> tuple[Any, str]:
     try:
-        files, path = fsspec.core.url_to_fs(name)
+        return fsspec.core.url_to_fs(name)  # type: ignore[no-any-return]
     except ImportError as error:
         raise ImportError(f"X: {name!r} needs another package: {error}") from error
-    return files, path
+    except ValueError as error:
+        raise ValueError(f"X: {name!r} is no address that fsspec knows: {error}") from error
 
 
-def _found(files: Any, path: str) -> list[str]:
-    if any(c in path for c in _GLOB):
-        places = files.glob(path)
-    elif files.isdir(path):
-        places = files.find(path)
-    else:
-        return [path] if files.exists(path) else []
-    return sorted(place for place in places if place.lower().endswith(ENDINGS) and files.isfile(place))
+def _found(files: Any, path: str) -> tuple[list[str], str | None]:
+    """Return the files in the order of their paths, and the folder below which names may hold values."""
+    if files.isfile(path):
+        return [path], None
+    if files.isdir(path):
+        return _tables(files.find(path), path), path
+    if not any(c in path for c in _GLOB):
+        return [], None
+    # Folders too: a glob such as table/year=* names them.
+    places = {place for match in files.glob(path) for place in files.find(match)}
+    base = re.split(rf"[^/]*[{re.escape(_GLOB)}]", path)[0].rstrip("/")
+    return _tables(places, base), base
+
+
+def _tables(places: Iterable[str], base: str) -> list[str]:
+    names = {place: place[len(base) :].strip("/").split("/") for place in places}
+    return sorted(place for place, parts in names.items() if not any(part.startswith(_IGNORED) for part in parts))

@@ -20,6 +20,7 @@ from compsil_kit.data.sources.scan import Seen, Work, gathered
 from compsil_kit.data.sources.source import Source, Tick, dtype_of
 from compsil_kit.data.whole_numbers import warn_of_rounding
 from compsil_kit.util.format import few, quoted
+from compsil_kit.util.free_memory import available_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +104,7 @@ class SourceTable:
         seen = gathered(self.source.scan(self.at, work, tick), work)
         self._check(seen)
         known = np.ascontiguousarray(seen.found)
-        notes = tuple(odd_columns(self.names, known)) if self.prepared else ()
+        notes = tuple(odd_columns(self.names, known, rows)) if self.prepared else ()
         if self.scale is not None and seen.moments is not None:
             known = scaled_by(seen.moments, self.names, known, self.scale)
         said = self.preparation
@@ -134,7 +135,15 @@ class SourceTable:
         return Dataset(matrix, done)
 
     def frame(self) -> pd.DataFrame:
-        """Return all rows as they are."""
+        """Return all rows as they are, if they fit into memory."""
+        # As they are read, as columns, and as a matrix.
+        needed, free = 3 * self.shape[0] * self.shape[1] * self.dtype.itemsize, available_bytes()
+        if free is not None and needed > free:
+            raise MemoryError(
+                f"X must be loaded whole for this: {self.shape[0]:,} rows of {self.shape[1]:,} columns need about "
+                f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass a part of the rows, or fewer "
+                "columns. What select_k reads in one pass, a scale other than 'robust' and missing='raise', needs less."
+            )
         return self.source.frame(self.at)
 
     def matrices(self, moments: Moments | None) -> Iterator[Array]:

@@ -1,0 +1,44 @@
+"""Polars LazyFrames: queries that are run once, in batches, by the engine that streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from compsil_kit.data.matrix import polars_numeric, polars_values
+from compsil_kit.data.sources.source import CHUNK_ROWS, Chunk, Field, Source
+
+_BITS = ("8", "16", "32", "64", "128")
+
+
+class LazySource(Source):
+    """A ``polars.LazyFrame``; its order is that of the query."""
+
+    what = "a Polars LazyFrame"
+
+    def __init__(self, frame: Any) -> None:
+        """Resolve the schema and count the rows by a query of its own, which reads as little as it can."""
+        import polars as pl
+
+        if not hasattr(frame, "collect_batches"):
+            raise ImportError(
+                f"X: a LazyFrame is read in batches, which Polars {pl.__version__} cannot do. Install a newer one with "
+                "pip install --upgrade polars, or pass X.collect()."
+            )
+        self._frame = frame
+        self.fields = tuple(_field(name, dtype) for name, dtype in frame.collect_schema().items())
+        self.n_rows = int(frame.select(pl.len()).collect(engine="streaming").item())
+
+    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+        """Yield the batches of the query in order; names of columns are unique in Polars."""
+        query = self._frame.select([self.fields[i].name for i in at])
+        for batch in query.collect_batches(chunk_size=CHUNK_ROWS, maintain_order=True, engine="streaming"):
+            if len(batch):
+                yield [polars_values(column) for column in batch.get_columns()]
+
+
+def _field(name: str, dtype: Any) -> Field:
+    kind = str(dtype)
+    numeric = polars_numeric(dtype)
+    bits = next((bits for bits in reversed(_BITS) if kind.endswith(bits)), "64")
+    return Field(name, kind, numeric, kind == "Float32", int(bits) // 8 if numeric and kind != "Boolean" else 1)

@@ -1,0 +1,150 @@
+"""Files, folders, globs and addresses of Parquet data."""
+
+from pathlib import PurePath
+
+import fsspec
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from compsil_kit import prepare, select_k
+from compsil_kit.data.sources.parquet import is_parquet, open_parquet
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Files whose order by name is not that of their numbers, in folders, with notes beside them."""
+    base = tmp_path / "table"
+    for value, name in enumerate(["part-2.parquet", "part-10.parquet", "b/part-0.pq", "part-1", "B.parquet"]):
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"a": np.full(3, float(value)), "b": np.arange(3.0)}), base / name)
+    for name in ("_SUCCESS", "_committed_1", ".part-2.parquet.crc", ".hidden.parquet", "b/_x.parquet"):
+        (base / name).write_text("not a table")
+    return base
+
+
+def column(source, name="a"):
+    at = [field.name for field in source.fields].index(name)
+    return np.concatenate([chunk[0] for chunk in source.chunks([at])]).tolist()
+
+
+def test_a_folder_is_read_as_pandas_reads_it(folder):
+    expected = pd.read_parquet(folder)["a"].tolist()
+    assert expected == np.repeat([4.0, 2.0, 3.0, 1.0, 0.0], 3).tolist()
+    for place in (folder, str(folder), f"{folder}/", PurePath(folder), f"file://{folder}"):
+        assert column(open_parquet(place)) == expected
+
+
+def test_one_file(folder):
+    source = open_parquet(folder / "part-10.parquet")
+    assert (source.n_rows, [field.name for field in source.fields]) == (3, ["a", "b"])
+    assert source.what == f"Parquet data at {str(folder / 'part-10.parquet')!r}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "values"),
+    [
+        ("*.parquet", [4, 1, 0]),
+        ("part-?.parquet", [0]),
+        ("part-[12]*", [3, 1, 0]),
+        ("**/*.p*", [4, 2, 1, 0]),
+        ("b*", [2]),
+    ],
+)
+def test_globs(folder, pattern, values):
+    assert column(open_parquet(str(folder / pattern)))[::3] == values
+
+
+def test_an_address_of_another_store(folder):
+    store = fsspec.filesystem("memory")
+    store.put(str(folder), "/bucket/table", recursive=True)
+    try:
+        expected = column(open_parquet(folder))
+        assert column(open_parquet("memory://bucket/table")) == expected
+        assert column(open_parquet("memory://bucket/table/part-1*")) == [3.0, 3.0, 3.0, 1.0, 1.0, 1.0]
+        with pytest.raises(FileNotFoundError, match=r"X: there is no Parquet file at 'memory://bucket/other'"):
+            open_parquet("memory://bucket/other")
+    finally:
+        store.rm("/bucket", recursive=True)
+
+
+@pytest.mark.parametrize("pattern", ["", "/year=*", "/*/*.parquet", "/year=*/part-*"])
+def test_values_in_the_names_of_folders_are_categories(tmp_path, pattern):
+    base = tmp_path / "key=9" / "table"
+    for year in (2025, 2026):
+        (base / f"year={year}").mkdir(parents=True)
+        pq.write_table(pa.table({"a": [float(year), 1.0], "b": [0.0, 2.0]}), base / f"year={year}" / "part-0.parquet")
+    source = open_parquet(f"{base}{pattern}")
+    assert [field.name for field in source.fields] == ["a", "b", "year"] == list(pd.read_parquet(base).columns)
+    assert [field.numeric for field in source.fields] == [True, True, False]
+    assert column(source) == [2025.0, 1.0, 2026.0, 1.0]
+    assert prepare(f"{base}{pattern}").preparation.left_out == ("year",)
+    with pytest.raises(ValueError, match=r"not numeric: 'year' \(dictionary<"):
+        select_k(f"{base}{pattern}")
+
+
+@pytest.mark.parametrize("name", ["missing.parquet", "none/*.parquet", "empty"])
+def test_nothing_there(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="X: there is no Parquet file at"):
+        open_parquet(tmp_path / name)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1secretPAR1", b"secret,words\n1,2\n" * 100])
+def test_a_file_that_is_damaged_is_told_without_its_content(tmp_path, content):
+    (tmp_path / "bad.parquet").write_bytes(content)
+    with pytest.raises(
+        ValueError, match=r"X: Parquet data at '.*bad\.parquet' cannot be read \(\w+\): a file is dam"
+    ) as e:
+        open_parquet(tmp_path / "bad.parquet")
+    assert "secret" not in str(e.value)
+
+
+def test_pages_that_are_damaged_are_told_when_they_are_read(tmp_path):
+    place = tmp_path / "bad.parquet"
+    pq.write_table(pa.table({"a": np.random.default_rng(0).normal(size=5000)}), place, compression="zstd")
+    content = bytearray(place.read_bytes())
+    content[2000:20000] = bytes(18000)
+    place.write_bytes(content)
+    source = open_parquet(place)
+    with pytest.raises(ValueError, match=r"bad\.parquet' cannot be read \(OSError\)"):
+        list(source.chunks([0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("a.parquet", True), ("A.PQ", True), ("s3://bucket/table", True), ("x/*", True), ("table.parquet/", True),
+        (".", True), ("a.csv", False), ("word", False), ("", False),
+    ],
+)  # fmt: skip
+def test_texts_that_name_parquet_data(name, known):
+    assert is_parquet(name) is known
+
+
+@pytest.mark.parametrize("X", ["data.csv", "customers", ""])
+def test_other_texts_are_refused(X):
+    with pytest.raises(ValueError, match=r"X as text must name Parquet data: .* Read other files first"):
+        select_k(X)
+
+
+def test_addresses_that_need_what_is_not_there(monkeypatch):
+    with pytest.raises(ValueError, match=r"X: 'nosuch://a/b' is no address that fsspec knows"):
+        open_parquet("nosuch://a/b")
+
+    def absent(name):
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", absent)
+    with pytest.raises(ImportError, match=r"X: 's3://a/b' needs another package: Install s3fs to access S3"):
+        open_parquet("s3://a/b")
+
+
+def test_without_the_packages_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
+    with pytest.raises(
+        ImportError, match=r"needs the packages pyarrow and fsspec\. .*pip install 'compsil-kit\[scale\]'"
+    ):
+        open_parquet("a.parquet")

@@ -1,0 +1,186 @@
+"""The chosen columns of a table outside memory: fetched by one pass, or loaded."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tables import LARGE, CutSource, columns_of, write_parquet
+
+from compsil_kit import prepare, select_k
+from compsil_kit.data.dataset import Preparation
+from compsil_kit.data.sources import table as module
+from compsil_kit.data.sources.table import SourceTable, as_it_is, empty_frame
+
+ROWS = np.unique(np.random.default_rng(5).integers(0, LARGE, 500))
+FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
+
+
+def tables(columns, **settings):
+    """The same columns in memory, and outside it in chunks and in parts."""
+    cuts = ({"chunk_rows": 1_234}, {"chunk_rows": 60_000}, {"parts": (1, 8_192, 30_000)})
+    frame = pd.DataFrame(columns)
+    return prepare(frame, **settings), [prepare(CutSource(columns, **cut), **settings) for cut in cuts]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("scale", ["standard", "minmax", None])
+def test_fetched_rows_are_those_of_the_table_in_memory(dtype, scale):
+    inside, outside = tables(columns_of(dtype=dtype), scale=scale)
+    for table in outside:
+        assert isinstance(table, SourceTable)
+        assert (table.shape, table.dtype) == (inside.shape, inside.matrix.dtype)
+        data = table.fetch(ROWS)
+        np.testing.assert_array_equal(data.matrix[ROWS], inside.matrix[ROWS])
+        assert data.matrix.dtype == inside.matrix.dtype
+        assert data.preparation == inside.preparation
+        np.testing.assert_array_equal(table.load().matrix, inside.matrix)
+
+
+def test_all_rows_some_at_a_time_on_the_same_scale():
+    inside, outside = tables(columns_of(), scale="standard")
+    for table in outside:
+        moments = table.fetch(ROWS).moments
+        np.testing.assert_array_equal(np.concatenate(list(table.matrices(moments))), inside.matrix)
+    plain = prepare(CutSource(columns_of()), scale=None)
+    np.testing.assert_array_equal(np.concatenate(list(plain.matrices(None))), plain.load().matrix)
+
+
+def test_columns_of_several_types_make_float64():
+    columns = {
+        "single": np.arange(LARGE, dtype=np.float32),
+        "whole": np.arange(LARGE) % 7,
+        "flag": np.arange(LARGE) % 2 == 0,
+    }
+    inside, outside = tables(columns, scale=None)
+    for table in outside:
+        np.testing.assert_array_equal(table.fetch(ROWS).matrix[ROWS], inside.matrix[ROWS])
+
+
+@pytest.mark.parametrize("scale", ["robust", "standard"])
+def test_what_takes_all_rows_at_once_loads_them(scale):
+    columns = columns_of()
+    columns["x0"][7] = np.nan
+    table = prepare(CutSource(columns), scale=scale, missing="drop")
+    expected = prepare(pd.DataFrame(columns), scale=scale, missing="drop")
+    np.testing.assert_array_equal(table.matrix, expected.matrix)
+    assert table.preparation == expected.preparation
+
+
+def test_the_digest_is_taken_on_request():
+    table = prepare(CutSource(columns_of()))
+    with pytest.raises(RuntimeError, match="the pass over the data took no digest"):
+        _ = table.fetch(ROWS).digest
+    one = table.fetch(ROWS, digest=True).digest
+    # Other rows of the same table, other chunks: the same data.
+    assert prepare(CutSource(columns_of(), parts=(5_000,))).fetch(ROWS[:9], digest=True).digest == one
+    assert prepare(CutSource(columns_of()), scale="minmax").fetch(ROWS, digest=True).digest != one
+    assert prepare(CutSource(columns_of(seed=1))).fetch(ROWS, digest=True).digest != one
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("named", [True, False])
+def test_cells_that_are_not_finite_are_told_as_in_memory(value, named):
+    columns = columns_of()
+    columns["x1"][[40_000, 50_000]] = value
+    X = pd.DataFrame(columns)
+    with pytest.raises(ValueError, match="X must be finite; it has") as inside:
+        select_k(X if named else X.to_numpy(), **FAST)
+    for settings in ({"chunk_rows": 999}, {"parts": (39_999, 40_001)}):
+        with pytest.raises(ValueError, match=r"row 40000, column '?\w+'?, and 1 more cell") as outside:
+            select_k(CutSource(columns, named=named, **settings), **FAST)
+        assert str(outside.value) == str(inside.value)
+
+
+def test_holes_of_a_file_are_told_with_row_and_column(tmp_path):
+    columns = columns_of()
+    mask = np.arange(LARGE) == 50_123
+    holes = {"x0": columns["x0"], "n": pa.array(np.arange(LARGE), mask=mask), "f": pa.array(~mask, mask=mask)}
+    place = write_parquet(tmp_path / "a.parquet", holes)
+    with pytest.raises(ValueError, match=r"NaN at row 50123, column 'n', and 1 more cell"):
+        select_k(place, **FAST)
+    with pytest.raises(ValueError, match=r"NaN at row 50123, column 'f'\."):
+        select_k(prepare(place, columns=["x0", "f"]), **FAST)
+
+
+def test_whole_numbers_that_are_rounded_are_warned_of_at_the_line_of_the_call(tmp_path):
+    columns = {**columns_of(), "key": np.arange(LARGE) + 2**60}
+    place = write_parquet(tmp_path / "a.parquet", columns)
+    with pytest.warns(
+        UserWarning, match=r"X: column 'key' has whole numbers beyond 2\*\*53, which float64 rounds"
+    ) as w:
+        select_k(prepare(place), **FAST)
+    assert w[0].filename == __file__
+
+
+def test_a_file_that_changes_is_told(tmp_path):
+    place = write_parquet(tmp_path / "table", columns_of(), n_files=2)
+    table = prepare(place)
+    write_parquet(place / "part-1.parquet", columns_of(30_000))
+    with pytest.raises(ValueError, match=r"X: Parquet data at .* a file .* was changed since its rows were counted"):
+        select_k(table, **FAST)
+
+
+@pytest.mark.parametrize("n_rows", [LARGE - 1, LARGE + 1])
+def test_rows_that_come_or_go_are_told(n_rows):
+    source = CutSource(columns_of())
+    source.n_rows, source.chunks = n_rows, lambda at: iter([[np.arange(float(LARGE))] * 3])
+    with pytest.raises(
+        ValueError, match=rf"X has changed: a table of the tests had {n_rows:,} rows .* and 50,500 when"
+    ):
+        select_k(prepare(source), **FAST)
+
+
+def test_values_too_large_to_be_scaled_are_refused_without_a_warning():
+    columns = {**columns_of(), "big": np.full(LARGE, 1e300)}
+    with pytest.raises(ValueError, match="columns: 'big' has values too large for scale='standard'"):
+        select_k(prepare(CutSource(columns)), **FAST)
+
+
+def test_columns_that_are_not_numeric_are_refused_or_left_out():
+    columns = {**columns_of(100), "city": np.array(["Rome"] * 100, dtype=object)}
+    with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'city' \(object\)\. Leave them out"):
+        as_it_is(CutSource(columns))
+    assert prepare(CutSource(columns)).preparation.left_out == ("city",)
+    assert list(empty_frame(CutSource(columns)).columns) == ["x0", "x1", "x2", "city"]
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_table_without_rows(tmp_path, prepared):
+    place = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": pa.array([], pa.float64())}), place)
+    with pytest.raises(ValueError, match="the data has no rows" if prepared else "X must have at least 2 rows; got 0"):
+        select_k(prepare(place) if prepared else place)
+
+
+def test_what_was_done_is_known_before_the_pass():
+    source = CutSource({**columns_of(), "word": np.full(LARGE, "x", dtype=object)})
+    table = prepare(source, scale="minmax")
+    assert table.preparation == Preparation(("x0", "x1", "x2"), ("word",), "minmax")
+    assert table.n_bytes == LARGE * 3 * 8
+    assert source.handed == []
+    assert as_it_is(CutSource(columns_of(), named=False)).preparation is None
+
+
+def test_odd_columns_are_told_of_the_rows_that_were_fetched():
+    table = prepare(CutSource({**columns_of(), "one": np.ones(LARGE)}))
+    assert table.preparation.notes == ()
+    (note,) = table.fetch(ROWS).preparation.notes
+    assert note.startswith("column 'one' is constant")
+
+
+def test_what_does_not_fit_is_refused_before_it_is_read(monkeypatch):
+    source = CutSource(columns_of())
+    table = prepare(source)
+    needed = 3 * LARGE * 3 * 8
+    monkeypatch.setattr(module, "available_bytes", lambda: needed - 1)
+    with pytest.raises(
+        MemoryError, match=r"X must be loaded whole for this: 50,500 rows of 3 columns need about 0\.0 GiB"
+    ):
+        table.load()
+    with pytest.raises(MemoryError, match="X must be loaded whole"):
+        prepare(CutSource(columns_of()), scale="robust")
+    assert source.handed == []
+    for free in (needed, None):
+        monkeypatch.setattr(module, "available_bytes", lambda free=free: free)
+        assert table.load().shape == (LARGE, 3)

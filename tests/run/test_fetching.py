@@ -1,0 +1,211 @@
+"""A selection on a table outside memory: one pass for the rows of all subsamples, and the result of the data loaded."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables import LARGE, CutSource, columns_of, write_parquet
+
+from compsil_kit import (
+    Interrupted,
+    combine_batches,
+    compare,
+    plan_batches,
+    plan_selection,
+    prepare,
+    run_batch,
+    select_k,
+    stream,
+)
+from compsil_kit.errors import ScaleWarning
+from compsil_kit.method.subsample import subsample_rows
+from compsil_kit.run import fetching
+from compsil_kit.run.fetching import fetch, needed_rows
+
+FAST = {"ks": [2, 3, 4], "n_subsamples": 4, "sample_size": 300}
+COLUMNS = columns_of()
+FRAME = pd.DataFrame(COLUMNS)
+
+
+def source(**settings):
+    return CutSource(COLUMNS, **settings)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {},
+        {"n_calibration": 3},
+        {"structure": True, "n_subsamples": 2},
+        {"n_starts": 2, "criterion": "stable"},
+        {"clusterer": "gmm"},
+        {"metric": "cosine", "n_jobs": 2},
+        {"random_state": [5, 6, 7, 8]},
+        {"sample_size": "auto", "n_subsamples": 1, "ks": [3]},
+    ],
+    ids=lambda keywords: next(iter(keywords), "plain"),
+)
+def test_the_result_is_that_of_the_data_in_memory(keywords):
+    settings = FAST | keywords
+    expected = select_k(prepare(FRAME), **settings).to_dict()
+    assert select_k(prepare(source(parts=(8_000, 20_000))), **settings).to_dict() == expected
+    assert select_k(FRAME, **settings).to_dict() == select_k(source(), **settings).to_dict()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_of_any_type(dtype, tmp_path):
+    columns = {name: (values > 0 if dtype == "bool" else 10 * values).astype(dtype) for name, values in COLUMNS.items()}
+    columns |= {"serial": np.arange(LARGE), "one": np.ones(LARGE)} if dtype == "int32" else {}
+    place = write_parquet(tmp_path / "a.parquet", columns)
+    settings = FAST | {"ks": [2, 3]}
+    assert (
+        select_k(prepare(place), **settings).to_dict() == select_k(prepare(pd.DataFrame(columns)), **settings).to_dict()
+    )
+
+
+def test_arrays_without_names():
+    result = select_k(source(named=False), **FAST)
+    assert result.preparation is None
+    assert result.to_dict() == select_k(FRAME.to_numpy(), **FAST).to_dict()
+
+
+def test_the_table_is_read_once():
+    table = source(chunk_rows=LARGE)
+    select_k(prepare(table), **FAST)
+    assert table.handed == [(0, LARGE)]
+
+
+def test_a_plan_reads_nothing():
+    table = source()
+    assert plan_selection(prepare(table), **FAST) == plan_selection(FRAME, **FAST)
+    assert table.handed == []
+
+
+def test_needed_rows_are_those_of_all_subsamples():
+    plan = plan_selection(FRAME, **FAST)
+    drawn = [subsample_rows(seed, LARGE, 300) for seed in plan.seeds]
+    np.testing.assert_array_equal(needed_rows(plan), np.unique(np.concatenate(drawn)))
+    # A subsample is compared with the one before it.
+    np.testing.assert_array_equal(needed_rows(plan, [2]), np.unique(np.concatenate(drawn[1:3])))
+    tested = plan_selection(FRAME, **FAST, structure=True)
+    assert len(needed_rows(tested)) > len(needed_rows(plan))
+    assert len(needed_rows(tested, [2])) == len(needed_rows(plan, [2]))
+
+
+def test_batches_are_those_of_the_data_in_memory():
+    settings = FAST | {"structure": True, "n_calibration": 2}
+    batches = json.loads(json.dumps(plan_batches(prepare(source()), **settings, n_batches=3)))
+    done = [run_batch(prepare(source(parts=(5_000 + at,))), batch) for at, batch in enumerate(batches)]
+    assert combine_batches(done).to_dict() == select_k(prepare(FRAME), **settings).to_dict()
+    with pytest.raises(ValueError, match="batch was planned for another selection: the content of X differs"):
+        run_batch(prepare(CutSource(columns_of(seed=1))), batches[0])
+
+
+def test_a_stream_ends_with_the_result():
+    results = list(stream(prepare(source()), **FAST))
+    assert [result.n_subsamples for result in results] == [1, 2, 3, 4]
+    assert results[-1].to_dict() == select_k(prepare(FRAME), **FAST).to_dict()
+
+
+def test_a_checkpoint_goes_on(tmp_path):
+    path, calls = tmp_path / "run.json", []
+
+    def stop_at_two(done, total):
+        if total == 4:
+            calls.append(done)
+            if done == 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match="stopped after 2 of 4 subsamples"):
+        select_k(prepare(source()), **FAST, checkpoint=path, progress=stop_at_two)
+    result = select_k(
+        prepare(source(parts=(777,))), **FAST, checkpoint=path, progress=lambda d, t: calls.append((d, t))
+    )
+    assert (2, 4) in calls
+    assert result.to_dict() == select_k(prepare(FRAME), **FAST).to_dict()
+    with pytest.raises(ValueError, match="belongs to another selection: the content of X differs"):
+        select_k(prepare(CutSource(columns_of(seed=1))), **FAST, checkpoint=path)
+
+
+def test_a_function_is_told_of_subsamples_only():
+    calls = []
+    select_k(prepare(source(chunk_rows=20_000)), **FAST, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_a_bar_counts_the_rows(capfd):
+    select_k(prepare(source(chunk_rows=20_000)), **FAST, progress=True)
+    shown = capfd.readouterr().err
+    assert "reading:   0%" in shown
+    assert "/50.5k" in shown
+
+
+def test_an_interrupt_of_the_pass_says_how_far_it_got():
+    table = source(chunk_rows=20_000)
+    chunks = table.chunks
+
+    def interrupted(at):
+        for chunk in chunks(at):
+            if len(table.handed) == 3:
+                raise KeyboardInterrupt
+            yield chunk
+
+    table.chunks = interrupted
+    with pytest.raises(Interrupted, match="stopped after 40000 of 50500 rows of the pass over the data") as caught:
+        select_k(prepare(table), **FAST)
+    assert (caught.value.done, caught.value.total, caught.value.result) == (40_000, LARGE, None)
+
+
+def test_the_meter_is_closed_whatever_happens(monkeypatch):
+    closed = []
+
+    class Meter:
+        def advance(self, n):
+            raise RuntimeError("broken")
+
+        def close(self):
+            closed.append(True)
+
+    monkeypatch.setattr(fetching, "make_row_meter", lambda progress, n_rows: Meter())
+    with pytest.raises(RuntimeError, match="broken"):
+        fetch(prepare(source()), plan_selection(FRAME, **FAST), None, None, digest=False)
+    assert closed == [True]
+
+
+def test_columns_of_different_scales_are_warned_of_unless_prepared():
+    unscaled = CutSource({**COLUMNS, "large": 1000 * COLUMNS["x0"]})
+    with pytest.warns(ScaleWarning, match="the columns of X differ in scale by a factor of") as caught:
+        select_k(unscaled, **FAST)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        select_k(prepare(unscaled, scale=None), **FAST)
+
+
+def test_what_is_wrong_with_the_rows_is_told_as_in_memory():
+    with pytest.raises(ValueError, match="X is constant"):
+        select_k(CutSource({"a": np.ones(LARGE)}), **FAST)
+    with pytest.raises(ValueError, match="X has only 2 distinct rows"):
+        select_k(CutSource({"a": np.arange(LARGE) % 2}), **FAST)
+    with pytest.raises(ValueError, match="metric='precomputed' needs the matrix of distances in memory"):
+        select_k(source(), **FAST, metric="precomputed", clusterer="agglomerative")
+
+
+def test_rows_that_do_not_fit_are_refused_before_they_are_read(monkeypatch):
+    table = source()
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 10_000)
+    with pytest.raises(
+        MemoryError, match=r"the rows of 4 subsamples of 300 rows need about .* Pass a smaller sample_size"
+    ):
+        select_k(prepare(table), **FAST)
+    assert table.handed == []
+
+
+def test_a_comparison_loads_the_table(monkeypatch):
+    settings = FAST | {"criteria": ["composite", "elbow"], "n_subsamples": 1, "ks": [2, 3]}
+    assert compare(prepare(source()), **settings).choices == compare(prepare(FRAME), **settings).choices
+    monkeypatch.setattr("compsil_kit.data.sources.table.available_bytes", lambda: 1_000)
+    with pytest.raises(MemoryError, match="X must be loaded whole for this"):
+        compare(prepare(source()), **settings)
