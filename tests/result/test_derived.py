@@ -1,5 +1,7 @@
 """The numbers of a result by their public names; how they are computed is tested with the scores."""
 
+import operator
+
 import numpy as np
 import pytest
 from samples import made_up
@@ -18,10 +20,30 @@ def result():
     return select_k(imbalanced_blobs()[0], ks=range(2, 8), n_subsamples=6)
 
 
-def test_every_name_is_that_of_the_scores(result):
-    assert result.stability is result._numbers.stability
-    assert result.weights is result._numbers.weights
-    assert result.second_opinion == result._numbers.second_opinion
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("micro", lambda scores: scores.trials.micro),
+        ("macro", lambda scores: scores.trials.macro),
+        ("scores", lambda scores: scores.summary.mean),
+        ("sem", lambda scores: scores.summary.sem),
+        ("lcb", lambda scores: scores.summary.lcb),
+        *((name, operator.attrgetter(name)) for name in (
+            "weights", "composite", "stability", "probability", "why_no_confidence", "n_failed", "selectable",
+            "choices", "second_opinion", "runner_up", "lead", "running",
+        )),
+    ],
+)  # fmt: skip
+def test_every_name_is_that_of_the_scores(result, name, expected):
+    np.testing.assert_equal(getattr(result, name), expected(result._numbers))
+
+
+def test_single_numbers_are_plain_ones(result):
+    """As they are typed, not as np.float64(0.5)."""
+    assert {type(value) for value in (result.best_score, result.lead, result.confidence_none)} == {float}
+
+
+def test_the_confidence_is_that_of_the_candidates_and_of_none(result):
     assert [*result.confidence.tolist(), result.confidence_none] == result._numbers.chances.tolist()
     assert set(result.choices) == set(CRITERIA)
     assert isinstance(result._numbers, Scores)

@@ -170,6 +170,28 @@ def test_the_score_of_each_criterion():
     assert np.isnan(likely.lcb).all()
 
 
+def test_the_table_of_trials_has_the_numbers_of_each():
+    result = several()
+    weights = result.weights
+    expected = {
+        **{name: getattr(result.trials, name) for name in ("micro", "macro", "best_micro", "best_macro", "agreement")},
+        "weight": weights,
+        "composite": weights * result.micro + (1 - weights) * result.macro,
+    }
+    frame = result.to_frame()
+    assert set(frame) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(frame[name].unstack(), values)
+
+
+def test_saved_weights_serve_the_first_subsamples_too():
+    """Those of a function of an earlier session are not computed again."""
+    result = SelectionResult.from_dict(several(transform=np.abs).to_dict())
+    scores, chosen = result.running
+    np.testing.assert_allclose(scores[:, 2], result.composite[:, :3].mean(axis=1))
+    assert chosen[-1] == result.best_k
+
+
 def test_the_confidence_is_the_model_s_opinion_of_the_means():
     result = several()
     means = likelihood.means({name: getattr(result.trials, name) for name in likelihood.NUMBERS})

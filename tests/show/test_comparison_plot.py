@@ -45,8 +45,23 @@ def test_comparison(ax, drawn):
 
 
 def test_text_can_be_read_on_dark_and_on_pale_cells(ax):
-    compared([2, 3, 4], micro=[0.1, 0.9, 0.5]).plot(ax=ax)
-    assert [text.get_color() for text in ax.texts] == ["#222222", "white", "#222222"]
+    compared([2, 3, 4, 5], micro=[0.0, 1.0, 0.7, 0.71]).plot(ax=ax)
+    assert [text.get_color() for text in ax.texts] == ["#222222", "white", "#222222", "white"]
+
+
+def test_numbers_of_a_hundred_and_more_are_whole(ax):
+    compared([2, 3, 4], micro=[99.994, 100.0, -100.0]).plot(ax=ax)
+    assert [text.get_text() for text in ax.texts] == ["99.99", "100", "-100"]
+
+
+def test_a_ring_lies_within_its_cell_and_hides_nothing(ax):
+    compared([2, 3], micro=[0.1, 0.9], macro=[0.9, 0.1]).plot(ax=ax)
+    for box, at in zip(ax.patches, ([1, 0], [0, 1]), strict=True):
+        corner, size = np.array([box.get_x(), box.get_y()]), np.array([box.get_width(), box.get_height()])
+        np.testing.assert_allclose(corner + size / 2, at, atol=1e-9)
+        assert (size > 0.5).all()
+        assert (size < 1).all()
+        assert not box.get_fill()
 
 
 def test_a_flat_criterion(ax, drawn):

@@ -1,6 +1,7 @@
 """The pictures, by what they contain."""
 
 import io
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -12,7 +13,7 @@ from samples import made_up
 
 from compsil_kit import hoeffding_radius, select_k
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.show.plots import BLUE, GREY, KINDS, LINES, VERMILION
+from compsil_kit.show.plots import BLUE, GREY, KINDS, LINES, VERMILION, _bars, plot, sideways, some
 from compsil_kit.util.format import percent
 
 mpl.use("agg")
@@ -25,6 +26,16 @@ def result():
 
 def stars(ax):
     return {line.get_color(): line.get_xdata()[0] for line in ax.lines if line.get_marker() == "*"}
+
+
+def marked(ax):
+    """The places of the lines from bottom to top."""
+    return [line.get_xdata()[0] for line in ax.lines if tuple(line.get_ydata()) == (0, 1)]
+
+
+def legend_rows(ax):
+    """In how many rows the legend stands."""
+    return len({round(text.get_window_extent().y0) for text in ax.get_legend().get_texts()})
 
 
 def test_curve(result):
@@ -49,6 +60,8 @@ def test_curve(result):
         f"composite: k = {result.choices['composite']}", f"micro: k = {result.choices['micro']}",
         f"macro: k = {result.choices['macro']}",
     ]  # fmt: skip
+    assert marked(ax) == [result.best_k]
+    assert legend_rows(drawn(ax)) == 1
 
 
 def test_a_new_figure_is_made_but_not_shown(result, monkeypatch):
@@ -56,6 +69,7 @@ def test_a_new_figure_is_made_but_not_shown(result, monkeypatch):
     before = plt.get_fignums()
     ax = result.plot()
     assert ax.figure.number not in before
+    assert ax.figure.get_size_inches().tolist() == [7.2, 4.2]
     plt.close(ax.figure)
 
 
@@ -125,6 +139,9 @@ def test_convergence(result, ax):
         expected = [result.reweigh(n_subsamples=n).scores[at] for n in range(1, 7)]
         np.testing.assert_allclose(line.get_ydata(), expected, rtol=0, atol=1e-12)
     assert ax.lines[0].get_linewidth() > ax.lines[1].get_linewidth()
+    assert {line.get_marker() for line in ax.lines} == {""}
+    assert ax.get_xlim() == (0.5, 6.5)
+    assert legend_rows(drawn(ax)) == 1
     band, squares = ax.collections
     radius = hoeffding_radius(1, n_ks=6)
     assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(ax.lines[0].get_ydata()[0] + radius)
@@ -145,6 +162,7 @@ def test_the_hoeffding_band_of_another_delta(result, ax, delta):
     result.plot("convergence", ax=ax, delta=delta)
     radius = hoeffding_radius(6, n_ks=6, delta=delta)
     assert f"±{radius:.2f} with all 6" in title(ax)
+    assert f"±{hoeffding_radius(6, n_ks=6):.2f} with" in title(plot(result, "convergence", ax=Figure().subplots()))
     right = ax.collections[0].get_paths()[0].vertices[:, 1][ax.collections[0].get_paths()[0].vertices[:, 0] == 6]
     assert np.ptp(right) == pytest.approx(2 * radius)
 
@@ -210,7 +228,11 @@ def test_probability_and_confidence_stand_side_by_side(result, ax):
     assert ax.get_xticks()[-1] == right[-1].get_x() + right[-1].get_width() / 2 > result.ks[-1]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["selection probability", "confidence"]
     assert ax.get_ylim()[1] > 1
-    assert [tick.get_text() for tick in ax.get_yticklabels()][-1] == "100 %"
+    percents = {tick: label.get_text() for tick, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}
+    assert percents == {0: "0 %", 0.25: "25 %", 0.5: "50 %", 0.75: "75 %", 1: "100 %"}
+    assert title(ax) == "would a new run choose this k, and how often was such a k right"
+    assert ax.get_xlabel() == "number of clusters k (none: no candidate is right)"
+    assert legend_rows(ax) == 1
 
 
 def test_the_probability_alone_where_the_confidence_is_not_known(ax):
@@ -224,6 +246,8 @@ def test_the_probability_alone_where_the_confidence_is_not_known(ax):
     assert len(labels) == (found.probability > 0).sum()
     assert ax.get_legend() is None
     assert ax.get_ylabel() == "selection probability"
+    assert ax.get_xlabel() == "number of clusters k"
+    assert title(ax) == "how often a new run on these data would choose each k"
 
 
 def test_stability(result, ax):
@@ -239,6 +263,39 @@ def test_stability(result, ax):
     assert low <= 0 < 1 < high < 1.1
     assert ax.get_ylabel() == "adjusted Rand index on shared rows"
     assert title(ax) == "how well clusterings of neighbouring subsamples agree"
+    assert marked(ax) == [result.best_k]
+    assert legend_rows(ax) == 1
+
+
+@pytest.mark.parametrize(("least", "low"), [(0.4, -0.02), (-0.3, -0.32)])
+def test_agreement_below_chance_is_within_the_picture(ax, least, low):
+    rows = [[0.5, 0.4], [0.3, 0.2]]
+    made_up(rows, rows, agreement=np.array([[np.nan, 0.9], [np.nan, least]])).plot("stability", ax=ax)
+    assert ax.get_ylim() == pytest.approx((low, 1.04))
+
+
+@pytest.mark.parametrize(
+    ("n_ks", "unknown", "labels"),
+    [
+        (15, "why", ["", "4 %", "5 %", "50 %"]),
+        (16, "why", ["", "", "", "50 %"]),
+        (7, "", ["", "4 %", "5 %", "50 %"]),
+        (8, "", ["", "", "", "50 %"]),
+    ],
+)
+def test_where_bars_stand_close_small_ones_have_no_label(ax, n_ks, unknown, labels):
+    """With the confidence there are two bars for each k."""
+    many = SimpleNamespace(ks=range(n_ks), why_no_confidence=unknown, best_index=3)
+    _bars(many, ax, "confidence", np.arange(4.0), [0.0, 0.04, 0.05, 0.5], 0.8)
+    assert [text.get_text() for text in ax.texts] == labels
+
+
+def test_labels_and_points_of_many_and_of_few():
+    assert some(range(15)) == list(range(15))
+    assert some(range(16)) == [0, 2, 4, 6, 8, 10, 12, 14]
+    assert some((2, 3)) == [2, 3]
+    assert sideways(4).tolist() == [-0.375, -0.125, 0.125, 0.375]
+    assert sideways(0).size == 0
 
 
 def test_stability_that_is_not_known_is_said(ax):
@@ -274,6 +331,11 @@ def test_odd_results_can_be_drawn(kind, case, ax):
     assert title(ax)
     assert np.isfinite([*ax.get_xlim(), *ax.get_ylim()]).all()
     assert ax.get_legend() is None or ax.get_legend().get_texts()
+    assert not ax.spines["top"].get_visible()
+    assert not ax.spines["right"].get_visible()
+    # Lines of the grid lead to the values at the left, behind everything else.
+    assert [axis.get_gridlines()[0].get_visible() for axis in (ax.xaxis, ax.yaxis)] == [False, True]
+    assert ax.get_axisbelow() is True
     if kind != "convergence":
         assert len(ax.get_xticks()) <= 15
         assert set(ax.get_xticks()) <= set(found.ks)
@@ -283,6 +345,15 @@ def test_odd_results_can_be_drawn(kind, case, ax):
 @pytest.mark.parametrize("kind", ["curve", "convergence"])
 def test_that_nothing_can_be_selected_is_said(case, kind, ax):
     assert title(ODD[case].plot(kind, ax=ax)) == "no k can be selected"
+    assert marked(ax) == []
+    if kind == "curve":
+        assert ax.get_legend().get_texts()[0].get_text() == "composite"
+
+
+def test_what_is_missing_is_said(ax):
+    assert title(ODD["partial"].plot(ax=ax)).endswith(", partial")
+    other = ODD["failures"].plot("convergence", ax=Figure().subplots())
+    assert "k = 2" not in [line.get_label() for line in other.lines]
 
 
 def test_labels_of_forty_candidates_stay_apart(ax):

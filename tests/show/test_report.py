@@ -3,13 +3,16 @@
 import base64
 import os
 import stat
+import struct
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from pages import PROBE, Page, browse
+from samples import compared
 from sklearn.cluster import KMeans
 
 from compsil_kit import ClusteringError, SelectionError, compare, select_k, stream
@@ -92,6 +95,26 @@ def test_with_a_comparison(X, result):
     assert "Other criteria" in page.text
     for line in comparison.explain().splitlines():
         assert line in page.text
+
+
+def picture(markup):
+    """The only picture of some HTML as PNG, and its width and height."""
+    (link,) = Page(markup).links
+    data = base64.b64decode(link.partition(",")[2], validate=True)
+    assert data.startswith(b"\x89PNG")
+    return struct.unpack(">II", data[16:24])
+
+
+def test_pictures_are_png_whatever_matplotlib_saves_by_default():
+    with mpl.rc_context({"savefig.format": "svg"}):
+        assert picture(report._figure(lambda ax: None, "curve")) == (936, 546)
+
+
+@pytest.mark.parametrize(("names", "height"), [(["micro"], 1.9), (["micro", "macro", "gap"], 2.9)])
+def test_a_comparison_has_a_row_for_every_criterion(names, height):
+    found = compared([2, 3], **{name: [0.1, 0.2] for name in names})
+    assert picture(report._comparison(found)) == (1092, round(130 * height))
+    assert report._comparison(None) == ""
 
 
 def test_names_and_causes_are_escaped(X):
