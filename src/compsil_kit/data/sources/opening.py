@@ -13,6 +13,8 @@ from compsil_kit.data.sources.source import Source
 _READERS = {
     ("pyarrow", "Dataset"): ("arrow", "ArrowSource"),
     ("polars", "LazyFrame"): ("lazy", "LazySource"),
+    ("dask", "DataFrame"): ("dask_tables", "DaskFrame"),
+    ("dask", "Array"): ("dask_tables", "DaskArray"),
 }
 
 

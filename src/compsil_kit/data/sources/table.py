@@ -155,6 +155,8 @@ class SourceTable:
 
 def as_it_is(source: Source) -> SourceTable:
     """Return all columns of a source, which must be numeric, as they are."""
+    if not source.fields:
+        raise ValueError("X must have at least 1 column; it has none.")
     wrong = [f"{quoted(field.name)} ({field.kind})" for field in source.fields if not field.numeric]
     if wrong:
         raise ValueError(

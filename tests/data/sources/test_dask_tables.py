@@ -1,0 +1,189 @@
+"""Dask's frames and arrays, with a cluster and without one."""
+
+import os
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from tables import LARGE, columns_of, write_parquet
+
+from compsil_kit import Interrupted, prepare, select_k
+from compsil_kit.data.sources import dask_tables
+from compsil_kit.data.sources.dask_tables import DaskArray, DaskFrame
+from compsil_kit.data.sources.scan import Work
+
+FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
+COLUMNS = columns_of()
+FRAME = pd.DataFrame(COLUMNS)
+MATRIX = FRAME.to_numpy()
+
+
+def split(low):
+    """A partition of the table, by its first row."""
+    return pd.DataFrame({name: values[low : low + 10_000] for name, values in columns_of().items()})
+
+
+def lazily(make=split):
+    """A frame whose divisions are unknown, of six partitions."""
+    return dd.from_map(make, range(0, LARGE, 10_000), meta=FRAME.head(0))
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+@pytest.mark.parametrize("scale", ["standard", None])
+def test_a_selection_is_that_of_the_frame_in_memory(scheduler, scale):
+    expected = select_k(prepare(FRAME, scale=scale), **FAST).to_dict()
+    with dask.config.set(scheduler=scheduler):
+        for frame in (lazily(), dd.from_pandas(FRAME, npartitions=40), lazily().repartition(npartitions=2)):
+            assert select_k(prepare(frame, scale=scale), **FAST).to_dict() == expected
+
+
+def test_it_is_computed_by_the_workers_of_a_cluster(monkeypatch):
+    """Here nobody can make a partition or pass over one."""
+    here, make = os.getpid(), split
+
+    def elsewhere(low):
+        assert os.getpid() != here
+        return make(low)
+
+    expected = select_k(prepare(FRAME), **FAST).to_dict()
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    folders = os.pathsep.join(path for path in __import__("sys").path if path)
+    monkeypatch.setenv("PYTHONPATH", folders)
+    with LocalCluster(**settings) as cluster, Client(cluster):
+        monkeypatch.setattr(Work, "__call__", lambda *_: pytest.fail("the pass ran here"))
+        frame = lazily(elsewhere)
+        assert select_k(prepare(frame), **FAST).to_dict() == expected
+        assert select_k(prepare(frame.to_dask_array(), scale="standard"), **FAST).best_k == expected["best_k"]
+
+
+@pytest.mark.parametrize("chunks", [(9_000, 3), (LARGE, 1), (700, 2)])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16"])
+def test_a_selection_is_that_of_the_array_in_memory(chunks, dtype):
+    matrix = (10 * MATRIX).astype(dtype)
+    result = select_k(da.from_array(matrix, chunks=chunks), **FAST)
+    assert result.to_dict() == select_k(matrix, **FAST).to_dict()
+    assert result.preparation is None
+
+
+def test_rows_of_unknown_number_are_counted():
+    array = da.from_array(MATRIX, chunks=(9_000, 2))
+    some = array[array[:, 0] > 0]
+    assert np.isnan(some.shape[0])
+    expected = MATRIX[MATRIX[:, 0] > 0]
+    source = DaskArray(some)
+    assert source.n_rows == len(expected)
+    found = [np.concatenate(parts) for parts in zip(*source.chunks([2, 0]), strict=True)]
+    np.testing.assert_array_equal(found, expected[:, [2, 0]].T)
+    # The array of the caller is as it was.
+    assert np.isnan(some.shape[0])
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (da.ones(5), r"X must have two dimensions, rows and columns; got a Dask array of shape \(5,\)"),
+        (da.ones((5, 2, 2)), r"got a Dask array of shape \(5, 2, 2\)"),
+        (
+            da.ones((2, 5))[:, da.ones(5) > 0],
+            r"the number of columns of a Dask array must be known\. Pass X\.compute_ch",
+        ),
+        (da.from_array(np.array([["x"]])), "X has columns that are not numeric: 0 "),
+        (da.ones((5, 0)), "X must have at least 1 column"),
+    ],
+)
+def test_arrays_that_cannot_be_used(array, message):
+    with pytest.raises(ValueError, match=message):
+        select_k(array)
+
+
+# Dask's own, with a newer pandas.
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index is deprecated")
+def test_only_the_wanted_columns_are_read(tmp_path):
+    place = write_parquet(tmp_path / "table", COLUMNS, n_files=3)
+    source = DaskFrame(dd.read_parquet(place))
+    assert source.lengths == (16_833, 16_833, 16_834)
+    ((first, _), *_) = source.chunks([2, 0])
+    np.testing.assert_array_equal(first, COLUMNS["x2"][:16_833])
+    wanted = source._frame.iloc[:, [2, 0]].optimize().expr
+    assert list(wanted.columns) == ["x2", "x0"]
+    assert type(wanted).__name__.startswith(("ReadParquet", "FusedIO", "FusedParquetIO", "Fused"))
+    assert select_k(prepare(dd.read_parquet(place)), **FAST).to_dict() == select_k(prepare(place), **FAST).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "single"),
+    [
+        ("float32", True),
+        ("Float32", True),
+        ("float[pyarrow]", True),
+        ("Int64", False),
+        ("boolean", False),
+        ("int8", False),
+    ],
+)
+def test_types_of_columns(dtype, single):
+    frame = pd.DataFrame({"a": pd.Series([1, 0, 1], dtype=dtype), "b": np.ones(3, np.float32)})
+    source = DaskFrame(dd.from_pandas(frame, npartitions=2))
+    assert [(field.numeric, field.single) for field in source.fields] == [(True, single), (True, True)]
+    np.testing.assert_array_equal(np.concatenate([chunk[0] for chunk in source.chunks([0, 1])]), [1, 0, 1])
+
+
+def test_text_is_left_out_and_holes_are_told():
+    holes = FRAME.assign(city="Rome", n=pd.Series(range(LARGE), dtype="Int64").mask(FRAME.index == 41_234))
+    frame = dd.from_pandas(holes, npartitions=5)
+    table = prepare(frame, columns=["x0", "x1"])
+    assert table.preparation.columns == ("x0", "x1")
+    assert prepare(frame).left_out == ("city",)
+    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 41234, column 'n'"):
+        select_k(prepare(frame), **FAST)
+
+
+def test_a_small_frame_is_loaded():
+    frame = dd.from_pandas(FRAME.head(300), npartitions=3)
+    assert select_k(frame, **FAST).to_dict() == select_k(FRAME.head(300), **FAST).to_dict()
+
+
+def test_partitions_without_rows():
+    frame = dd.from_pandas(FRAME, npartitions=6)
+    some = frame[frame["x0"] > FRAME["x0"].quantile(0.5)]
+    few = frame.map_partitions(lambda part: part.head(0) if part.index[0] == 0 else part, meta=FRAME.head(0))
+    for given in (some, few):
+        source = DaskFrame(given)
+        found = [np.concatenate(parts) for parts in zip(*source.chunks([0, 1, 2]), strict=True)]
+        np.testing.assert_array_equal(np.transpose(found), given.compute().to_numpy())
+        assert source.n_rows == len(found[0])
+
+
+def test_partitions_that_change_are_told():
+    calls = []
+
+    def grows(low):
+        calls.append(low)
+        return split(low).iloc[: 8_000 if calls.count(30_000) < 2 or low != 30_000 else 7_000]
+
+    frame = dd.from_map(grows, range(0, 90_000, 10_000), meta=FRAME.head(0))
+    frame = frame.map_partitions(lambda part: pd.concat([part] * 2), meta=FRAME.head(0))
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(ValueError, match="X has changed: partition 3 of a Dask DataFrame had 16,000 rows"),
+    ):
+        select_k(prepare(frame), **FAST)
+
+
+def test_an_interrupt_says_how_far_the_pass_got(monkeypatch):
+    monkeypatch.setattr(dask_tables, "AT_A_TIME", 2)
+    calls = []
+
+    def interrupted(low):
+        calls.append(low)
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return split(low)
+
+    with dask.config.set(scheduler="synchronous"), pytest.raises(Interrupted) as caught:
+        select_k(prepare(lazily(interrupted)), **FAST)
+    assert (caught.value.done, caught.value.total) == (20_000, LARGE)
