@@ -410,7 +410,7 @@ class TestReading:
         assert "macro:" not in headline
         assert f"composite: {explorer.result.choices['composite']}" in headline
 
-    @pytest.mark.parametrize(("typed", "read"), [("5", 5), (" auto ", "auto"), ("many", "many")])
+    @pytest.mark.parametrize(("typed", "read"), [("5", 5), (" auto ", "auto"), (" many ", "many")])
     def test_starts_are_read_as_they_are_typed(self, explorer, typed, read):
         find(explorer, "n-starts").value = typed
         assert explorer.session.settings["n_starts"] == read
@@ -647,6 +647,9 @@ class TestRedrawing:
         for tab in ("Table", "Stability"):
             show(explorer, tab)
             assert find(explorer, f"note-{tab.lower()}").value == ""
+        show(explorer, "Code")
+        assert "select_k(" in find(explorer, "note-code").value
+        assert ".cluster(" not in find(explorer, "note-code").value
 
 
 @pytest.fixture
@@ -852,6 +855,7 @@ class TestKindsOfData:
     def test_by_the_accessor(self, frame):
         explorer = frame.compsil.explore(["a", "b"], ks=[2, 3])
         assert isinstance(explorer, Explorer)
+        assert find(explorer, "columns").value == ("a", "b")
         assert explorer.session.settings["columns"] == ["a", "b"]
 
 
@@ -865,6 +869,31 @@ class TestLife:
         assert explorer.session.status.phase == "stopped"
         assert not explorer.session._selecting.thread.is_alive()
         assert all(part.comm is None for part in every if isinstance(part, widgets.Widget))
+
+    def test_stop_is_that_of_the_button(self, frame):
+        begun, go_on = Event(), Event()
+
+        def held(X, k, seed):
+            begun.set()
+            assert go_on.wait(PATIENCE)
+            return np.arange(len(X)) % k
+
+        explorer = explore(frame, clusterer=held, **SMALL)
+        explorer.run()
+        assert begun.wait(PATIENCE)
+        explorer.stop()
+        assert explorer.session.status.phase == "stopped"
+        go_on.set()
+        explorer.close()
+        explorer.wait(PATIENCE)
+
+    def test_closing_removes_what_is_at_rest(self, frame):
+        explorer = explore(frame, **SMALL)
+        every = parts(explorer)
+        assert find(explorer, "explorer") is explorer
+        assert sum(isinstance(part, widgets.Image) for part in every) == 5
+        explorer.close()
+        assert all(part.comm is None for part in every)
 
     def test_two_side_by_side(self, frame):
         one, two = explore(frame, **SMALL), explore(frame, "a", ks=[2, 3], n_subsamples=4)

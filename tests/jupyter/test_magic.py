@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
 
 import compsil_jupyter
-from compsil_kit import Comparison, SelectionResult, compare, prepare, select_k
+from compsil_jupyter.magic import magic
+from compsil_kit import Comparison, Interrupted, SelectionResult, compare, prepare, select_k
 from compsil_kit.errors import ScaleWarning
 from compsil_pandas import ColumnWarning
 
@@ -122,6 +124,36 @@ def test_distances_are_not_scaled_even_in_a_frame(shell):
     shell.push({"D": pd.DataFrame(D)})
     found = run(shell, "%compsil D --metric precomputed --clusterer agglomerative")
     same(found, select_k(D, metric="precomputed", clusterer="agglomerative", **SHORT))
+
+
+# Interrupts, without a kernel.
+
+
+def stopped(result):
+    """A stand-in for select_k that is interrupted."""
+
+    def select_k(table, **keywords):
+        stop = Interrupted(2, 3)
+        stop.result = result
+        raise stop
+
+    return select_k
+
+
+def test_an_interrupt_returns_what_is_finished(frame, monkeypatch, capsys, tmp_path):
+    X = frame[["a", "b"]]
+    partial = replace(select_k(X, **SHORT), plan=select_k(X, ks=[2], n_subsamples=4).plan)
+    assert partial.partial
+    monkeypatch.setattr(magic, "select_k", stopped(partial))
+    assert magic.select(frame, {}) is partial
+    said = "compsil: stopped after 2 of 3 subsamples; this is the result of the finished ones.\n"
+    assert capsys.readouterr() == ("", said)
+    assert magic.report(frame, {}, tmp_path / "r.html", with_comparison=False) is partial
+    assert capsys.readouterr() == ("", f"{said}compsil: the run was interrupted, so no report was written.\n")
+    assert not (tmp_path / "r.html").exists()
+    monkeypatch.setattr(magic, "select_k", stopped(None))
+    with pytest.raises(Interrupted):
+        magic.select(frame, {})
 
 
 # Columns.

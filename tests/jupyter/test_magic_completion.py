@@ -7,6 +7,7 @@ import pyarrow
 import pytest
 from IPython.core.completer import provisionalcompleter
 
+from compsil_jupyter.magic.completion import complete as words_after
 from compsil_kit.data.scaling import SCALERS
 from compsil_kit.method.clusterers import NAMED
 from compsil_kit.method.metrics import NAMES
@@ -65,7 +66,7 @@ def test_options(complete):
         ("--metric", list(NAMES)),
         ("--missing", ["raise", "drop"]),
         ("--on-failure", ["raise", "skip"]),
-        ("--sample-size", ["auto"]),
+        ("--sample-size", ["auto", "paper"]),
     ],
 )
 def test_values(complete, option, words):
@@ -116,3 +117,11 @@ def test_other_lines_are_left_alone(shell, complete):
     shell.automagic = False
     assert "explore" not in complete("compsil ")[1]
     assert "explore" in complete("%compsil ")[1]
+
+
+def test_what_is_no_table_has_no_columns():
+    for value in (3, "text", None, np.arange(4)):
+        assert words_after("dog --columns ", {"dog": value}) == ("", [])
+    assert words_after("dog --columns ", {"dog": np.eye(2)}) == ("", ["0", "1"])
+    assert words_after("'dog[:5]' --columns ", {"dog": np.eye(2)}) == ("", ["0", "1"])
+    assert words_after("5 --columns ", {"dog": np.eye(2)}) == ("", [])

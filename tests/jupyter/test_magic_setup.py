@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import compsil_jupyter
+from compsil_jupyter.magic.magic import CompsilMagics, load, unload
 from compsil_jupyter.magic.parser import COMMANDS, OPTIONS
 from compsil_kit import SelectionResult, prepare, select_k
 from compsil_kit.cli.options import flags_of
@@ -46,6 +47,11 @@ def test_help(shell, capsys):
         assert capsys.readouterr().out.strip() == documentation
 
 
+def test_defaults_are_documented_as_the_keywords():
+    own = CompsilMagics.class_own_traits(config=True)
+    assert {name: trait.help for name, trait in own.items()} == {name: OPTIONS[name].doc for name in own}
+
+
 def test_the_options_are_the_keywords():
     for command, group in {
         "select": SelectKeywords, "compare": CompareKeywords, "explore": ExploreKeywords, "report": SelectKeywords,
@@ -58,6 +64,23 @@ def test_the_options_are_the_keywords():
         if name != "progress":
             mine = OPTIONS[name]
             assert (mine.default, mine.check, mine.read) == (keyword.default, keyword.check, keyword.read)
+
+
+def test_a_second_load_replaces_the_first(shell):
+    def given():
+        lists = (shell.configurables, shell.Completer.custom_matchers, shell.input_transformers_post)
+        return [sum(each.__module__.startswith("compsil_jupyter") for each in given) for given in lists if given]
+
+    before = given()
+    assert before == [1, 1, 1]
+    load(shell)
+    assert given() == before
+    unload(shell)
+    assert sum(given()) == 0
+    assert "compsil" not in shell.magics_manager.magics["line"]
+    assert "compsil" not in shell.magics_manager.magics["cell"]
+    load(shell)
+    assert given() == before
 
 
 def test_config(shell, frame):
@@ -81,7 +104,7 @@ WRONG = {
     "ks": ("'two'", "ks must be integers of at least 2, such as range(2, 11); got 'two'."),
     "n_subsamples": ("0", "n_subsamples must be an integer of at least 1; got 0."),
     "clusterer": ("'kmean'", "clusterer must be one of 'kmeans', 'minibatch-kmeans'"),
-    "sample_size": ("'half'", "sample_size must be 'auto', an integer number of rows, or a fraction"),
+    "sample_size": ("'half'", "sample_size must be 'auto', 'paper', an integer number of rows, or a fraction"),
     "metric": ("'euclid'", "metric must be a function or one of braycurtis"),
     "transform": ("'tan'", "transform must be"),
     "rule": ("'min'", "rule must be one of 'max', 'lcb'; got 'min'."),

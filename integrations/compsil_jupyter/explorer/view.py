@@ -49,7 +49,7 @@ class View:
         session = self.session
         self._run = _button("Run", "play", "run", session.start, style="primary")
         self._stop = _button("Stop", "stop", "stop", session.stop)
-        self._bar = widgets.IntProgress(0, min=0, max=1, layout={"width": "auto"})
+        self._bar = widgets.IntProgress(layout={"width": "auto"})
         self._progress, self._error, self._headline, self._warnings = (widgets.HTML() for _ in range(4))
         for name in ("progress", "error", "headline", "warnings"):
             getattr(self, f"_{name}").add_class(f"compsil-{name}")
@@ -112,9 +112,11 @@ class View:
     def _draw_ahead(self) -> None:
         """Draw all finished clusterings at once, so that moving the slider only has to show them."""
         clusterings = self.session.clusterings
+        # Nobody else tells of clusters.
+        assert clusterings is not None
         for k in self._k.options:
-            found = None if clusterings is None else clusterings.get(k)
-            if clusterings is not None and isinstance(found, Clustering):
+            found = clusterings.get(k)
+            if isinstance(found, Clustering):
                 self._picture_of(clusterings, found)
 
     def _picture_of(self, clusterings: Clusterings, clustering: Clustering) -> bytes:
