@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 SLOW := jupyter notebooks paper parity contracts/test_documentation.py contracts/test_boundaries.py fuzz/test_faults.py
 
-.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators lint typecheck fuzz faults bench reproduce reproduce-quick confidence truth docs lab clean browser postgres \
+.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators test-engines lint typecheck fuzz faults bench reproduce reproduce-quick confidence truth docs lab clean browser postgres java \
   screenshot-airflow
 
 $(VENV)/.base: pyproject.toml
@@ -44,6 +44,19 @@ $(VENV)-orchestrators/.test: pyproject.toml
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group orchestrators --editable .
 	touch $@
 
+# Dask, Ray and Spark, and stores of tables larger than memory.
+$(VENV)-engines/.test: pyproject.toml
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group engines --editable .
+	touch $@
+
+# Spark runs on Java 17, from Debian's packages.
+java:
+	@command -v java >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; } >/dev/null 2>&1 || \
+	  echo "No Java, and it could not be installed: tests that start Spark will fail."
+
 # A database to query in the tests of the Airflow adapter, from Debian's packages; it runs as a user that is not root.
 postgres:
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
@@ -79,7 +92,7 @@ demo: $(VENV)/.base
 demo-airflow: $(VENV)-airflow3/.test
 	$(VENV)-airflow3/bin/python -m compsil_airflow.demo
 
-test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow test-orchestrators
+test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow test-orchestrators test-engines
 	$(VENV)-pandas2/bin/python -m pytest tests/pandas
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
@@ -95,6 +108,10 @@ test-airflow: $(VENV)-airflow2/.test $(VENV)-airflow3/.test postgres
 # Dagster, Prefect and MLflow, each for real: an instance, a server and a file store in folders of the tests.
 test-orchestrators: $(VENV)-orchestrators/.test
 	$(VENV)-orchestrators/bin/python -m pytest tests/orchestrators
+
+# Subsamples on Dask, Ray and Spark: of each a cluster of two worker processes on loopback, started and stopped here.
+test-engines: $(VENV)-engines/.test java
+	$(VENV)-engines/bin/python -m pytest tests/engines
 
 # The picture in the guide, taken from a real run.
 screenshot-airflow: $(VENV)-airflow3/.test browser
@@ -143,4 +160,4 @@ lab: $(VENV)/.lab
 	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 clean:
-	rm -rf $(VENV) $(VENV)-pandas2 $(VENV)-airflow2 $(VENV)-airflow3 $(VENV)-orchestrators docs/_build docs/generated demo
+	rm -rf $(VENV) $(VENV)-pandas2 $(VENV)-airflow2 $(VENV)-airflow3 $(VENV)-orchestrators $(VENV)-engines docs/_build docs/generated demo

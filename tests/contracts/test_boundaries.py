@@ -193,7 +193,7 @@ SUBJECTS = {
     "jupyter/test_old_runs.py",
 }
 # Folders whose tests are about all modules, or about none of these.
-ELSEWHERE = ("airflow", "contracts", "fuzz", "notebooks", "orchestrators", "paper", "parity", "properties")
+ELSEWHERE = ("airflow", "contracts", "engines", "fuzz", "notebooks", "orchestrators", "paper", "parity", "properties")
 MOST_LINES = 300
 
 

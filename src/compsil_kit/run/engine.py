@@ -25,6 +25,7 @@ from compsil_kit.method.plan import Plan
 from compsil_kit.method.silhouette import averages, point_silhouettes
 from compsil_kit.method.subsample import subsample_rows
 from compsil_kit.result.trials import Failure, Trial
+from compsil_kit.run.backends import check_started, check_workers, in_portions, sendable, without_advice
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, process_controller
 from compsil_kit.run.pairs import Outcome, paired, with_predecessors
 from compsil_kit.run.workers import Stopped, in_threads
@@ -196,8 +197,10 @@ def run(
 
 def n_workers(n_jobs: int | str | None) -> int:
     """Return the number of workers that joblib makes of ``n_jobs`` here and now; "auto" is all, if it is not told."""
+    backend, told = get_active_backend()
+    check_started(backend)
     if n_jobs == AUTO:
-        n_jobs = -1 if get_active_backend()[1] is None else None
+        n_jobs = -1 if told is None else None
     return int(joblib.effective_n_jobs(n_jobs))
 
 
@@ -234,7 +237,12 @@ def _no_tick() -> None:
     """Do nothing: a worker in another process is stopped by its backend."""
 
 
-def _remote(X: Any, rows: Any, task: Task, job: Job) -> Outcome:
+def _remote(part: tuple[Any, Any], task: Task, job: Job) -> Outcome:
+    """Run a subsample, given as its points and their rows.
+
+    As one tuple: joblib would put arrays of their own on a single worker of Dask, and with it they would be lost.
+    """
+    X, rows = part
     controller = process_controller()
     with sklearn.config_context(**_settings(job)), one_blas_thread(controller), one_openmp_thread(controller):
         return run_subsample(X, rows, task[0], job, _no_tick, scored=task[1])
@@ -242,22 +250,26 @@ def _remote(X: Any, rows: Any, task: Task, job: Job) -> Outcome:
 
 def _on_backend(X: Any, tasks: list[Task], job: Job, n_jobs: int | None) -> Generator[Outcome, None, None]:
     """Run on the joblib backend that is in force (processes, Dask, Ray, ...); only the rows of a subsample travel."""
+    backend, _ = get_active_backend()
+    check_workers(backend)
+    call = sendable(backend, _remote)
 
     def calls() -> Iterator[Any]:
         for task in tasks:
             rows = subsample_rows(job.plan.seeds[task[0]], job.plan.n_rows, job.plan.sample_size)
-            yield joblib.delayed(_remote)(take_rows(X, rows, job.metric), rows, task, job)
+            yield call((take_rows(X, rows, job.metric), rows), task, job)
 
-    backend, _ = get_active_backend()
-    streams = getattr(backend, "supports_return_generator", False)
-    arriving = iter(joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered" if streams else "list")(calls()))
-    try:
-        # Not "yield from", which would hand an early end on to joblib before it is told that this is no mistake.
-        for outcome in arriving:  # noqa: UP028
-            yield outcome
-    finally:
-        with warnings.catch_warnings():
-            # joblib warns of work that was in vain; whoever stops a run knows.
-            warnings.filterwarnings("ignore", r"\d+ tasks ", UserWarning)
-            if streams:
+    with without_advice(backend):
+        if getattr(backend, "supports_return_generator", False):
+            arriving = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls())
+        else:
+            arriving = in_portions(calls(), n_jobs)
+        try:
+            # Not "yield from", which would hand an early end on to joblib before it is told that this is no mistake.
+            for outcome in arriving:  # noqa: UP028
+                yield outcome
+        finally:
+            with warnings.catch_warnings():
+                # joblib warns of work that was in vain; whoever stops a run knows.
+                warnings.filterwarnings("ignore", r"\d+ tasks ", UserWarning)
                 arriving.close()

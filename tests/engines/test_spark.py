@@ -1,0 +1,98 @@
+"""Subsamples on a Spark cluster of two worker processes, each with an executor."""
+
+import os
+import subprocess
+import sys
+import venv
+
+import joblib
+import promises
+import pytest
+from joblibspark import register_spark
+from pyspark.sql import SparkSession
+
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+
+
+@pytest.fixture(scope="module")
+def session():
+    before = promises.descendants()
+    register_spark()
+    session = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=QUIET).getOrCreate()
+    yield session
+    started = promises.descendants() - before
+    gateway = session.sparkContext._gateway
+    session.stop()
+    # Java stays for the next session of this process, until its input ends.
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    assert len(started) >= 2
+    assert promises.are_gone(started)
+
+
+@pytest.fixture
+def spread(session):
+    def spread():
+        return joblib.parallel_config(backend="spark", n_jobs=-1)
+
+    return spread
+
+
+def test_the_workers_are_other_processes(session):
+    ids = set(session.sparkContext.parallelize(range(8), 8).map(lambda _: os.getpid()).collect())
+    assert os.getpid() not in ids
+
+
+def test_the_bits_of_threads(spread):
+    promises.gives_the_bits_of_threads(spread)
+
+
+def test_failures_are_counted(spread):
+    promises.counts_failures(spread)
+
+
+def test_errors_arrive(spread):
+    promises.hands_over_errors(spread)
+
+
+def test_results_arrive_in_rounds(spread, tmp_path):
+    promises.streams(spread, tmp_path)
+
+
+def test_checkpoints(spread, tmp_path):
+    promises.keeps_and_continues(spread, tmp_path / "run.json")
+
+
+# --- what is missing --------------------------------------------------------------------------------------------------
+
+
+def test_without_its_registration():
+    code = "import joblib; from compsil_kit import select_k; joblib.parallel_config(backend='spark')"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "joblib's backend 'spark' is not registered. Run 'from joblibspark import register_spark;" in run.stderr
+
+
+WITHOUT = """
+import joblib
+from joblibspark import register_spark
+from pyspark.sql import SparkSession
+from compsil_kit import select_k
+
+register_spark()
+quiet = {"spark.ui.enabled": "false", "spark.log.level": "OFF"}
+SparkSession.builder.master("local[1]").config(map=quiet).getOrCreate()
+with joblib.parallel_config(backend="spark", n_jobs=2):
+    select_k([[0.0, 1.0], [1.0, 0.0], [5.0, 5.0], [6.0, 5.0], [5.0, 6.0]], ks=[2])
+"""
+
+
+def test_without_pyspark_python(tmp_path):
+    """Workers then run the first python3 there is: here one that has nothing installed."""
+    venv.create(tmp_path / "bare", with_pip=False)
+    variables = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
+    variables["PATH"] = f"{tmp_path}/bare/bin:{variables['PATH']}"
+    run = subprocess.run([sys.executable, "-c", WITHOUT], env=variables, capture_output=True, text=True, check=False)
+    last = run.stderr.strip().splitlines()[-1]
+    assert last.startswith("RuntimeError: Spark's workers run 'python3', which cannot compute subsamples")
+    assert "ModuleNotFoundError: No module named" in last
+    assert "os.environ['PYSPARK_PYTHON'] = sys.executable" in last

@@ -1,0 +1,193 @@
+"""What backends of joblib lack, and how results come back from them. Real clusters are in tests/engines."""
+
+import pickle
+import sys
+from types import SimpleNamespace
+
+import joblib
+import numpy as np
+import pytest
+from joblib.parallel import BACKENDS
+from small_runs import run, same, split
+
+from compsil_kit import ClusteringError
+from compsil_kit.run import backends
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("ray", "from ray.util.joblib import register_ray"), ("spark", "from joblibspark import register_spark")],
+)
+def test_an_unregistered_backend_says_how_it_is_registered(name, how):
+    with pytest.raises(ValueError, match=rf"'{name}' is not registered. Run '{how}; register_{name}\(\)' before"):
+        joblib.parallel_config(backend=name)
+
+
+def test_a_registered_backend_is_left_alone(monkeypatch):
+    monkeypatch.setitem(BACKENDS, "ray", "the real one")
+    monkeypatch.delitem(BACKENDS, "spark")
+    backends.explain_unregistered()
+    assert BACKENDS["ray"] == "the real one"
+    assert callable(BACKENDS["spark"])
+
+
+class DaskDistributedBackend:
+    def __init__(self, status):
+        self.client = SimpleNamespace(status=status)
+
+
+class RayBackend:
+    pass
+
+
+class SparkDistributedBackend:
+    pass
+
+
+def test_a_closed_client_of_dask():
+    backends.check_started(DaskDistributedBackend("running"))
+    with pytest.raises(RuntimeError, match=r"belongs to a Client that is closed. Create a Client"):
+        backends.check_started(DaskDistributedBackend("closed"))
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_ray_must_have_been_started(monkeypatch, started):
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: started))
+    if started:
+        backends.check_started(RayBackend())
+    else:
+        with pytest.raises(RuntimeError, match=r"Ray has not been started. Call ray.init\(\) before"):
+            backends.check_started(RayBackend())
+
+
+# --- Spark's workers --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def spark(monkeypatch):
+    """A session whose workers answer as told, without Spark."""
+
+    def answering(answer, remote=False):
+        def collect():
+            if isinstance(answer, Exception):
+                raise answer
+            return [answer]
+
+        rows = SimpleNamespace(map=lambda function: SimpleNamespace(collect=collect))
+        context = SimpleNamespace(pythonExec="python3", parallelize=lambda values, n: rows)
+        builder = SimpleNamespace(getOrCreate=lambda: SimpleNamespace(sparkContext=context))
+        sql = SimpleNamespace(SparkSession=SimpleNamespace(builder=builder))
+        utils = SimpleNamespace(is_remote=lambda: remote)
+        for name, module in {"pyspark": SimpleNamespace(), "pyspark.sql": sql, "pyspark.sql.utils": utils}.items():
+            monkeypatch.setitem(sys.modules, name, module)
+        return SparkDistributedBackend()
+
+    return answering
+
+
+def test_workers_like_this_process(spark):
+    backends.check_workers(spark(backends.current_versions()))
+
+
+def test_workers_are_asked_on_spark_alone():
+    backends.check_workers(RayBackend())
+
+
+def test_spark_connect_cannot_be_asked(spark):
+    backends.check_workers(spark(ValueError("never asked"), remote=True))
+
+
+def test_workers_with_another_python(spark):
+    error = ValueError("Job aborted:\n  File x\nModuleNotFoundError: No module named 'compsil_kit'\n at java.base")
+    with pytest.raises(RuntimeError) as refused:
+        backends.check_workers(spark(error))
+    assert str(refused.value) == (
+        "Spark's workers run 'python3', which cannot compute subsamples for this process: ModuleNotFoundError: No "
+        "module named 'compsil_kit'. Set PYSPARK_PYTHON to a Python of the workers that has compsil-kit, in the "
+        "versions of this one, before the Spark session starts; on one machine: os.environ['PYSPARK_PYTHON'] = "
+        "sys.executable."
+    )
+    assert refused.value.__cause__ is error
+
+
+def test_workers_that_fail_otherwise(spark):
+    with pytest.raises(RuntimeError, match=r"for this process: OSError. Set PYSPARK_PYTHON"):
+        backends.check_workers(spark(OSError("no words that could be quoted")))
+
+
+def test_workers_with_other_versions(spark):
+    here = backends.current_versions()
+    with pytest.raises(RuntimeError, match=f"it has numpy 1.0 instead of {np.__version__}. Set PYSPARK_PYTHON"):
+        backends.check_workers(spark({**here, "numpy": "1.0"}))
+
+
+# --- the way back -----------------------------------------------------------------------------------------------------
+
+
+def divide(a, b):
+    return a / b
+
+
+def test_errors_are_returned_where_they_would_be_lost():
+    function, args, _ = backends.sendable(SparkDistributedBackend(), divide)(1, 0)
+    found = pickle.loads(pickle.dumps(function(*args)))
+    assert isinstance(found, ZeroDivisionError)
+    assert "in divide" in found.__notes__[0]
+    assert function(6, 3) == 2
+
+
+def test_elsewhere_they_are_raised():
+    function, args, _ = backends.sendable(RayBackend(), divide)(1, 0)
+    with pytest.raises(ZeroDivisionError):
+        function(*args)
+
+
+def test_portions_are_taken_one_by_one():
+    taken = []
+
+    def calls():
+        for at in range(7):
+            taken.append(at)
+            yield joblib.delayed(divide)(at, 1)
+
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        arriving = backends.in_portions(calls(), None)
+        assert next(arriving) == 0
+        assert taken == [0, 1, 2, 3]
+        assert list(arriving) == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_was_returned_as_an_error_is_raised():
+    function = backends.sendable(SparkDistributedBackend(), divide)
+    arriving = backends.in_portions([function(1, 1), function(1, 0)], 1)
+    assert next(arriving) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(arriving)
+
+
+@pytest.mark.parametrize("message", ["'_ExceptionWithTraceback' object is not iterable", "another"])
+def test_what_joblibspark_makes_of_errors(message):
+    def parallel(part):
+        raise TypeError(message)
+
+    expected = (TypeError, "another") if message == "another" else (RuntimeError, "Spark's log has the cause")
+    with pytest.raises(expected[0], match=expected[1]):
+        backends._results(parallel, [])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_processes_that_hand_over_all_at_once(n_jobs):
+    """A backend of joblib itself that has no generators; its processes are forked, and OpenMP does not outlive that."""
+    seen = []
+    with joblib.parallel_config(backend="multiprocessing", n_jobs=n_jobs):
+        there = run(clusterer=split, progress=lambda done, total: seen.append((done, total)))
+        with pytest.raises(ClusteringError, match="clustering into k=3 failed"):
+            run(clusterer=no_luck)
+    assert seen == [(at, 6) for at in range(1, 7)]
+    assert same(there, run(clusterer=split))
+
+
+def no_luck(X, k, seed):
+    if k == 3:
+        raise ValueError("no luck")
+    return split(X, k, seed)
