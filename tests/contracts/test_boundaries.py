@@ -170,6 +170,8 @@ PREFIXES = {"compsil_jupyter.explorer": "", "compsil_jupyter.magic": "magic_"}
 # Modules that are tested by the file of another one, through which alone they are reached.
 SERVED = {
     "compsil_kit.data.refused": "data/test_sniff.py",
+    "compsil_kit.data.sources.duck": "engines/test_sources_duck.py",
+    "compsil_kit.data.sources.spark": "engines/test_sources_spark.py",
     "compsil_jupyter.data": "jupyter/test_explorer.py",
     "compsil_jupyter.explorer.controls": "jupyter/test_explorer.py",
     "compsil_jupyter.explorer.view": "jupyter/test_explorer.py",

@@ -1,5 +1,7 @@
 """Pieces of a table that are passed over where they are."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from tables import columns_of
@@ -13,7 +15,7 @@ WORK = Work(np.array([3, 50, 8_999, 9_000, 19_999]), "float64", moments=True, di
 
 def pieces(lengths):
     edges = np.cumsum([0, *lengths])
-    return [[[column[low:high] for column in COLUMNS]] for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    return [[[column[low:high] for column in COLUMNS]] for low, high in pairwise(edges)]
 
 
 def test_each_piece_gets_its_rows_and_no_others():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from math import isnan
 from typing import Any
 
@@ -32,9 +33,7 @@ class DaskSource(Source):
 
     def scan(self, at: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
         """Run the pass on the workers."""
-        from dask import delayed
-
-        run = delayed(_pass, pure=False)
+        run = _dask().delayed(_pass, pure=False)
         tasks = [run(piece, share) for piece, share in zip(self.pieces(at), shares(work, self.lengths), strict=True)]
         return as_counted(_computed(tasks, AT_A_TIME), self.lengths, self.what, tick)
 
@@ -100,20 +99,16 @@ def _width(dtype: Any) -> int:
 
 
 def _lengths(pieces: Sequence[Any]) -> list[int]:
-    from dask import delayed
-
-    count: Callable[[Any], Any] = delayed(len, pure=False)
+    count = _dask().delayed(len, pure=False)
     return [int(n) for n in _computed([count(piece) for piece in pieces], max(1, len(pieces)))]
 
 
 def _computed(tasks: Sequence[Any], at_a_time: int) -> Iterator[Any]:
-    """Yield the outcomes in order. Workers of a cluster get all tasks at once; elsewhere some are computed at a time."""
-    import dask
-
+    """Yield the outcomes in order; a cluster gets all tasks at once, elsewhere some are computed at a time."""
     client = _client()
     if client is None or at_a_time == 1:
         for low in range(0, len(tasks), at_a_time):
-            yield from dask.compute(*tasks[low : low + at_a_time])
+            yield from _dask().compute(*tasks[low : low + at_a_time])
         return
     futures = client.compute(list(tasks))[::-1]
     try:
@@ -127,7 +122,9 @@ def _computed(tasks: Sequence[Any], at_a_time: int) -> Iterator[Any]:
 
 def _client() -> Any:
     """Return the client of the cluster that Dask would use by itself, or None."""
-    from dask.base import get_scheduler
-
-    found = getattr(get_scheduler(), "__self__", None)
+    found = getattr(_dask().base.get_scheduler(), "__self__", None)
     return found if hasattr(found, "compute") else None
+
+
+def _dask() -> Any:
+    return import_module("dask")

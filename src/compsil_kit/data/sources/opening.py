@@ -15,6 +15,11 @@ _READERS = {
     ("polars", "LazyFrame"): ("lazy", "LazySource"),
     ("dask", "DataFrame"): ("dask_tables", "DaskFrame"),
     ("dask", "Array"): ("dask_tables", "DaskArray"),
+    ("duckdb", "DuckDBPyRelation"): ("duck", "DuckSource"),
+    ("_duckdb", "DuckDBPyRelation"): ("duck", "DuckSource"),
+    ("zarr", "Array"): ("chunked", "ChunkedSource"),
+    ("h5py", "Dataset"): ("chunked", "ChunkedSource"),
+    ("pyspark", "DataFrame"): ("spark", "SparkSource"),
 }
 
 

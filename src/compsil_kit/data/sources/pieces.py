@@ -32,10 +32,14 @@ def as_counted(parts: Iterable[Part], lengths: Sequence[int], what: str, tick: T
     """Hand over what was found in the pieces, which must have the rows that were counted in them."""
     for number, (part, counted) in enumerate(zip(parts, lengths, strict=True)):
         if part.stop - part.start != counted:
-            raise ValueError(
-                f"X has changed: partition {number} of {what} had {counted:,} rows when they were counted, and "
-                f"{part.stop - part.start:,} when they were read. Pass data that are the same every time they are "
-                "computed, for example after writing them to Parquet files."
-            )
+            raise changed(f"partition {number} of {what}", counted, part.stop - part.start)
         yield part
         tick(counted)
+
+
+def changed(what: str, counted: int, read: int) -> ValueError:
+    """Return the error of data that are not the same every time they are computed."""
+    return ValueError(
+        f"X has changed: {what} had {counted:,} rows when they were counted, and {read:,} when they were read. Pass "
+        "data that are the same every time they are computed, for example after writing them to Parquet files."
+    )

@@ -1,0 +1,77 @@
+"""Relations of DuckDB as X."""
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from tables import LARGE, columns_of, write_parquet
+
+from compsil_kit import prepare, select_k
+from compsil_kit.data.matrix import to_matrix
+from compsil_kit.data.sources.duck import DuckSource
+
+FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
+
+
+@pytest.fixture
+def connection():
+    with duckdb.connect() as found:
+        yield found
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
+def test_a_selection_is_that_of_the_table_in_memory(dtype, connection, tmp_path):
+    columns = {name: (10 * values).astype(dtype) for name, values in columns_of().items()}
+    place = write_parquet(tmp_path / "a.parquet", columns)
+    for relation in (connection.read_parquet(str(place)), connection.from_arrow(pa.table(columns))):
+        assert select_k(relation, **FAST).to_dict() == select_k(pa.table(columns), **FAST).to_dict()
+        assert select_k(prepare(relation), **FAST).to_dict() == select_k(prepare(place), **FAST).to_dict()
+
+
+@pytest.mark.parametrize("kind", ["double", "float", "bigint", "hugeint", "utinyint", "decimal(9, 2)", "boolean"])
+def test_values_are_those_of_the_table_in_memory(kind, connection):
+    relation = connection.sql(f"select cast(range % 2 as {kind}) as a, range as b from range(9)")
+    source = DuckSource(relation)
+    assert (source.n_rows, source.fields[0].numeric, source.fields[0].single) == (9, True, kind == "float")
+    ((found, _),) = source.chunks([0, 1])
+    np.testing.assert_array_equal(found.astype(float), to_matrix(relation.to_arrow_table())[1][:, 0])
+
+
+def test_columns_and_holes(connection):
+    query = 'select range % 7 as "a ""b""", case when range = 45678 then null else range end as n, \'x\' as word'
+    relation = connection.sql(f"{query} from range({LARGE})")
+    table = prepare(relation)
+    assert (table.names, table.left_out) == (('a "b"', "n"), ("word",))
+    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 45678, column 'n'"):
+        select_k(table, **FAST)
+    with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'word' \(string\)"):
+        select_k(relation, **FAST)
+
+
+def test_rows_without_an_order_are_refused(connection):
+    relation = connection.sql("select range as a from range(9)")
+    connection.execute("SET preserve_insertion_order = false")
+    with pytest.raises(
+        ValueError, match=r"rows in the same order every time, and preserve_insertion_order is off\. Run SET"
+    ):
+        select_k(relation, **FAST)
+
+
+def test_no_rows(connection):
+    with pytest.raises(ValueError, match="X must have at least 2 rows; got 0"):
+        select_k(connection.sql("select 1 as a where false"))
+
+
+def test_rows_that_can_be_read_once_are_refused(connection):
+    table = pa.table(columns_of())
+    relation = connection.from_arrow(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
+    with pytest.raises(ValueError, match=r"X: a DuckDB relation cannot be read \(\w+\)\. It is run twice"):
+        select_k(relation, **FAST)
+
+
+def test_what_the_database_says_is_not_repeated(connection):
+    value = "cast(case when range = 50000 then 's3cret' else '1' end as double)"
+    relation = connection.sql(f"select {value} as a, range as b from range({LARGE})")
+    with pytest.raises(ValueError, match=r"X: a DuckDB relation cannot be read \(\w+\)") as caught:
+        select_k(relation, **FAST)
+    assert "s3cret" not in str(caught.value)

@@ -1,0 +1,141 @@
+"""Spark's frames as X: the pass runs on the executors."""
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from tables import LARGE, columns_of, write_parquet
+
+from compsil_kit import prepare, select_k
+from compsil_kit.data.sources.scan import Work
+from compsil_kit.data.sources.spark import SparkSource
+
+FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
+COLUMNS = columns_of()
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.memory": "1g",
+}
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    builder = SparkSession.builder.master("local[2]").appName("sources")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate()
+    yield session
+    gateway = session.sparkContext._gateway
+    session.stop()
+    # Java ends with its input; the next session of this process starts another one.
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return write_parquet(tmp_path_factory.mktemp("spark") / "table", COLUMNS, n_files=5)
+
+
+@pytest.mark.parametrize("scale", ["standard", None])
+def test_a_selection_is_that_of_the_frame_in_memory(spark, place, scale, monkeypatch):
+    frame = spark.read.parquet(str(place))
+    loaded = frame.toPandas()
+    expected = select_k(prepare(loaded, scale=scale), **FAST).to_dict()
+    table = prepare(frame, scale=scale)
+    with monkeypatch.context() as patch:
+        # Here nobody can pass over rows: the executors do it, in processes of their own.
+        patch.setattr(Work, "__call__", lambda *_: pytest.fail("the pass ran on the driver"))
+        assert select_k(table, **FAST).to_dict() == expected
+    np.testing.assert_array_equal(table.load().matrix, prepare(loaded, scale=scale).matrix)
+
+
+def test_float32_stays_float32(spark, tmp_path):
+    single = write_parquet(tmp_path / "a.parquet", columns_of(dtype="float32"))
+    frame = spark.read.parquet(str(single))
+    result = select_k(frame, **FAST)
+    assert result.plan.dtype == "float32"
+    assert result.to_dict() == select_k(frame.toPandas(), **FAST).to_dict()
+
+
+def test_frames_that_were_sorted_and_shuffled(spark, place):
+    """What is only counted need not be sorted, so the first count does not fit; the second one does."""
+    frame = spark.read.parquet(str(place)).orderBy("x0", "x1", "x2")
+    loaded = frame.toPandas()
+    assert select_k(prepare(frame), **FAST).to_dict() == select_k(prepare(loaded), **FAST).to_dict()
+
+
+def test_partitions_without_rows(spark, place):
+    frame = spark.read.parquet(str(place)).repartition(7, "x0").where(F.spark_partition_id() % 2 == 1)
+    source = SparkSource(frame)
+    n_rows = frame.count()
+    assert source.n_rows == n_rows
+    assert sum(len(chunk[0]) for chunk in source.chunks([0])) == n_rows
+
+
+def test_columns_of_many_types_and_names(spark):
+    frame = spark.range(LARGE).select(
+        F.col("id").alias("a.b"),
+        F.col("id").cast("float").alias("f"),
+        (F.col("id") % 3).cast("decimal(9,2)").alias("d"),
+        (F.col("id") % 2 == 0).alias("flag"),
+        F.lit("x").alias("word"),
+        (F.col("id") % 9).cast("smallint").alias("f"),
+    )
+    source = SparkSource(frame)
+    assert [field.name for field in source.fields] == ["a.b", "f", "d", "flag", "word", "f"]
+    assert [field.numeric for field in source.fields] == [True, True, True, True, False, True]
+    assert [field.width for field in source.fields] == [8, 4, 16, 1, 8, 2]
+    first = next(source.chunks([0, 1, 2, 3, 5]))
+    assert [float(column[4]) for column in first] == [4.0, 4.0, 1.0, 1.0, 4.0]
+    with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'word' \(string\)"):
+        select_k(frame, **FAST)
+
+
+def test_holes_are_told_with_row_and_column(spark):
+    frame = spark.range(LARGE).select(F.col("id"), F.when(F.col("id") != 45_678, F.col("id") % 7).alias("n"))
+    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 45678, column 'n'"):
+        select_k(prepare(frame), **FAST)
+
+
+def test_a_streaming_frame_is_refused(spark):
+    frame = spark.readStream.format("rate").load()
+    with pytest.raises(
+        ValueError, match=r"X: the rows of a streaming Spark DataFrame cannot be counted.*Write them to"
+    ):
+        select_k(frame, **FAST)
+
+
+def test_rows_that_change_are_told(spark, tmp_path):
+    """Every count and every pass makes more rows: a file beside them is written to."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+
+    def grow(batches):
+        number = len(os.listdir(notes))
+        (notes / str(number)).write_text("")
+        for _ in batches:
+            pass
+        yield pa.RecordBatch.from_pydict({"a": np.arange(60_000.0 + number)})
+
+    frame = spark.range(1).repartition(1).mapInArrow(grow, "a double")
+    with pytest.raises(
+        ValueError, match=r"X has changed: a Spark DataFrame had 60,0\d\d rows when .* and 60,0\d\d when"
+    ):
+        select_k(prepare(frame), **FAST)
+
+
+def test_a_small_frame_is_loaded(spark):
+    frame = spark.range(300).select((F.col("id") % 5).alias("a"), F.sin("id").alias("b"))
+    assert select_k(frame, **FAST).to_dict() == select_k(frame.toPandas(), **FAST).to_dict()
