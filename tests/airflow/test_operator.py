@@ -5,7 +5,8 @@ import inspect
 import json
 import math
 import re
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +16,7 @@ from runs import QUICK, run, run_select
 import compsil_pandas  # noqa: F401  (registers df.compsil)
 from compsil_airflow import SelectKOperator
 from compsil_airflow.coerce import coerce
-from compsil_airflow.compat import AirflowSkipException
+from compsil_airflow.compat import AirflowFailException, AirflowSkipException
 from compsil_airflow.progress import log_progress
 from compsil_kit import prepare
 from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, defaults_of
@@ -227,6 +228,59 @@ class TestByItself:
         assert (operator._running, operator._checkpoint, operator._used, operator._written) == (False, None, [], {})
         given = SelectKOperator(task_id="t", op_args=[1], op_kwargs={"a": 2}, sql="SELECT 1")
         assert (given.op_args, given.op_kwargs, given._given) == ([1], {"a": 2}, {"sql": None})
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ({"scale": "log"}, "scale must be one of"),
+            ({"n_subsamples": "0"}, "n_subsamples must be"),
+            ({"min_probability": "2"}, "min_probability must be"),
+            ({"fallback_k": 3}, "fallback_k requires min_probability or min_confidence"),
+            ({"report_url": "ftp://reports"}, "report_url must"),
+            ({"labels_path": "labels.txt"}, "labels_path must end in"),
+            ({"labels_keep": ["key"]}, "labels_keep requires labels_path"),
+            ({"report_path": "report.txt"}, "report_path must end in"),
+            ({"checkpoint": "../c.json", "base_dir": "/data"}, "checkpoint must be inside base_dir"),
+            ({"checkpoint": "c.json", "random_state": None}, "checkpoint"),
+        ],
+    )
+    def test_mistakes_are_told_before_anything_is_loaded(self, given, said):
+        with pytest.raises(AirflowFailException, match=said):
+            SelectKOperator(task_id="t", data="a.csv", **given)._coerce_parameters()
+
+    def test_parameters_become_values(self, tmp_path):
+        operator = SelectKOperator(
+            task_id="t", data="a.csv", ks="2:4", checkpoint=str(tmp_path / "c.json"), min_confidence="0.5",
+            labels_path=str(tmp_path / "l.csv"), report_path=str(tmp_path / "r.html"),
+        )  # fmt: skip
+        operator._coerce_parameters()
+        assert (tuple(operator.ks), operator._checkpoint) == ((2, 3, 4), tmp_path / "c.json")
+        assert (operator._labels_place, operator._report_place) == (tmp_path / "l.csv", tmp_path / "r.html")
+        assert operator._thresholds() == {"min_probability": None, "min_confidence": 0.5}
+
+    @pytest.mark.parametrize(
+        ("checkpoint", "seed", "used"),
+        [("auto", 42, "own"), ("auto", None, None), (None, 42, None), ("/c.json", 42, Path("/c.json")),
+         ("s3://c.json", 42, "mirror")],
+    )  # fmt: skip
+    def test_where_a_retry_begins(self, frame, monkeypatch, checkpoint, seed, used):
+        @contextmanager
+        def mirrored(place, log):
+            assert place == "s3://c.json"
+            yield SimpleNamespace(path="mirror", telling=lambda tell: "told twice")
+
+        asked = []
+        own = Path("own")
+        monkeypatch.setattr("compsil_airflow.operator.own_checkpoint", lambda request, ti, log: asked.append(ti) or own)
+        monkeypatch.setattr("compsil_airflow.operator.mirrored", mirrored)
+        monkeypatch.setattr("compsil_kit.run.select.run_selection", lambda request, tell: (request.checkpoint, tell))
+        operator = SelectKOperator(task_id="t", checkpoint=checkpoint, random_state=seed, ks=[2, 3])
+        given = None if checkpoint in (None, "auto") else checkpoint
+        operator._checkpoint = given if given is None or "://" in given else Path(given)
+        found, tell = operator._select(prepare(frame, columns=["x"]), {"ti": "this one"})
+        assert found == (own if used == "own" else used)
+        assert (tell == "told twice") == (used == "mirror")
+        assert asked == (["this one"] if used == "own" else [])
 
     def test_keywords_of_the_engine(self):
         found = SelectKOperator(task_id="t", clusterer=len)._keywords(TableKeywords, SelectKeywords)

@@ -56,7 +56,8 @@ class Left:
             "do_xcom_push": True, "report_url": None, "outlets": [],
         }  # fmt: skip
         self.operator = SimpleNamespace(**(usual | settings))
-        events = {outlet: SimpleNamespace(extra=self.extra) for outlet in self.operator.outlets}
+        assets = [outlet for outlet in self.operator.outlets if isinstance(outlet, Asset)]
+        events = {asset: SimpleNamespace(extra=self.extra) for asset in assets}
         push = SimpleNamespace(xcom_push=lambda key, value: self.pushed.update({key: value}))
         self.context = {"ti": push, "outlet_events": events}
 
