@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
+from tables import LARGE, columns_of, write_parquet
 from waiting import PATIENCE, until
 
-from compsil_kit import SelectionResult, compare, select_k
+from compsil_kit import SelectionResult, compare, prepare, select_k
 from compsil_kit.cli import main as commands
 from compsil_kit.cli.main import main
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
@@ -199,7 +200,9 @@ def test_missing_values(frame, tmp_path, capsys):
         (["{tmp}/data.xlsx"], "the name must end in .csv"),
         (["{tmp}/words.csv"], "no numeric column"),
         (["{tmp}/damaged.csv.gz"], "not a readable table (EOFError)"),
-        (["{tmp}/folder.csv"], "is a folder, not a file"),
+        (["{tmp}/folder.csv"], "there is no Parquet file at"),
+        (["{tmp}/*.parquet"], "there is no Parquet file at"),
+        (["{tmp}/a.parquet", "--sep", ";"], "--sep, --decimal and the like are for CSV and TSV files"),
         (["{tmp}/data.pkl"], "the name must end in .csv"),
         (["{csv}", "--columns", "flg"], "Did you mean 'flag'?"),
     ],
@@ -481,3 +484,42 @@ def test_a_failed_selection_leaves_no_report(csv, tmp_path, capsys):
     code, _, _ = run(capsys, "report", csv, target, "--ks", "2:1000")
     assert code == 2
     assert target.read_text() == "old"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    columns = {**columns_of(), "city": np.full(LARGE, "Rome")}
+    return write_parquet(tmp_path_factory.mktemp("cli") / "table", columns, n_files=3)
+
+
+FEW = ["--ks", "2,3", "-B", "2", "--sample-size", "300", "--quiet"]
+
+
+@pytest.mark.parametrize("pattern", ["", "/*.parquet", "/part-?.parquet"])
+def test_parquet_files_larger_than_memory(folder, pattern, capsys, monkeypatch):
+    monkeypatch.setattr("compsil_kit.data.sources.table.available_bytes", lambda: 1_000)
+    code, out, _ = run(capsys, "select", f"{folder}{pattern}", *FEW)
+    assert code == 0
+    assert "Data: columns x0, x1, x2; scale standard; left out as not numeric: city\n" in out
+    expected = select_k(prepare(pd.read_parquet(folder)), ks=[2, 3], n_subsamples=2, sample_size=300)
+    code, out, _ = run(capsys, "select", f"{folder}{pattern}", *FEW, "--json")
+    assert json.loads(out)["trials"] == json.loads(json.dumps(expected.to_dict()))["trials"]
+
+
+def test_columns_of_parquet_files(folder, capsys):
+    _, out, _ = run(capsys, "select", str(folder), *FEW, "--columns", "x2,x0")
+    assert "Data: columns x2, x0; scale standard\n" in out
+    _, out, _ = run(capsys, "select", str(folder), *FEW, "--exclude", "x1", "--scale", "minmax")
+    assert "Data: columns x0, x2; scale minmax; left out as not numeric: city\n" in out
+    code, _, err = run(capsys, "select", str(folder), *FEW, "--exclude", "y")
+    assert code == 2
+    assert "--exclude: 'y' is not a column of the data, which has x0, x1, x2, city." in err
+
+
+def test_a_comparison_loads_parquet_files(folder, capsys, monkeypatch):
+    words = ["compare", str(folder / "part-0.parquet"), *FEW, "--criteria", "composite,elbow"]
+    assert run(capsys, *words)[0] == 0
+    monkeypatch.setattr("compsil_kit.data.sources.table.available_bytes", lambda: 1_000)
+    code, _, err = run(capsys, "compare", str(folder), *FEW)
+    assert code == 1
+    assert "X must be loaded whole for this: 50,500 rows of 3 columns" in err

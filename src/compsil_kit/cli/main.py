@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any
 from compsil_kit.api import select_k
 from compsil_kit.cli.options import PROGRAM, USAGE, brief, make_parser, report_path
 from compsil_kit.criteria.compare import compare
-from compsil_kit.data.dataset import PreparedTable
+from compsil_kit.data.dataset import Dataset, PreparedTable
+from compsil_kit.data.given import as_dataset
 from compsil_kit.data.readers import make_given, read_file
+from compsil_kit.data.sniff import Given
+from compsil_kit.data.sources.columns import without
+from compsil_kit.data.sources.parquet import is_parquet, open_parquet
+from compsil_kit.data.sources.source import Source
+from compsil_kit.data.sources.table import SourceTable
 from compsil_kit.data.table import prepare
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
@@ -30,6 +36,8 @@ from compsil_kit.show.report import write
 from compsil_kit.util.format import one_line
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from compsil_kit.criteria.comparison import Comparison
     from compsil_kit.result.result import SelectionResult
 
@@ -68,16 +76,28 @@ def _complain(text: str) -> None:
     print(f"{PROGRAM}: error: {brief(text)}", file=sys.stderr)
 
 
-def _load(arguments: argparse.Namespace) -> PreparedTable:
+def _load(arguments: argparse.Namespace) -> PreparedTable | SourceTable:
     given = make_given(**{name: getattr(arguments, name) for name in READING})
+    found = _open(arguments, given) if is_parquet(arguments.data) else _read(arguments, given)
+    table = prepare(found, **_given(arguments, TableKeywords))
+    if not arguments.json:
+        print(f"Data: {table.preparation}\n", flush=True)
+    return table
+
+
+def _open(arguments: argparse.Namespace, given: Given) -> Source:
+    """Return Parquet data unread: they may be larger than memory."""
+    if given != Given():
+        raise ValueError(f"{arguments.data}: --sep, --decimal and the like are for CSV and TSV files.")
+    return without(open_parquet(arguments.data), arguments.exclude)
+
+
+def _read(arguments: argparse.Namespace, given: Given) -> pd.DataFrame:
     frame, layout = read_file(arguments.data, given, columns=arguments.columns, exclude=arguments.exclude)
     if layout is not None and not (arguments.json and (arguments.quiet or layout.is_plain)):
         shown = "standard input" if arguments.data == "-" else arguments.data
         print(f"Read {shown}: {layout}", file=sys.stderr if arguments.json else sys.stdout, flush=True)
-    table = prepare(frame, **_given(arguments, TableKeywords))
-    if not arguments.json:
-        print(f"Data: {table.preparation}\n", flush=True)
-    return table
+    return frame
 
 
 def _given(arguments: argparse.Namespace, group: type) -> dict[str, Any]:
@@ -89,11 +109,11 @@ def _progress(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"progress": False if arguments.quiet else None}
 
 
-def _run_selection(arguments: argparse.Namespace, table: PreparedTable) -> SelectionResult:
+def _run_selection(arguments: argparse.Namespace, table: PreparedTable | SourceTable) -> SelectionResult:
     return select_k(table, **_given(arguments, SelectKeywords), **_progress(arguments))
 
 
-def _run_comparison(arguments: argparse.Namespace, table: PreparedTable) -> Comparison:
+def _run_comparison(arguments: argparse.Namespace, table: Dataset | SourceTable) -> Comparison:
     return compare(table, **_given(arguments, CompareKeywords), **_progress(arguments))
 
 
@@ -106,10 +126,11 @@ def _select(arguments: argparse.Namespace) -> None:
 
 def _compare(arguments: argparse.Namespace) -> None:
     _check_plot(arguments.plot)
-    table = _load(arguments)
+    # Other criteria look at all rows.
+    table = as_dataset(_load(arguments))
     found = _run_comparison(arguments, table)
     _print(found, arguments)
-    if not arguments.json:
+    if not arguments.json and table.preparation is not None:
         print("".join(f"Note: {note}\n" for note in table.preparation.notes), end="", flush=True)
     _save_plot(arguments, found.plot, (8.4, 0.5 * len(found.criteria) + 1.4))
 

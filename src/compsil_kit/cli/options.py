@@ -152,7 +152,8 @@ def told(keyword: Keyword, text: str, others: Iterable[str] = ()) -> Iterator[No
 
 
 def _add_files(add: Add, *, with_target: bool) -> None:
-    add("data", metavar="FILE", help=f"a table ({', '.join(KINDS)}, also compressed); - reads CSV from standard input")
+    kinds = f"a table ({', '.join(KINDS)}, also compressed); - reads CSV from standard input"
+    add("data", metavar="FILE", help=f"{kinds}; or a folder, a glob in quotes or an address of Parquet files")
     if with_target:
         add("out", metavar="OUT.html", help="where to write the report")
 

@@ -85,6 +85,15 @@ def test_values_in_the_names_of_folders_are_categories(tmp_path, pattern):
         select_k(f"{base}{pattern}")
 
 
+@pytest.mark.parametrize("index", [None, "key", ["a", "key"]])
+def test_what_pandas_wrote_as_an_index_is_no_column(tmp_path, index):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "key": [7, 9], "b": [0.5, 0.25]})
+    frame = frame.loc[[1, 0]] if index is None else frame.set_index(index)
+    frame.to_parquet(tmp_path / "a.parquet")
+    source = open_parquet(tmp_path / "a.parquet")
+    assert [field.name for field in source.fields] == list(pd.read_parquet(tmp_path / "a.parquet").columns)
+
+
 @pytest.mark.parametrize("name", ["missing.parquet", "none/*.parquet", "empty"])
 def test_nothing_there(tmp_path, name):
     (tmp_path / "empty").mkdir()
@@ -122,6 +131,12 @@ def test_pages_that_are_damaged_are_told_when_they_are_read(tmp_path):
 )  # fmt: skip
 def test_texts_that_name_parquet_data(name, known):
     assert is_parquet(name) is known
+
+
+def test_a_star_in_the_name_of_a_file(tmp_path):
+    (tmp_path / "a[1]*.csv").write_text("x")
+    assert not is_parquet(str(tmp_path / "a[1]*.csv"))
+    assert is_parquet(str(tmp_path / "b[1]*.csv"))
 
 
 @pytest.mark.parametrize("X", ["data.csv", "customers", ""])

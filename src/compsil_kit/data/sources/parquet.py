@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable
@@ -9,6 +10,8 @@ from os import PathLike
 from typing import Any
 
 from compsil_kit.data.sources.arrow import ArrowSource, readable
+from compsil_kit.data.sources.columns import without
+from compsil_kit.data.sources.source import Source
 
 ENDINGS = (".parquet", ".pq")
 _GLOB = "*?["
@@ -18,16 +21,19 @@ _IGNORED = ("_", ".")
 
 def is_parquet(name: str) -> bool:
     """Tell whether a text names Parquet data: a file, a folder, a glob or an address of them."""
-    plain = name.rstrip("/")
-    return plain.lower().endswith(ENDINGS) or "://" in name or os.path.isdir(name) or any(c in plain for c in _GLOB)
+    if name.rstrip("/").lower().endswith(ENDINGS) or "://" in name or os.path.isdir(name):
+        return True
+    # A star may be part of the name of a file that is there.
+    return any(c in name for c in _GLOB) and not os.path.exists(name)
 
 
-def open_parquet(place: str | PathLike[str]) -> ArrowSource:
+def open_parquet(place: str | PathLike[str]) -> Source:
     """Return the Parquet files behind a path, a folder, a glob, or an address such as ``s3://bucket/table/*.parquet``.
 
     Rows are in the order in which ``pandas.read_parquet`` has those of a folder: files by their paths, compared as
     text, so that ``part-10`` comes before ``part-2``. As there, all files of a folder and of the folders in it count,
-    but those that begin with ``_`` or ``.``; and values in names such as ``year=2026`` are categories, not numbers.
+    but those that begin with ``_`` or ``.``; values in names such as ``year=2026`` are categories, not numbers; what
+    pandas wrote as an index is no column.
     """
     name = os.fspath(place)
     if not is_parquet(name):
@@ -51,7 +57,14 @@ def open_parquet(place: str | PathLike[str]) -> ArrowSource:
     what = f"Parquet data at {name!r}"
     with readable(what):
         dataset = ds.dataset(found, filesystem=files, format="parquet", partition_base_dir=base, **hive)
-    return ArrowSource(dataset, what)
+    return without(ArrowSource(dataset, what), _indexes(dataset.schema))
+
+
+def _indexes(schema: Any) -> list[str]:
+    """Return the columns that were the index of a pandas frame; one that counts rows is no column."""
+    pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    names = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
+    return [name for name in names if name in schema.names]
 
 
 def _filesystem(fsspec: Any, name: str) -> tuple[Any, str]:

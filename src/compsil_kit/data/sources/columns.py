@@ -1,0 +1,36 @@
+"""A table outside memory without some of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from compsil_kit.data.sources.scan import Part, Work
+from compsil_kit.data.sources.source import Chunk, Source, Tick
+from compsil_kit.util.format import quoted, shorten
+
+
+class Without(Source):
+    """Another source, of which some columns are not to be seen."""
+
+    def __init__(self, source: Source, names: Collection[str]) -> None:
+        """Leave out the columns whose names, as text, are these."""
+        self.what, self.n_rows, self.named, self._source = source.what, source.n_rows, source.named, source
+        self._at = [at for at, field in enumerate(source.fields) if str(field.name) not in names]
+        self.fields = tuple(source.fields[at] for at in self._at)
+
+    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+        """Yield the rows of the other source."""
+        return self._source.chunks([self._at[i] for i in at])
+
+    def scan(self, at: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
+        """Let the other source make the pass, wherever its data are."""
+        return self._source.scan([self._at[i] for i in at], work, tick)
+
+
+def without(source: Source, names: Collection[str]) -> Source:
+    """Return the source without these columns; a name that it does not have is an error."""
+    known = tuple(str(field.name) for field in source.fields)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"--exclude: {quoted(name)} is not a column of the data, which has {shorten(known)}.")
+    return Without(source, names) if names else source
