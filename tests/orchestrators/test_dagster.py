@@ -55,6 +55,23 @@ def test_arguments_of_the_asset_and_its_consumer(table):
     assert asset.group_names_by_key == {dg.AssetKey("k"): "clusters"}
 
 
+def test_names_of_the_steps_and_their_retries(table):
+    asset = select_k_asset("k", lambda: table, retries=5, n_batches=2, asset={"tags": {"team": "a"}}, **KEYWORDS)
+    nodes = {node.name: node.definition.retry_policy.max_retries for node in asset.node_def.nodes}
+    assert nodes == {"k_plan": 5, "k_batch": 5, "k_combine": 5}
+    assert asset.tags_by_key[dg.AssetKey("k")]["team"] == "a"
+
+
+def test_an_array_is_explained_in_the_log(table, capfd, monkeypatch):
+    logged = []
+    monkeypatch.setattr("compsil_dagster.log_if_active", logged.append)
+    done = dg.materialize([select_k_asset("plain", lambda: table.matrix, n_batches=2, z=2.0, **KEYWORDS)])
+    assert done.output_for_node("plain") == 3
+    (result,) = logged
+    assert (result.preparation, result.z) == (None, 2.0)
+    assert result.explain() in capfd.readouterr().err
+
+
 def test_what_batches_do_not_hold_is_passed_to_each(wide, manhattan, monkeypatch):
     """Names of many columns, and a metric that is a function."""
     logged = []

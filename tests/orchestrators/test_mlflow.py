@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import mlflow
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from conftest import KEYWORDS
 
 from compsil_kit import SelectionResult, select_k
-from compsil_mlflow import log_if_active, log_mlflow
+from compsil_mlflow import _finite, _log_artifacts, log_if_active, log_mlflow
 
 
 def test_everything_is_logged(whole, mlflow_run, tmp_path):
@@ -64,3 +65,31 @@ def test_without_a_run_mlflow_is_not_imported():
         "assert 'mlflow' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_active_run_gets_the_labels_too(whole, mlflow_run):
+    labels = pd.DataFrame({"row": [0, 1], "cluster": [1, 0]})
+    run_id = log_if_active(whole, labels)
+    client, run = mlflow_run()
+    assert run.info.run_id == run_id
+    assert "compsil/labels.csv" in {file.path for file in client.list_artifacts(run_id, "compsil")}
+
+
+def test_only_numbers_that_are_known():
+    given = {"a": 2, "b": 0.5, "c": float("nan"), "d": float("inf"), "e": -float("inf")}
+    assert _finite(given) == {"a": 2.0, "b": 0.5}
+    assert all(type(value) is float for value in _finite(given).values())
+
+
+@pytest.mark.parametrize("labels", [None, pd.DataFrame({"cluster": [1, 0]}, index=[5, 6])])
+def test_what_becomes_a_file(whole, labels):
+    store = Mock()
+    _log_artifacts(store, whole, labels)
+    ((figure, name),) = (call.args for call in store.log_figure.call_args_list)
+    assert (tuple(figure.get_size_inches()), name) == ((7, 4), "compsil/curve.png")
+    assert figure.get_layout_engine() is not None
+    assert [axes.get_xlabel() for axes in figure.axes] == ["number of clusters k"]
+    texts = {call.args[1]: call.args[0] for call in store.log_text.call_args_list}
+    assert texts.pop("compsil/report.html").startswith("<!doctype html>")
+    assert texts == ({} if labels is None else {"compsil/labels.csv": "cluster\n1\n0\n"})
+    store.log_dict.assert_called_once_with(whole.to_dict(), "compsil/selection.json")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,6 +50,47 @@ def test_the_task_is_the_selection_of_one_process(table, whole):
         return await Artifact.aget("segments")
 
     assert asyncio.run(artifact()).data == whole.explain()
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    """What a selection asks Prefect for, without a flow; the batches are run all the same."""
+    asked = SimpleNamespace(batches=[], again=[], artifacts=[], said=[], logged=[])
+
+    def spread(load, batches, again):
+        asked.batches.extend(batches)
+        asked.again.append(again.value)
+        return SimpleNamespace(result=lambda: [run_one.fn(load.value, batch, again.value) for batch in batches])
+
+    logger = SimpleNamespace(info=lambda text, *values: asked.said.append(text % values))
+    monkeypatch.setattr("compsil_prefect.run_one", SimpleNamespace(map=spread))
+    monkeypatch.setattr("compsil_prefect.get_run_logger", lambda: logger)
+    monkeypatch.setattr(
+        "compsil_prefect.create_markdown_artifact", lambda text, **given: asked.artifacts.append((text, given))
+    )
+    monkeypatch.setattr("compsil_prefect.log_if_active", asked.logged.append)
+    return asked
+
+
+def test_what_is_asked_of_prefect(parts, table, whole):
+    found = select_k.fn(lambda: table, **KEYWORDS)
+    assert (len(parts.batches), parts.again, parts.said) == (4, [{}], [whole.explain()])
+    assert parts.artifacts == [(whole.explain(), {"key": "compsil-selection", "description": "k = 3"})]
+    assert parts.logged == [found]
+    assert found.preparation == table.preparation
+
+
+def test_an_array_without_an_artifact(parts, table):
+    given = {"metric": "euclidean", "clusterer": "kmeans"}
+    found = select_k.fn(lambda: table.matrix, n_batches=2, artifact=None, rule="lcb", z=2.0, **given, **KEYWORDS)
+    assert (len(parts.batches), parts.again, parts.artifacts) == (2, [given], [])
+    assert (found.rule, found.z, found.preparation) == ("lcb", 2.0, None)
+
+
+def test_names_and_what_is_kept():
+    assert (run_one.name, select_k.name) == ("compsil batch", "compsil select k")
+    assert (run_one.persist_result, select_k.persist_result) == (False, False)
+    assert select_k.retries == 0
 
 
 def test_what_batches_do_not_hold_is_passed_to_each(wide, manhattan):
