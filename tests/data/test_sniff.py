@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compsil_kit.data import sniff
 from compsil_kit.data.readers import make_given, read_file, read_table
+from compsil_kit.data.refused import RefusedError
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.normal(3, 2, size=(60, 3)).round(2), columns=["a", "b", "c"])
@@ -328,3 +330,109 @@ def test_quotes_that_are_never_closed_and_long_numbers(refusal):
 )
 def test_what_is_written_plainly_need_not_be_told(put, text, plain):
     assert read_file(put(text), make_given())[1].is_plain is plain
+
+
+# --- the parts, one by one --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("# a\nx\n", 1),
+        ("\n \nx\n", 0),
+        ("# a\n\n# b\nx\n# c\n", 3),
+        ("sep=;\nx\n", 1),
+        ('"sep=;"\nx\n', 1),
+        ("x\nsep=;\n", 0),
+        ("# a\nsep=;\nx\n", 1),
+        ("# a\n", 1),
+    ],
+)
+def test_comments_stand_above_the_table(text, count):
+    assert sniff._comments(sniff.lines_of(text)) == count
+
+
+def test_lines_end_as_those_of_files_do():
+    assert sniff.lines_of("a\r\nb\rc\x0bd\ne") == ["a\r\n", "b\r", "c\x0bd\n", "e"]
+    assert sniff.lines_of("a\nb\nc\n", 2) == ["a\n", "b\n"]
+
+
+@pytest.mark.parametrize(("length", "many", "kept"), [(3000, 20, 8), (1024, 20, 16), (1025, 20, 16), (1000, 9, 9)])
+def test_the_head_is_so_many_whole_lines_as_tell_enough(length, many, kept):
+    """16,384 characters, and 8 lines at least."""
+    text = ("x" * (length - 1) + "\n") * many
+    assert sniff._head(text) == text[: length * kept]
+
+
+@pytest.mark.parametrize(
+    ("head", "share", "uniform", "strict"),
+    [
+        ("a,b\n1,2\n3,4\n", 4 / 6, True, True),
+        ("a,b\n1,2,3\n1,2,3\n", 6 / 8, True, False),
+        ("a,b\n1,2,3,4\n", 4 / 6, False, False),
+        ("a,b,c\n1,2\n", 2 / 5, False, False),
+        ("a,b,c\n1,2,x\n1,2\n", 4 / 8, False, False),
+        ("a\n1\n", 1 / 2, False, False),
+        ("a,b\n", 0.0, True, True),
+    ],
+)
+def test_how_well_a_separator_fits(head, share, uniform, strict):
+    assert sniff._quality(head, ",") == (share, uniform)
+    assert sniff._quality(head, ",", strict=True) == (share, strict)
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("x\n7,5\n2,5\n", True),
+        ("x\n\n 7,5 \n2,5\n", True),
+        ("x\n", False),
+        ("x,y\n1,5\n2,5\n", False),
+        ("1,5\n7,5\n", False),
+        ("1,5\n7,5\n3\n", True),
+        ("x\n1,5\nword\n", False),
+    ],
+)
+def test_one_column_of_decimal_commas(head, expected):
+    assert sniff._is_one_column(head) is expected
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_of_rows_before_a_comma_may_be_a_column(first):
+    with pytest.raises(RefusedError, match="the separator is not clear"):
+        sniff._is_one_column("x\n" + "".join(f"{at + first},{at % 3}\n" for at in range(5)))
+
+
+def test_only_two_whole_numbers_may_be_one():
+    pair, point, three = [(1, ["1", "2"])], [(1, ["1.5", "2"])], [(1, ["1", "2", "3"])]
+    for rows, sep in ((pair, ";"), (point, ","), (three, ","), ([*pair, *point], ",")):
+        sniff._refuse_pairs(rows, sep)
+    with pytest.raises(RefusedError, match="the separator is not clear"):
+        sniff._refuse_pairs(pair * 3, ",")
+
+
+def test_a_separator_that_is_said_may_separate_nothing():
+    assert sniff._agreed(";", "1,5") == ";"
+    assert sniff._agreed(";", "x") == ";"
+    assert sniff._agreed(",", "a,b;c") == ","
+    with pytest.raises(RefusedError, match=r"--sep a tab does not occur in the first line, which has '\|'"):
+        sniff._agreed("\t", "a|b")
+
+
+def test_cells_of_columns_without_what_is_missing():
+    rows = [(1, ["1", "x"]), (2, ["NA"]), (3, ["3", "", "z"])]
+    assert sniff.columns_of(rows, frozenset({"NA", ""})) == [["1", "3"], ["x"], ["z"]]
+    assert sniff.columns_of([], frozenset()) == [[]]
+    # Eight rows at least, and no more than 4,000 cells.
+    assert [len(column) for column in sniff.columns_of([(1, ["1"] * 2)] * 3000, frozenset())] == [2000, 2000]
+    assert {len(column) for column in sniff.columns_of([(1, ["1"] * 1000)] * 20, frozenset())} == {8}
+
+
+@pytest.mark.parametrize(("cells", "blank"), [([], True), ([" "], True), (["", ""], False), (["x"], False)])
+def test_what_pandas_passes_over(cells, blank):
+    assert sniff.is_blank(cells) is blank
+
+
+@pytest.mark.parametrize(("sep", "shown"), [("", "none"), ("\t", "a tab"), (";", "';'")])
+def test_separators_in_words(sep, shown):
+    assert sniff._shown(sep) == shown

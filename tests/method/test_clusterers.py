@@ -106,6 +106,23 @@ def test_medoids_use_the_metric_of_the_silhouettes():
     assert np.array_equal(by_name.micro, by_estimator.micro)
 
 
+@pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning")
+def test_only_the_poor_start_of_medoids_is_replaced():
+    from sklearn_extra.cluster import CLARA, KMedoids
+
+    expected = {"clara": CLARA(metric="manhattan"), "kmedoids": KMedoids(metric="manhattan", init="k-medoids++")}
+    for name, estimator in expected.items():
+        assert NAMED[name](Metric("manhattan")).get_params() == estimator.get_params()
+
+
+@pytest.mark.filterwarnings("ignore:Function stable_cumsum is deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning")
+def test_medoids_use_a_function_of_two_points():
+    small = {"ks": (2, 3), "n_subsamples": 1, "sample_size": 30}
+    by_function = run("kmedoids", metric=lambda a, b: float(np.abs(a - b).sum()), **small)
+    np.testing.assert_allclose(by_function.micro, run("kmedoids", metric="manhattan", **small).micro)
+
+
 @pytest.mark.filterwarnings("ignore:Function stable_cumsum is deprecated:FutureWarning")
 def test_medoids_read_distances():
     D = pairwise_distances(X)
@@ -197,6 +214,14 @@ def test_estimators_get_k_and_the_seed_of_the_subsample():
     Recorder.seen.clear()
     run(Recorder(width=2.5), ks=(2, 3), n_subsamples=2, random_state=(70, 80))
     assert sorted(Recorder.seen) == [(2, 70, 2.5), (2, 80, 2.5), (3, 70, 2.5), (3, 80, 2.5)]
+
+
+def test_an_estimator_within_an_estimator_is_copied_too():
+    inner = KMeans(7)
+    clusterer = resolve_clusterer(Recorder(width=inner), EUCLIDEAN)
+    first, second = clusterer.build(2, 0), clusterer.build(3, 1)
+    assert (first.n_clusters, first.width.n_clusters, second.n_clusters) == (2, 7, 3)
+    assert len({id(inner), id(first.width), id(second.width)}) == 3
 
 
 def test_functions_get_points_k_and_the_seed_of_the_subsample():
@@ -347,6 +372,46 @@ MANY = make_blobs(1200, 3, centers=5, random_state=0)[0]
 )
 def test_one_preparation_for_all_ks_gives_the_same_labels(clusterer, X, expected):
     assert compiled(clusterer, X) is expected
+
+
+@pytest.mark.parametrize(
+    ("n", "n_starts", "expected"), [(999, 1, False), (1000, 1, True), (199, 5, False), (200, 5, True)]
+)
+def test_many_points_or_starts_are_left_to_compiled_code(n, n_starts, expected):
+    label = resolve_clusterer("kmeans", EUCLIDEAN).labeler(MANY[:n], n_starts)
+    assert ("Fits" in str(label.__closure__)) is expected
+
+
+@pytest.mark.parametrize(
+    ("clusterer", "expected"),
+    [
+        ("kmeans", True),
+        ("gmm", True),
+        (KMeans(init="random"), True),
+        (KMeans(init=CENTERS), False),
+        ("agglomerative", False),
+        (split, False),
+    ],
+)
+def test_several_starts_are_for_those_that_draw_them(clusterer, expected):
+    assert resolve_clusterer(clusterer, EUCLIDEAN).takes_starts is expected
+
+
+@pytest.mark.parametrize(("own", "asked"), [(1, 1), (3, 1), (1, 5), (3, 5)])
+def test_the_starts_of_an_estimator_stay_its_own_beside_those_asked_for(own, asked):
+    label = resolve_clusterer(KMeans(n_init=own), EUCLIDEAN).labeler(MANY, asked)
+    for seed in range(2):
+        for found, n_init in zip(label(9, seed), (own, own if asked == 1 else asked), strict=True):
+            expected = KMeans(9, n_init=n_init, random_state=seed).fit_predict(MANY)
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_clusters_that_stay_empty_are_noticed():
+    label = resolve_clusterer("kmeans", EUCLIDEAN).labeler(np.repeat([[0.0, 0.0], [1.0, 7.0], [5.0, 3.0]], 400, axis=0))
+    for k in (4, 5):
+        with pytest.raises(ValueError, match=f"returned 3 non-empty clusters instead of {k}"):
+            label(k, 0)
 
 
 def test_without_numba_scikit_learn_does_it_all(monkeypatch):

@@ -111,6 +111,57 @@ def test_what_speaks_for_a_k():
     assert later["first k"].tolist() == [1, 0, 0, 0, 0, 0, 0]
 
 
+def bump(values):
+    """By how much each exceeds the mean of its neighbours; the first and the last have but one, on a straight line."""
+    inner = [values[at] - (values[at - 1] + values[at + 1]) / 2 for at in range(1, len(values) - 1)]
+    return np.array([0.0, *inner, 0.0])
+
+
+def best(values):
+    return np.array([float(value == max(values)) for value in values])
+
+
+@pytest.mark.parametrize("first", [2, 3])
+def test_every_feature_in_plain_numbers(first):
+    given = {name: values.copy() for name, values in numbers(seed=3).items()}
+    given["within"][-1] = 1e-12
+    ks = np.arange(first, first + len(KS))
+    micro, macro, stability = given["best_micro"], given["best_macro"], given["agreement"]
+    stable, better = micro * stability, {name: given[f"better {name}"] for name in BETTER_HALF}
+    bends = [-bump(np.log(np.maximum(within, 1e-9))) for within in (given["within"], better["within"])]
+    per_k = {
+        "micro": micro, "macro": macro, "stability": stability, "micro x stability": stable, "log k": np.log(ks),
+        "bump of micro": bump(micro), "bump of macro": bump(macro), "bump of stability": bump(stability),
+        "bend": bends[0], "largest bend": best(bends[0]), "better bend": bends[1],
+        "largest better bend": best(bends[1]), "best of micro": best(micro), "best of macro": best(macro),
+        "best of micro x stability": best(stable),
+        **{f"better {name}": better[f"best_{name}"] for name in ("micro", "macro")},
+        **{f"bump of better {name}": bump(better[f"best_{name}"]) for name in ("micro", "macro")},
+        **{f"best of better {name}": best(better[f"best_{name}"]) for name in ("micro", "macro")},
+        "first k": (ks == first) * (first > 2.0), "last k": ks == ks[-1], "k = 2": ks == 2,
+    }  # fmt: skip
+    of_none = {
+        "always": 1, "largest micro": max(micro), "largest macro": max(macro), "largest stability": max(stability),
+        "largest micro x stability": max(stable), "log number of ks": np.log(7), "log mean k": np.log(first + 3),
+        "log columns": np.log(2), "the best is last": float(np.argmax(stable) == 6),
+        "the best is first": float(np.argmax(stable) == 0 and first > 2),
+    }  # fmt: skip
+    found = features(given, plan_of(ks.tolist(), 10))
+    for features_found, expected in zip(found, (per_k, of_none), strict=True):
+        assert set(features_found) == set(expected)
+        for name, values in expected.items():
+            np.testing.assert_allclose(features_found[name], values, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(("at", "first", "marks"), [(0, 2, (0, 0)), (0, 3, (0, 1)), (6, 2, (1, 0)), (3, 3, (0, 0))])
+def test_the_best_at_an_end_speaks_for_none(at, first, marks):
+    """Beyond it may be a better one, but for two clusters."""
+    given = numbers()
+    given["best_micro"] = given["agreement"] = np.where(np.arange(7) == at, 0.9, 0.1)
+    of_none = features(given, plan_of(range(first, first + 7), 10))[1]
+    assert (of_none["the best is last"], of_none["the best is first"]) == marks
+
+
 def test_means_of_all_subsamples_and_of_the_better_half():
     """Those with least within clusters, rounded up; failures are never among the better."""
     nan = np.nan

@@ -4,14 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.cluster import BisectingKMeans, KMeans
+from scipy import sparse
+from sklearn.cluster import Birch, BisectingKMeans, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from compsil_kit import CompositeSilhouette, select_k
 from compsil_kit.method.clusterers import fit_all_rows, resolve_clusterer
-from compsil_kit.method.magnitude import loses_digits
+from compsil_kit.method.magnitude import _bulk, check_magnitude, fit_predict, loses_digits
 from compsil_kit.method.metrics import resolve_metric
 
 EUCLIDEAN = resolve_metric("euclidean")
@@ -113,6 +114,93 @@ def test_single_precision_beyond_its_squares_is_refused(scale):
     X, _ = blobs(200, dtype="float32")
     with pytest.raises(ValueError, match=r"magnitude.*float32.*float64"):
         select_k(X * np.float32(scale), ks=[3, 4], n_subsamples=2)
+
+
+LARGE = "whose squares are beyond the range of {}; clusterer='name' needs them. Scale X first{}"
+FILLED = "; if it is a fill value, treat it as missing."
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("dtype", "value", "message"),
+    [
+        ("float64", -1e160, "1e160 (row 2, column 1), " + LARGE.format("float64", FILLED)),
+        ("float64", 1e-160, "1e-160, " + LARGE.format("float64", ".")),
+        ("float32", -1e30, "1e30 (row 2, column 1), " + LARGE.format("float32", " or pass it as float64" + FILLED)),
+        ("float32", 1e-30, "1e-30, " + LARGE.format("float32", " or pass it as float64.")),
+    ],
+)
+def test_the_place_of_a_value_and_the_way_out_are_said(kind, dtype, value, message):
+    X = np.zeros((4, 3), dtype)
+    X[2, 1] = value
+    with pytest.raises(ValueError, match="squares") as caught:
+        check_magnitude(KMeans(), "name", kind(X))
+    assert str(caught.value) == f"X has values of magnitude {message}"
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [("float64", 1e150), ("float32", 1e17)])
+def test_up_to_the_limits_values_are_taken(dtype, limit):
+    for fine in (0.0, limit, 1 / limit):
+        check_magnitude(Birch(), "birch", np.full((4, 3), fine))
+    for wrong in (1.001 * limit, 0.999 / limit):
+        with pytest.raises(ValueError, match="squares"):
+            check_magnitude(Birch(), "birch", np.full((4, 3), wrong).astype(dtype))
+
+
+class OwnKMeans(KMeans):
+    """It may do anything with its centres."""
+
+
+OwnKMeans.__module__ = "sklearn.somewhere"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "taken"),
+    [
+        (KMeans(), True),
+        (KMeans(init="random"), True),
+        (KMeans(init=np.zeros((2, 3))), False),
+        (OwnKMeans(), False),
+        (BisectingKMeans(), False),
+        (GaussianMixture(), False),
+        (GaussianMixture(init_params="random"), True),
+        (Birch(), True),
+    ],
+    ids=repr,
+)
+def test_who_cannot_be_kept_from_the_mean_refuses_far_values(estimator, taken):
+    X, _ = blobs()
+    # One of the rows that tell where the bulk is.
+    X[24, 1] = FILL
+    check_magnitude(estimator, "name", sparse.csr_array(X))
+    if taken:
+        check_magnitude(estimator, "name", X)
+    else:
+        with pytest.raises(ValueError, match=r"row 24, column 1 is about 1e37 away .* within 1e[12] of"):
+            check_magnitude(estimator, "name", X)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_the_tolerance_given_is_the_tolerance_kept(kind):
+    X, _ = blobs()
+    X[17, 1] = 1e12
+    estimator = KMeans(5, n_init=1, tol=0.01, random_state=0)
+    fit_predict(estimator, kind(X))
+    assert estimator.tol == 0.01
+
+
+def test_ordinary_data_are_fitted_as_scikit_learn_does():
+    X, _ = blobs()
+    ours, theirs = (KMeans(7, n_init=1, tol=0.05, random_state=0) for _ in range(2))
+    np.testing.assert_array_equal(fit_predict(ours, X), theirs.fit_predict(X))
+    assert ours.n_iter_ == theirs.n_iter_ < KMeans(7, n_init=1, tol=0, random_state=0).fit(X).n_iter_
+
+
+def test_the_bulk_is_the_median_of_some_rows():
+    some, centre = _bulk(np.array([[3.0, 10.0], [1.0, 30.0], [2.0, 20.0]], np.float32))
+    assert (some.dtype, some.tolist()) == (np.float64, [[3.0, 10.0], [1.0, 30.0], [2.0, 20.0]])
+    assert centre.tolist() == [2.0, 20.0]
+    assert _bulk(np.arange(330.0)[:, None])[0][:, 0].tolist() == list(range(0, 330, 10))
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])

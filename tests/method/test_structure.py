@@ -29,7 +29,7 @@ KMEANS = resolve_clusterer("kmeans", EUCLIDEAN)
 
 
 def plan(n_rows, k_max):
-    return Plan(n_rows, 2, (2, k_max), 1, 0, n_rows, (1,), "kmeans", "euclidean", "float64")
+    return Plan(n_rows, 2, (2, 3, k_max), 1, 0, n_rows, (1,), "kmeans", "euclidean", "float64")
 
 
 @pytest.mark.parametrize(("n_rows", "k_max", "expected"), [(100, 5, 100), (9000, 5, MOST_ROWS), (9000, 100, 3000)])
@@ -50,6 +50,7 @@ def test_points_of_any_scale_become_the_same(scale):
     assert abs(points).max() == 1
     np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-12)
     assert np.all(standardised(np.zeros((4, 2))) == 0)
+    assert standardised(X.astype(np.float32)).dtype == np.float64
 
 
 @pytest.mark.parametrize("kind", REFERENCES)
@@ -64,6 +65,8 @@ def test_references_have_the_covariance_of_the_data(kind, shape):
     again = references(points)[kind](np.random.default_rng(1))
     np.testing.assert_array_equal(drawn, again)
     assert not np.array_equal(drawn, references(points)[kind](np.random.default_rng(2)))
+    # Which components are rounding errors does not depend on the scale.
+    assert references(points * 1e-8)[kind](np.random.default_rng(1)).shape == drawn.shape
 
 
 def test_constant_columns_are_left_out():
@@ -75,12 +78,15 @@ def test_elliptical_references_have_the_tails_of_the_data():
     points = standardised(RANDOM.standard_t(2, size=(800, 3)))
     kinds = references(points)
 
-    def longest(drawn):
-        white = drawn / drawn.std(axis=0)
-        return np.linalg.norm(white, axis=1).max()
+    def lengths(drawn):
+        white = np.linalg.svd(drawn, full_matrices=False)[0] * np.sqrt(len(drawn))
+        return np.linalg.norm(white, axis=1)
 
     random = np.random.default_rng(0)
-    assert longest(kinds["elliptical"](random)) > 1.5 * longest(kinds["gaussian"](random))
+    elliptical = lengths(kinds["elliptical"](random))
+    assert elliptical.max() > 1.5 * lengths(kinds["gaussian"](random)).max()
+    for share in (0.1, 0.5, 0.9):
+        assert np.quantile(elliptical, share) == pytest.approx(np.quantile(lengths(points), share), rel=0.2)
 
 
 def density_changes(shares, places):
@@ -116,6 +122,12 @@ def test_a_margin_of_one_mode_stays_as_it_is(draw):
     assert kstest(values, drawn).pvalue > 1e-3
 
 
+def test_ties_at_the_first_value_count_as_the_place_where_it_begins():
+    shares, places = _one_mode(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0]))
+    assert places.tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(shares, [0, 0.25, 0.75, 1])
+
+
 def test_two_modes_are_filled_up():
     shares, places = _one_mode(np.concatenate([RANDOM.normal(-4, 0.5, 500), RANDOM.normal(4, 0.5, 500)]))
     drawn = np.interp(np.random.default_rng(0).uniform(size=1000), shares, places)
@@ -130,8 +142,9 @@ def test_margins_of_few_values_are_drawn_from(values):
     assert drawn.max() <= values.max()
 
 
-def test_sides_of_a_turned_box_are_found():
-    sides = RANDOM.uniform(-1, 1, size=(3000, 2))
+@pytest.mark.parametrize("draw", [RANDOM.uniform, RANDOM.laplace], ids=["box", "long tails"])
+def test_sides_of_a_turned_box_are_found(draw):
+    sides = draw(-1, 1, size=(3000, 2))
     angle = 0.6
     turned = sides @ np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     white = np.linalg.svd(turned - turned.mean(axis=0), full_matrices=False)[0]
@@ -158,6 +171,9 @@ def test_a_p_value_is_the_share_of_sets_that_are_as_extreme():
     p, excess = compare_with(np.array([20.0, 20.0]), drawn)
     assert p == pytest.approx(1 / 20)
     assert excess == pytest.approx((20 - 9) / drawn.std(axis=0)[0])
+    assert compare_with(np.array([0.02, 0.02]), drawn / 1000) == pytest.approx((p, excess))
+    # Sets that are all alike have no spread to measure by.
+    assert compare_with(np.array([1.0]), np.full((3, 1), 0.5)) == (0.25, 0.5)
 
 
 def test_p_values_of_exchangeable_sets_are_uniform():
