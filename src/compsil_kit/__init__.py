@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from compsil_kit.method.silhouette import Silhouettes, silhouettes
     from compsil_kit.result.result import SelectionResult
     from compsil_kit.run.batches import combine_batches, plan_batches, run_batch
+    from compsil_kit.run.refit import label_rows
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ _HOME = {
     "combine_batches": "run.batches",
     "compare": "criteria.compare",
     "hoeffding_radius": "method.guarantees",
+    "label_rows": "run.refit",
     "plan_batches": "run.batches",
     "plan_selection": "api",
     "prepare": "data.table",
@@ -63,6 +65,7 @@ __all__ = [
     "combine_batches",
     "compare",
     "hoeffding_radius",
+    "label_rows",
     "plan_batches",
     "plan_selection",
     "prepare",

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from small_runs import X, split
+from tables import LARGE, CutSource, columns_of
 
-from compsil_kit import plan_selection
+from compsil_kit import label_rows, plan_selection, prepare
 from compsil_kit.errors import ScaleWarning
+from compsil_kit.method.labels import number_by_size
+from compsil_kit.method.subsample import subsample_rows
 from compsil_kit.run.refit import cluster_rows
 
 
@@ -61,3 +64,63 @@ def test_keywords_are_checked():
         cluster_rows(X, 3, {"clustrer": "gmm"})
     with pytest.raises(ValueError, match="returned 1 non-empty clusters instead of 3"):
         cluster_rows(X, 3, {"clusterer": lambda X, k, seed: np.zeros(len(X))})
+
+
+# --- the labels of all rows, some at a time ---------------------------------------------------------------------------
+
+FEW = {"n_subsamples": 3, "sample_size": 2_000, "random_state": 3}
+
+
+def test_a_table_in_memory_is_clustered_whole():
+    (labels,) = label_rows(X, 4, random_state=7)
+    assert np.array_equal(labels, number_by_size(cluster_rows(X, 4, {"random_state": 7})[1]))
+    small = columns_of(300)
+    (labels,) = label_rows(prepare(CutSource(small)), 3)
+    assert np.array_equal(labels, number_by_size(cluster_rows(prepare(CutSource(small)), 3, {})[1]))
+
+
+@pytest.mark.parametrize("scale", ["standard", None])
+@pytest.mark.parametrize("clusterer", ["kmeans", "gmm", KMeans(n_init=2)])
+def test_rows_outside_memory_are_labelled_by_a_second_pass(scale, clusterer):
+    source = CutSource(columns_of(), chunk_rows=9_000)
+    table = prepare(source, scale=scale)
+    chunks = list(label_rows(table, 3, clusterer=clusterer, **FEW))
+    assert [len(labels) for labels in chunks] == [9_000] * 5 + [5_500]
+    assert len(source.handed) == 12
+    # The same by hand, on the data in memory.
+    matrix, plan = table.load().matrix, plan_selection(table, clusterer=clusterer, **FEW)
+    rows = matrix[subsample_rows(plan.seeds[0], LARGE, 2_000)]
+    estimator, labels = cluster_rows(
+        rows, 3, {"clusterer": clusterer, "random_state": plan.seeds[:1], "n_subsamples": 1}
+    )
+    names, first = np.unique(labels, return_index=True)
+    expected = number_by_size(labels)[first][np.searchsorted(names, estimator.predict(matrix))]
+    assert np.array_equal(np.concatenate(chunks), expected)
+    assert (np.diff(np.bincount(expected)) < 0).all()
+
+
+def test_what_is_asked_for_later_is_checked_at_once():
+    for keywords, message in (
+        ({"clusterer": "gmmm"}, "clusterer must be one of"),
+        ({"sample_size": 1.5}, "sample_size"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            label_rows(prepare(CutSource(columns_of())), 3, **keywords)
+
+
+@pytest.mark.parametrize("clusterer", ["agglomerative", "spectral", split])
+def test_clusterers_that_know_no_other_rows_are_refused_before_the_pass(clusterer):
+    source = CutSource(columns_of())
+    with pytest.raises(ValueError, match=r"has no predict, so it can label only rows that it was fitted to.*'kmeans'"):
+        label_rows(prepare(source), 3, clusterer=clusterer)
+    assert source.handed == []
+
+
+def test_rows_that_come_after_the_fit_are_told():
+    source = CutSource(columns_of())
+    labels = label_rows(prepare(source), 3, **FEW)
+    source.n_rows = LARGE - 1
+    chunks = source.chunks
+    source.chunks = lambda at: (chunk for part in (chunks(at), [[np.ones(1)] * 3] * 2) for chunk in part)
+    with pytest.raises(ValueError, match="X has changed: a table of the tests had"):
+        list(labels)

@@ -2,19 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
 
+import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit.method.clusterers import fit_all_rows
+from compsil_kit.data.given import as_given
+from compsil_kit.data.sources.table import FetchedData, SourceTable
+from compsil_kit.method.clusterers import fit_all_rows, resolve_clusterer
+from compsil_kit.method.labels import number_by_size
+from compsil_kit.method.metrics import resolve_metric
+from compsil_kit.method.subsample import subsample_rows
 from compsil_kit.run.request import check_request
-from compsil_kit.settings.keywords import SelectKeywords
+from compsil_kit.settings.keywords import SelectKeywords, defaults_of
+from compsil_kit.settings.surfaces import check_keywords, takes
 from compsil_kit.util.checks import check_integer
 
+Array = NDArray[Any]
 
-def cluster_rows(X: Any, k: Any, keywords: Mapping[str, Any]) -> tuple[Any, NDArray[Any]]:
+
+def cluster_rows(X: Any, k: Any, keywords: Mapping[str, Any]) -> tuple[Any, Array]:
     """Return the fitted estimator (None for a function) and all labels; keywords are those of ``select_k``."""
-    given = {**keywords, "ks": [check_integer("k", k, minimum=2)]}
-    request = check_request(X, SelectKeywords, given, warn=False, whole=True)
+    request = check_request(X, SelectKeywords, _for_one(k, keywords), warn=False, whole=True)
     return fit_all_rows(request.job.clusterer, request.data.matrix, k, request.plan.seeds[0])
+
+
+@takes(SelectKeywords)
+def label_rows(X: Any, k: int, **keywords: Unpack[SelectKeywords]) -> Iterator[NDArray[np.int64]]:
+    """Cluster all rows into k, and yield their labels in the order of the rows, some rows at a time.
+
+    A table in memory is clustered whole. Of a large one outside memory, the clusterer is fitted to the rows of the
+    first subsample, which one pass fetches; a second pass then asks it for the cluster of every row. ``"kmeans"`` takes
+    the best of ten starts.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data, in memory or outside it, as in :func:`select_k`.
+    k : int
+        Number of clusters.
+    {keywords}
+
+    Yields
+    ------
+    ndarray of int
+        The clusters of the next rows; 0 is the largest one among the rows that the clusterer was fitted to.
+
+    Examples
+    --------
+    >>> from compsil_kit import label_rows
+    >>> from compsil_kit.datasets import imbalanced_blobs
+    >>> X, _ = imbalanced_blobs()
+    >>> [len(labels) for labels in label_rows(X, 5)]
+    [2300]
+    """
+    data = as_given(X)
+    if not isinstance(data, SourceTable):
+        return iter([number_by_size(cluster_rows(data, k, keywords)[1])])
+    given = _for_one(k, keywords)
+    _check_predicts(given)
+    request = check_request(data, SelectKeywords, given, warn=False, indices=[0])
+    plan, fetched = request.plan, request.data
+    assert isinstance(fetched, FetchedData)
+    rows = fetched.matrix[subsample_rows(plan.seeds[0], plan.n_rows, plan.sample_size)]
+    estimator, labels = fit_all_rows(request.job.clusterer, rows, k, plan.seeds[0])
+    return _predicted(data, fetched, estimator, labels)
+
+
+def _for_one(k: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    return {**keywords, "ks": [check_integer("k", k, minimum=2)], "checkpoint": None}
+
+
+def _check_predicts(given: Mapping[str, Any]) -> None:
+    """Refuse a clusterer that can say nothing of rows that it was not fitted to, before the table is read."""
+    settings = {**defaults_of(SelectKeywords), **check_keywords(SelectKeywords, given)}
+    metric = resolve_metric(settings["metric"])
+    clusterer = resolve_clusterer(settings["clusterer"], metric)
+    if not hasattr(clusterer.estimator, "predict"):
+        raise ValueError(
+            f"clusterer={clusterer.name!r} has no predict, so it can label only rows that it was fitted to, and X is "
+            "too large for that. Pass 'kmeans', 'gmm' or another clusterer with predict; or load X."
+        )
+
+
+def _predicted(table: SourceTable, fetched: FetchedData, estimator: Any, labels: Array) -> Iterator[Array]:
+    names, first = np.unique(labels, return_index=True)
+    ranks = number_by_size(labels)[first]
+    n_seen = 0
+    for rows in table.matrices(fetched.moments):
+        n_seen += len(rows)
+        yield ranks[np.searchsorted(names, estimator.predict(rows))]
+    table.check_length(n_seen)

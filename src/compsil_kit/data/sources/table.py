@@ -112,12 +112,16 @@ class SourceTable:
         key = f"{seen.digest} scale {self.scale}" if digest else ""
         return FetchedData(FetchedRows(seen.n_rows, rows, known), done, key, seen.moments)
 
-    def _check(self, seen: Seen) -> None:
-        if seen.n_rows != self.source.n_rows:
+    def check_length(self, n_rows: int) -> None:
+        """Refuse what has other rows than those that were counted."""
+        if n_rows != self.source.n_rows:
             raise ValueError(
                 f"X has changed: {self.source.what} had {self.source.n_rows:,} rows when they were counted, and "
-                f"{seen.n_rows:,} when they were read. Pass data that nobody writes to."
+                f"{n_rows:,} when they were read. Pass data that nobody writes to."
             )
+
+    def _check(self, seen: Seen) -> None:
+        self.check_length(seen.n_rows)
         names = list(self.names) if self.source.named else None
         if seen.bad is not None:
             raise_not_finite(seen.bad.value, seen.bad.row, seen.bad.column, seen.bad.count, names)
