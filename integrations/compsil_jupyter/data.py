@@ -1,8 +1,9 @@
-"""The data of a notebook (frames, arrays, sparse matrices and other tables) as the engine takes it."""
+"""The data of a notebook (frames, arrays, sparse matrices, other tables and those outside memory) for the engine."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,13 @@ from scipy import sparse
 
 from compsil_kit import prepare
 from compsil_kit.data.dataset import Dataset
-from compsil_kit.data.given import as_dataset
+from compsil_kit.data.given import as_dataset, as_given
 from compsil_kit.data.matrix import to_matrix
 from compsil_kit.data.scaling import check_scale
+from compsil_kit.data.sources.opening import open_source
+from compsil_kit.data.sources.parquet import ENDINGS
+from compsil_kit.data.sources.source import Source
+from compsil_kit.data.sources.table import SourceTable
 from compsil_kit.run.request import warn_of_scale
 from compsil_kit.settings.keywords import TableKeywords, keywords_of
 from compsil_kit.settings.rules import choice, optional
@@ -31,7 +36,9 @@ SCALE = replace(
 
 
 def is_table(data: Any) -> bool:
-    """Tell whether the data has named columns: a pandas, Polars or PyArrow table, or a pandas column."""
+    """Tell whether the data has named columns: a pandas, Polars or PyArrow table, a pandas column, or one outside."""
+    if isinstance(data, Source):
+        return data.named
     return isinstance(data, pd.DataFrame | pd.Series) or hasattr(data, "to_pandas")
 
 
@@ -39,6 +46,24 @@ def is_data(value: Any) -> bool:
     """Tell whether a value can be clustered by its kind: a table, a sparse matrix or a numeric array."""
     is_array = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "biuf"
     return is_table(value) or sparse.issparse(value) or is_array
+
+
+def opened(data: Any) -> Any:
+    """Return a table outside memory as what reads it, anything else as it is."""
+    return open_source(data) or data
+
+
+def loaded(data: Any) -> Any:
+    """Return a table outside memory as a frame of its numeric columns, if it fits; anything else as it is."""
+    source = open_source(data)
+    if source is None:
+        return data
+    return SourceTable(source, tuple(at for at, field in enumerate(source.fields) if field.numeric)).frame()
+
+
+def names_parquet(text: str) -> bool:
+    """Tell whether a text that is no expression names Parquet data."""
+    return text.rstrip("/").lower().endswith(ENDINGS) or "://" in text or Path(text).is_dir()
 
 
 def resolve_scale(scale: str | None, data: Any, metric: Any) -> str | None:
@@ -65,11 +90,17 @@ def as_frame(data: Any) -> pd.DataFrame:
 
 def column_names(data: Any) -> list[Any]:
     """Return the names of the columns without converting the rows; a sparse matrix has none."""
+    if isinstance(data, Source):
+        return [field.name for field in data.fields]
     return [] if sparse.issparse(data) else list(as_frame(data[:0] if hasattr(data, "shape") else data).columns)
 
 
-def make_ready(data: Any, *, columns: Any, scale: str | None, missing: str) -> Dataset:
+def make_ready(data: Any, *, columns: Any, scale: str | None, missing: str) -> Dataset | SourceTable:
     """Choose columns, treat missing values and scale, whatever kind of data it is."""
+    if isinstance(data, Source):
+        # Columns without names that are taken as they are get the engine's look at their scales.
+        plain = not data.named and columns is None and scale is None
+        return as_given(data) if plain else prepare(data, columns=columns, scale=scale, missing=missing)
     if not sparse.issparse(data):
         return prepare(as_frame(data), columns=columns, scale=scale, missing=missing)
     check_sparse(columns, scale)

@@ -21,7 +21,7 @@ def select_k(
     *,
     ks: Any = range(2, 11),
     clusterer: Any = "kmeans",
-    n_subsamples: int = 30,
+    n_subsamples: int | str = 30,
     sample_size: str | int | float = "auto",
     metric: str | Callable[..., float] = "euclidean",
     on_failure: str = "raise",

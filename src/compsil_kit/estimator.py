@@ -111,7 +111,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ks: Any = _DEFAULT_KS,
         *,
         clusterer: Any = "kmeans",
-        n_subsamples: int = 30,
+        n_subsamples: int | str = 30,
         sample_size: str | int | float = "auto",
         metric: str | Callable[..., float] = "euclidean",
         on_failure: str = "raise",

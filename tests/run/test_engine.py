@@ -1,33 +1,24 @@
-"""Every subsample gives the same bits whoever computes it, and one that fails is told, or counted."""
+"""Every subsample gives the same bits whoever computes it."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 import os
-import re
 import subprocess
 import sys
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
-from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
-from sklearn.mixture import BayesianGaussianMixture
 from small_runs import same
 
-from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, select_k
+from compsil_kit import select_k
 from compsil_kit.method.subsample import make_seeds
-from compsil_kit.run.engine import run_subsample
-from compsil_kit.run.request import check_request
-from compsil_kit.run.workers import Stopped
-from compsil_kit.settings.keywords import SelectKeywords
 
 SETTINGS = {"ks": [2, 3, 4, 5], "n_subsamples": 6}
+POINTS = make_blobs(90, centers=3, random_state=3)[0]
 
 
 def bits(result):
@@ -126,258 +117,20 @@ def test_fresh_seeds_can_be_repeated(points):
     assert bits(again) == bits(fresh)
 
 
-# --- failures ---------------------------------------------------------------------------------------------------------
-
-CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
-X = np.random.default_rng(3).normal(np.repeat(CENTERS, [40, 30, 20], axis=0))
-
-
-def run(clusterer="kmeans", **keywords):
-    return select_k(X, **{"ks": (2, 3, 4), "n_subsamples": 4, "sample_size": 60, "clusterer": clusterer, **keywords})
-
-
-def split(X, k, seed):
-    """Cut the points into k groups by their place; quick, and never wrong about the count."""
-    return np.arange(X.shape[0]) % k
-
-
-class Fails:
-    """A clusterer that fails for given seeds at one k, in a given way."""
-
-    def __init__(self, k, seeds, how):
-        self.k, self.seeds, self.how = k, set(seeds), how
-
-    def __call__(self, X, k, seed):
-        if k == self.k and seed in self.seeds:
-            return self.how(X, k, seed)
-        return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
-
-
-def raising(error):
-    def fail(X, k, seed):
-        raise error
-
-    return fail
-
-
-def no_luck(X, k, seed):
-    raise ValueError("no luck")
-
-
-def skipping(n_failed, *, how=no_luck, n=10, k=3, **keywords):
-    """Run n subsamples of which the first few fail at one k; seeds are 0, 1, 2, ..."""
-    clusterer = Fails(k, range(n_failed), how)
-    return run(clusterer, n_subsamples=n, random_state=range(n), on_failure="skip", **keywords)
-
-
-BAD_LABELS = {
-    "too few": (lambda X, k, seed: np.zeros(len(X), int), "returned 1 non-empty clusters instead of 3"),
-    "too many": (lambda X, k, seed: split(X, k + 1, seed), "returned 4 non-empty clusters instead of 3"),
-    "noise": (lambda X, k, seed: split(X, k + 1, seed) - 1, "left 15 of 60 points as noise"),
-    "noise in floats": (lambda X, k, seed: split(X, k + 1, seed) - 1.0, "left 15 of 60 points as noise"),
-    "too short": (lambda X, k, seed: split(X, k, seed)[1:], r"one label for each of the 60 points; got shape \(59,\)"),
-    "too long": (lambda X, k, seed: [*split(X, k, seed), 0], r"one label for each of the 60 points; got shape \(61,\)"),
-    "table": (
-        lambda X, k, seed: split(X, k, seed)[:, None],
-        r"one label for each of the 60 points; got shape \(60, 1\)",
-    ),
-    "nothing": (lambda X, k, seed: None, r"one label for each of the 60 points; got shape \(\)"),
-    "pair": (
-        lambda X, k, seed: (split(X, k, seed), CENTERS),
-        "one label for each of the 60 points; .* a tuple of parts",
-    ),
-    "nan": (lambda X, k, seed: np.where(np.arange(60) == 5, np.nan, split(X, k, seed)), "must not hold NaN"),
-    "none": (lambda X, k, seed: [None, *split(X, k, seed)[1:]], "must not hold missing values"),
-    "NA": (lambda X, k, seed: pd.array([pd.NA, *split(X, k, seed)[1:]], dtype="Int64"), "must not hold"),
-    "exception": (raising(ZeroDivisionError("one over nothing")), "ZeroDivisionError: one over nothing"),
-    "no message": (raising(RuntimeError()), "RuntimeError"),
-    "three arguments": (lambda X, k: split(X, k, 0), "TypeError.*takes 2 positional arguments but 3 were given"),
-    "writes": (lambda X, k, seed: X.__setitem__(0, 0.0), "read-only"),
-    "writes in place": (lambda X, k, seed: X.sort(axis=0), "read-only"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_LABELS)
-def test_labels_that_cannot_be_scored_are_an_error(name):
-    how, message = BAD_LABELS[name]
-    before = X.copy()
-    clusterer = Fails(3, [1], how)
-    with pytest.raises(ClusteringError, match=f"k=3 failed on subsample 1 .*clusterer='Fails': .*{message}") as got:
-        run(clusterer, n_subsamples=3, random_state=range(3))
-    assert "on_failure='skip'" in str(got.value)
-    assert got.value.__cause__ is not None
-    assert np.array_equal(X, before)
-
-
-@pytest.mark.parametrize("name", BAD_LABELS)
-def test_labels_that_cannot_be_scored_are_counted_when_skipped(name):
-    how, message = BAD_LABELS[name]
-    result = skipping(1, how=how)
-    assert result.n_failed.tolist() == [0, 1, 0]
-    (failure,) = result.failures
-    assert (failure.k, failure.subsample, failure.seed) == (3, 0, 0)
-    assert re.search(message, failure.cause)
-
-
-def test_the_error_keeps_what_was_finished():
-    with pytest.raises(ClusteringError, match="subsample 2") as got:
-        run(Fails(3, [2], no_luck), n_subsamples=5, random_state=range(5))
-    partial = got.value.result
-    assert partial.trials.subsamples == (0, 1)
-    assert partial.partial
-    assert np.array_equal(partial.micro, run("kmeans", n_subsamples=2, random_state=range(2)).micro)
-
-
-def test_an_error_in_the_first_subsample_leaves_nothing():
-    with pytest.raises(ClusteringError, match="subsample 0") as got:
-        run(no_luck)
-    assert got.value.result is None
-
-
-def test_an_estimator_that_makes_fewer_clusters_is_named():
-    sparse_mixture = BayesianGaussianMixture(weight_concentration_prior=1e-9, max_iter=500, random_state=0)
-    with pytest.raises(
-        ClusteringError, match=r"clusterer='BayesianGaussianMixture': .*non-empty clusters instead of 9"
-    ):
-        run(sparse_mixture, ks=9)
-
-
-@pytest.mark.parametrize("n_failed", [1, 2])
-def test_up_to_a_fifth_lost_a_k_can_be_selected(n_failed):
-    result = skipping(n_failed)
-    assert result.best_k == 3
-    assert result.selectable.tolist() == [True, True, True]
-    assert result.n_failed.tolist() == [0, n_failed, 0]
-    kept = run("kmeans", ks=3, n_subsamples=10 - n_failed, random_state=range(n_failed, 10))
-    assert result.scores[1] == pytest.approx(kept.scores[0], abs=1e-14)
-    assert result.sem[1] == pytest.approx(kept.sem[0], abs=1e-14)
-
-
-@pytest.mark.parametrize("n_failed", [3, 9, 10])
-@pytest.mark.parametrize("rule", ["max", "lcb"])
-def test_beyond_a_fifth_lost_a_k_cannot_be_selected(n_failed, rule):
-    result = skipping(n_failed, rule=rule)
-    assert result.selectable.tolist() == [True, False, True]
-    assert result.best_k == 2
-    assert 3 not in result.choices.values()
-    assert result.probability[1] == 0.0
-    assert "k = 3" in next(text for text in result.warnings if "Excluded from the selection" in text)
-
-
-@pytest.mark.parametrize(("n", "n_failed", "selectable"), [(5, 1, True), (5, 2, False), (4, 1, False), (15, 3, True)])
-def test_a_fifth_of_any_number(n, n_failed, selectable):
-    assert bool(skipping(n_failed, n=n).selectable[1]) is selectable
-
-
-@pytest.mark.parametrize(("n_failed", "defined"), [(8, True), (9, False), (10, False)])
-def test_the_standard_error_is_undefined_below_two(n_failed, defined):
-    result = skipping(n_failed)
-    assert math.isfinite(result.sem[1]) is defined
-    assert math.isfinite(result.lcb[1]) is defined
-    assert math.isfinite(result.scores[1]) is (n_failed < 10)
-    assert np.isfinite(result.sem[[0, 2]]).all()
-
-
-def test_one_subsample_has_no_standard_error():
-    result = run(n_subsamples=1)
-    assert np.isnan(result.sem).all()
-    assert np.isnan(result.lcb).all()
-    assert np.isfinite(result.scores).all()
-
-
-def test_what_was_lost_is_shown_everywhere():
-    result = skipping(2)
-    (warning,) = (text for text in result.warnings if "failed" in text)
-    assert "10 subsamples (k = 3: 2)" in warning
-    assert "ValueError: no luck" in warning
-    assert warning in result.explain()
-    assert result.curve["n_failed"].tolist() == [0, 2, 0]
-    assert result.curve["n_subsamples"].tolist() == [10, 8, 10]
-    header, row = (next(line for line in repr(result).splitlines() if mark in line) for mark in ("score  ", "*   3"))
-    assert header.split()[-1] == "failed"
-    assert row.split()[-1] == "2"
-    assert "failed" not in repr(run())
-    restored = SelectionResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False)))
-    assert restored.failures == result.failures
-    assert restored.n_failed.tolist() == [0, 2, 0]
-
-
-def test_what_was_lost_does_not_disturb_the_rest():
-    whole, damaged = run("kmeans", n_subsamples=10, random_state=range(10)), skipping(4)
-    assert damaged.micro[[0, 2]] == pytest.approx(whole.micro[[0, 2]], abs=1e-12)
-    assert damaged.micro[1, 4:] == pytest.approx(whole.micro[1, 4:], abs=1e-12)
-    assert np.isnan(damaged.micro[1, :4]).all()
-
-
-def test_losing_every_k_is_an_error_that_keeps_the_causes():
-    with pytest.raises(SelectionError, match=r"No k of 2\.\.4 can be selected.*RuntimeError: no luck") as got:
-        run(raising(RuntimeError("no luck")), n_subsamples=3, on_failure="skip")
-    result = got.value.result
-    assert result.n_failed.tolist() == [3, 3, 3]
-    assert len(result.failures) == 9
-    assert result.best_index is None
-    assert not result.partial
-    with pytest.raises(SelectionError, match="can be selected"):
-        result.best_k  # noqa: B018  (asking is what raises)
-    assert "no k of 2..4 can be selected" in repr(result)
-    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["best_k"] is None
-
-
-@pytest.mark.parametrize("on_failure", ["raise", "skip"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_lack_of_memory_is_never_swallowed(on_failure, n_jobs):
-    with pytest.raises(MemoryError, match="all gone"):
-        run(
-            Fails(3, [1], raising(MemoryError("all gone"))), random_state=range(4), on_failure=on_failure, n_jobs=n_jobs
-        )
-
-
-@pytest.mark.parametrize("on_failure", ["raise", "skip"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupt_inside_a_clusterer_is_never_swallowed(on_failure, n_jobs):
-    clusterer = Fails(3, [3], raising(KeyboardInterrupt()))
-    with pytest.raises(Interrupted, match="stopped after") as got:
-        run(clusterer, n_subsamples=4, random_state=range(4), on_failure=on_failure, n_jobs=n_jobs)
-    assert isinstance(got.value, KeyboardInterrupt)
-    assert 3 not in got.value.result.trials.subsamples
-    assert got.value.result.n_subsamples >= 1
-    assert got.value.result.partial
-
-
-@pytest.mark.parametrize("on_failure", ["raise", "skip"])
-def test_a_stop_is_never_taken_for_a_failure(on_failure):
-    job = check_request(X, SelectKeywords, {"ks": [2, 3], "clusterer": split, "on_failure": on_failure}).job
-    # One tick for each clustering; the next one is that of the distances.
-    for n_ticks in range(3):
-        left = iter(range(n_ticks))
-
-        def tick(left=left):
-            if next(left, None) is None:
-                raise Stopped
-
-        with pytest.raises(Stopped):
-            run_subsample(X, np.arange(len(X)), 0, job, tick)
-
-
-def test_leaving_the_interpreter_is_never_swallowed():
-    with pytest.raises(SystemExit, match="4"):
-        run(raising(SystemExit(4)), on_failure="skip")
-
-
 def test_settings_of_scikit_learn_reach_the_workers():
     seen = []
 
     def look(X, k, seed):
         seen.append(sklearn.get_config()["working_memory"])
-        return split(X, k, seed)
+        return np.arange(len(X)) % k
 
     with sklearn.config_context(working_memory=77):
-        run(clusterer=look, n_jobs=2)
+        select_k(POINTS, **SETTINGS, clusterer=look, n_jobs=2)
     assert set(seen) == {77}
 
 
 def test_the_global_random_state_does_not_matter():
     np.random.seed(1)
-    first = run(clusterer="gmm")
+    first = select_k(POINTS, **SETTINGS, clusterer="gmm")
     np.random.seed(2)
-    assert same(run(clusterer="gmm"), first)
+    assert same(select_k(POINTS, **SETTINGS, clusterer="gmm"), first)

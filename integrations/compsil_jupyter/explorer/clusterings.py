@@ -15,8 +15,8 @@ from threadpoolctl import ThreadpoolController
 from compsil_kit.method.clusterers import fit_all_rows
 from compsil_kit.method.labels import number_by_size
 from compsil_kit.method.silhouette import Silhouettes, silhouettes
-from compsil_kit.run.engine import take_rows
 from compsil_kit.run.native_threads import one_openmp_thread
+from compsil_kit.run.one_subsample import take_rows
 from compsil_kit.run.request import Request
 from compsil_kit.show.cluster_plots import Projection, project
 

@@ -67,6 +67,10 @@ class _Calls:
         self.data, self.expression, self.choice = session.data, expression, session.reading.choice
         self.sparse = sparse.issparse(session.data)
         self.settings = {**shown.settings, "random_state": shown.random_state}
+        self.n_subsamples = shown.n_subsamples
+        if hasattr(shown.random_state, "__len__"):
+            # Where the number of subsamples was left open, the seeds say it.
+            self.settings["n_subsamples"] = len(shown.random_state) - shown.settings["n_calibration"]
         if shown.result is not None and shown.starts(self.choice["criterion"]) != shown.result.plan.n_starts:
             # Computed under another criterion than the one that is in use now.
             self.settings["n_starts"] = shown.result.plan.n_starts
@@ -103,8 +107,9 @@ class _Calls:
 
     def compare(self) -> str:
         given = {"criteria": available_criteria(self.data, self.settings), **self.settings}
+        given["n_subsamples"] = self.n_subsamples
         if hasattr(given["random_state"], "__len__"):
-            given["random_state"] = given["random_state"][: given["n_subsamples"]]
+            given["random_state"] = given["random_state"][: self.n_subsamples]
         return self._call("comparison", "compare", _changed(given, CompareKeywords, interactive=not self.sparse))
 
     def _changed(self, group: type) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from compsil_jupyter.data import as_frame
 from compsil_jupyter.explorer.session import Session
 from compsil_kit.data.matrix import is_numeric_dtype
 from compsil_kit.settings.keywords import ExploreKeywords, TableKeywords, keywords_of
+from compsil_kit.settings.rules import AUTO
 from compsil_kit.util.checks import is_integer
 
 KEYWORDS = {**keywords_of(TableKeywords), **keywords_of(ExploreKeywords)}
@@ -100,15 +101,12 @@ def table_controls(session: Session) -> list[Any]:
 def method_controls(session: Session) -> list[Any]:
     """Return the inputs for the method."""
     settings = session.settings
-    ks, n_subsamples = settings["ks"], settings["n_subsamples"]
+    ks = settings["ks"]
     candidates = widgets.IntRangeSlider(
         value=(ks[0], ks[-1]), min=2, max=max(20, ks[-1]), continuous_update=False,
         **label("k", tooltip("ks")), style=LABELS, layout=AUTO_WIDTH,
     )  # fmt: skip
-    count = widgets.BoundedIntText(
-        n_subsamples, min=1, max=max(MOST_SUBSAMPLES, n_subsamples),
-        **label("subsamples", tooltip("n_subsamples")), style=LABELS, layout=AUTO_WIDTH,
-    )  # fmt: skip
+    count, until_sure = _subsamples(session)
     size = widgets.Text(
         str(settings["sample_size"]), placeholder="auto, 0.5, 2000", continuous_update=False,
         **label("sample size", tooltip("sample_size", typed=True)), style=LABELS, layout=AUTO_WIDTH,
@@ -127,7 +125,8 @@ def method_controls(session: Session) -> list[Any]:
     return [
         heading("Method"),
         bind(candidates, "ks", lambda ends: session.change(ks=tuple(range(ends[0], ends[1] + 1)))),
-        bind(count, "n-subsamples", lambda value: session.change(n_subsamples=value)),
+        count,
+        until_sure,
         bind(size, "sample-size", lambda text: session.change(sample_size=read("sample_size", text))),
         bind(clusterer, "clusterer", lambda value: session.change(clusterer=value)),
         bind(starts, "n-starts", lambda text: session.change(n_starts=read("n_starts", text))),
@@ -135,6 +134,24 @@ def method_controls(session: Session) -> list[Any]:
         bind(structure, "structure", lambda value: session.change(structure=value)),
         _seed(session),
     ]
+
+
+def _subsamples(session: Session) -> tuple[Any, Any]:
+    """Return the number of subsamples, and the switch that leaves it open."""
+    given = session.settings["n_subsamples"]
+    fixed = KEYWORDS["n_subsamples"].default if given == AUTO else given
+    looks = {"style": LABELS, "layout": AUTO_WIDTH}
+    hint = tooltip("n_subsamples")
+    count = widgets.BoundedIntText(
+        fixed, min=1, max=max(MOST_SUBSAMPLES, fixed), disabled=given == AUTO, **label("subsamples", hint), **looks
+    )
+    switch = widgets.Checkbox(given == AUTO, **label("as many as it takes", hint), **looks)
+
+    def change(_: Any) -> None:
+        count.disabled = switch.value
+        session.change(n_subsamples=AUTO if switch.value else count.value)
+
+    return bind(count, "n-subsamples", change), bind(switch, "until-sure", change)
 
 
 def _seed(session: Session) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import ipywidgets as widgets
 from scipy import sparse
 
-from compsil_jupyter.data import AUTO, as_frame, check_sparse, resolve_scale
+from compsil_jupyter.data import AUTO, as_frame, check_sparse, loaded, resolve_scale
 from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.state import Reading
 from compsil_jupyter.explorer.view import View
@@ -41,7 +41,7 @@ def explore(
     Parameters
     ----------
     data : DataFrame, array, sparse matrix or other table
-        The data. It is never changed.
+        The data. It is never changed. A table outside memory, such as the path of Parquet files, is loaded.
     columns : list of names, optional
         Columns to use. All numeric and boolean ones if None. The columns of an array are numbered from 0.
     scale : {"auto", "standard", "robust", "minmax"} or None, default="auto"
@@ -72,6 +72,7 @@ def explore(
     """
     settings = check_keywords(ExploreKeywords, {**interactive_defaults(ExploreKeywords), **keywords})
     choice = {name: settings.pop(name) for name in keywords_of(ChoiceKeywords)}
+    data = loaded(data)
     scaled = resolve_scale(scale, data, settings["metric"])
     table = check_keywords(TableKeywords, {"columns": columns, "scale": scaled, "missing": missing})
     table["columns"] = _names(data, columns, table["scale"])

@@ -16,6 +16,7 @@ from compsil_jupyter.explorer.clusterings import Clusterings
 from compsil_jupyter.explorer.state import Reading, Settings, Shown, Status, Task
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit.criteria.compare import NEED_POINTS, run_comparison
+from compsil_kit.method.plan import most_subsamples
 from compsil_kit.run.request import Request, check_request
 from compsil_kit.run.select import first_words, stream_selection
 from compsil_kit.settings.keywords import CompareKeywords, ExploreKeywords, TableKeywords, keywords_of
@@ -129,7 +130,8 @@ class Session:
         task = Task(settings, lambda task: self._select(task, choice))
         with self._lock:
             self._selecting, self._before = task, self.shown
-            self.status = Status("running", total=settings["n_subsamples"] + settings["n_calibration"])
+            total = most_subsamples(settings["n_subsamples"]) + settings["n_calibration"]
+            self.status = Status("running", total=total)
             self._comparing, self.comparing = None, Status()
         self._notify("status")
         task.thread.start()
@@ -214,7 +216,7 @@ class Session:
             comparison = self.shown.comparison if self.shown.settings == task.settings else None
             self.shown = Shown(task.settings, task, result, clusterings, comparison)
             done = result.n_subsamples + len(result.calibration.subsamples)
-            self.status = replace(self.status, done=done, seconds=task.seconds)
+            self.status = replace(self.status, done=done, total=len(result.plan.seeds), seconds=task.seconds)
         self._notify("result")
         return True
 
@@ -250,8 +252,10 @@ class Session:
             self._update_comparing(task, done=done, total=total)
 
         # The seeds of calibration subsamples come last, and a comparison has none.
-        seeds = seeds[: task.settings["n_subsamples"]] if hasattr(seeds, "__len__") else seeds
+        n_subsamples = self.shown.n_subsamples
+        seeds = seeds[:n_subsamples] if hasattr(seeds, "__len__") else seeds
         settings = {**task.settings, "random_state": seeds, "criteria": available_criteria(self.data, task.settings)}
+        settings["n_subsamples"] = n_subsamples
         known = keywords_of(CompareKeywords)
         given = {name: value for name, value in settings.items() if name in known}
         try:

@@ -13,7 +13,8 @@ from compsil_kit import Comparison, SelectionResult
 from compsil_kit.method.clusterers import resolve_clusterer
 from compsil_kit.method.metrics import resolve_metric
 from compsil_kit.method.plan import resolve_starts
-from compsil_kit.settings.keywords import ChoiceKeywords, defaults_of
+from compsil_kit.method.stopping import AUTO
+from compsil_kit.settings.keywords import ChoiceKeywords, ExploreKeywords, defaults_of
 from compsil_kit.util.checks import is_integer
 
 # What is computed: keywords of the table and of the plan, and n_jobs, by name.
@@ -79,6 +80,15 @@ class Shown:
         given = self.settings
         clusterer = resolve_clusterer(given["clusterer"], resolve_metric(given["metric"]))
         return resolve_starts(given["n_starts"], criterion, clusterer)
+
+    @property
+    def n_subsamples(self) -> int:
+        """The number of subsamples: the one given or, where that was left open, as many as there were."""
+        name = "n_subsamples"
+        given = self.settings[name]
+        if given != AUTO:
+            return int(given)
+        return int(defaults_of(ExploreKeywords)[name]) if self.result is None else self.result.n_subsamples
 
     @property
     def random_state(self) -> Any:

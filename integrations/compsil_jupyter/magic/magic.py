@@ -18,7 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
 import compsil_jupyter
-from compsil_jupyter.data import make_ready, resolve_scale
+from compsil_jupyter.data import make_ready, names_parquet, opened, resolve_scale
 from compsil_jupyter.magic import parser
 from compsil_jupyter.magic.completion import match_compsil
 from compsil_jupyter.magic.parser import COMMANDS, FLAGS, OPTIONS, Names, did_you_mean
@@ -76,7 +76,7 @@ class CompsilMagics(Magics):
             value = self._run(command, data, words[-1], given, names)
         if command == "explore" and cell is None:
             # For the lines of code that repeat what the explorer shows.
-            value.expression = words[0]
+            value.expression = repr(data) if isinstance(data, str) else words[0]
         if "output" in given:
             shell.push({given["output"]: value})
         return value
@@ -86,6 +86,8 @@ class CompsilMagics(Magics):
     def _run(self, command: str, data: Any, target: str, given: Names, names: Names) -> Any:
         settings = {name: getattr(self, name) for name in COMMANDS[command] if name in _DEFAULTS} | given
         word, quiet, others, _ = (settings.pop(name, None) for name in ("columns", "quiet", "compare", "output"))
+        if command != "explore":
+            data = opened(data)
         columns = None if word is None else parser.read_columns(word, data, names)
         if command == "explore":
             return compsil_jupyter.explore(data, columns, **settings)
@@ -152,15 +154,21 @@ def report(table: Any, keywords: dict[str, Any], target: Path, *, with_compariso
 
 
 def evaluate(expression: str, names: Names) -> Any:
-    """Return the data that an expression gives; its errors are told in one line."""
+    """Return the data that an expression gives, or the path of Parquet data; errors are told in one line."""
     try:
         return eval(compile(expression.strip(), "<compsil>", "eval"), names)
-    except SyntaxError as error:
-        hint = did_you_mean(expression.split(), [*FLAGS, *COMMANDS])
-        raise UsageError(f"the data must be a Python expression; got {expression!r} ({error.msg}).{hint}") from error
     except Exception as error:
-        hint = f".{did_you_mean([error.name or ''], names)}" if isinstance(error, NameError) else ""
-        raise UsageError(f"evaluating {expression!r} raised {type(error).__name__}: {one_line(error)}{hint}") from error
+        if names_parquet(expression):
+            return expression
+        raise _refused(expression, error, names) from error
+
+
+def _refused(expression: str, error: Exception, names: Names) -> UsageError:
+    if isinstance(error, SyntaxError):
+        hint = did_you_mean(expression.split(), [*FLAGS, *COMMANDS])
+        return UsageError(f"the data must be a Python expression; got {expression!r} ({error.msg}).{hint}")
+    hint = f".{did_you_mean([error.name or ''], names)}" if isinstance(error, NameError) else ""
+    return UsageError(f"evaluating {expression!r} raised {type(error).__name__}: {one_line(error)}{hint}")
 
 
 def run_body(shell: Any, body: str) -> Any:

@@ -21,15 +21,16 @@ from compsil_kit.errors import Interrupted
 from compsil_kit.method.selection import summarise
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
 from compsil_kit.result.trials import Trial
-from compsil_kit.run.engine import Job, cluster_under_all, n_workers, run, score_labelings
+from compsil_kit.run.engine import n_workers, run
 from compsil_kit.run.memory import check_memory
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread
+from compsil_kit.run.one_subsample import Job, cluster_under_all, score_labelings
 from compsil_kit.run.progress import Meter, make_meter
 from compsil_kit.run.request import Request, check_request
 from compsil_kit.run.select import announce_compiling
 from compsil_kit.run.workers import in_threads
 from compsil_kit.settings.keywords import CompareKeywords
-from compsil_kit.settings.rules import AUTO
+from compsil_kit.settings.rules import AUTO, check_fixed
 from compsil_kit.settings.surfaces import check_keywords, takes
 
 Array = NDArray[np.float64]
@@ -77,6 +78,7 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
 
 def run_comparison(X: Any, keywords: Mapping[str, Any], stop: Event | None = None) -> Comparison | None:
     """Compare, until it is done or ``stop`` is set in another thread; then the finished criteria, None without any."""
+    check_fixed(keywords, "a comparison")
     request = check_request(X, CompareKeywords, keywords, whole=True)
     settings = check_keywords(CompareKeywords, keywords)
     _check_points(request.data.matrix, request.job, settings["criteria"])

@@ -59,7 +59,12 @@ def means(numbers: dict[str, Array]) -> dict[str, Array]:
     found = {name: mean_known(values) for name, values in numbers.items()}
     within = np.nan_to_num(numbers["within"], nan=2.0)
     better = np.argsort(within, axis=-1, kind="stable")[..., : -(-within.shape[-1] // 2)]
-    halves = {name: mean_known(np.take_along_axis(numbers[name], better, axis=-1)) for name in BETTER_HALF}
+    # Of a k that was not run everywhere, half of what it was run on.
+    beyond = np.arange(better.shape[-1]) >= -(-np.isfinite(numbers["within"]).sum(axis=-1, keepdims=True) // 2)
+    halves = {
+        name: mean_known(np.where(beyond, np.nan, np.take_along_axis(numbers[name], better, axis=-1)))
+        for name in BETTER_HALF
+    }
     return found | {f"better {name}": values for name, values in halves.items()}
 
 

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from compsil_kit.method.clusterers import Clusterer
-from compsil_kit.method.criterion import OF_SEVERAL_STARTS
+from compsil_kit.method.criterion import CRITERIA, OF_SEVERAL_STARTS
 from compsil_kit.method.metrics import CLOSED_FORMS, Metric
 from compsil_kit.method.silhouette import MIN_COMPILED_POINTS
+from compsil_kit.method.stopping import AUTO, MOST_SUBSAMPLES, ROUND
 from compsil_kit.method.subsample import SEED_LIMIT, make_seeds
 from compsil_kit.util import schema
 from compsil_kit.util.checks import check_integer, check_real, describe, is_integer
@@ -25,7 +26,7 @@ POINTS_PER_CLUSTER = 30
 FRACTIONS = ((2_000, 0.8), (20_000, 0.6), (math.inf, 0.4))
 # Where the automatic size ends: more rows cost the square of their number, and hardly change the choice.
 MOST_ROWS = 20_000
-AUTO, PAPER = "auto", "paper"
+PAPER = "paper"
 # More subsamples, or larger k, than anyone can mean: refused at once instead of filling the memory with seeds.
 MOST = 1_000_000
 # Candidates: more of them would be hours of work, and gigabytes of labels, within a single subsample.
@@ -57,6 +58,9 @@ class Plan:
         Starts of each clustering, beside whose first one the best is kept.
     structure : bool
         Whether the data are also compared with data without clusters.
+    adaptive : str
+        The criterion by which it is seen how many subsamples it takes, and which ks are left out on the way; empty if
+        their number is fixed. ``n_subsamples`` is then the most there can be and, in a result, those there were.
     """
 
     # With the checks of plans that come from a file.
@@ -72,6 +76,7 @@ class Plan:
     dtype: Annotated[str, schema.choice(("float32", "float64"))]
     n_starts: Annotated[int, schema.integer(1, MOST_STARTS)] = 1
     structure: Annotated[bool, schema.flag] = False
+    adaptive: Annotated[str, schema.choice(("", *CRITERIA))] = ""
 
     def before(self, index: int) -> int | None:
         """Return the seed of the subsample whose clusterings are compared with those of this one, or None.
@@ -131,11 +136,13 @@ class Plan:
         """Say in a few lines what will be done."""
         calibration = f" and {self.n_calibration} for calibration" if self.n_calibration else ""
         starts = f" of {self.n_starts} starts" if self.n_starts > 1 else ""
+        least = f"{ROUND} to " if self.adaptive else ""
+        most = "at most " if self.adaptive else ""
         return (
-            f"{self.n_subsamples} subsamples{calibration} of {self.sample_size:,} of {self.n_rows:,} rows "
+            f"{least}{self.n_subsamples} subsamples{calibration} of {self.sample_size:,} of {self.n_rows:,} rows "
             f"({self.n_features:,} features, {self.dtype})\n"
             f"k in {format_ks(self.ks)}, clusterer {self.clusterer}, metric {self.metric}\n"
-            f"{self.n_clusterings:,} clusterings{starts}, {self.n_pairs:,} pairs of distances, "
+            f"{most}{self.n_clusterings:,} clusterings{starts}, {self.n_pairs:,} pairs of distances, "
             f"about {format_seconds(self.estimate_seconds())} with one worker"
         )
 
@@ -145,7 +152,9 @@ def make_plan(
 ) -> Plan:
     """Decide what will be computed, from checked settings and the shape of the data."""
     n_rows, n_features = shape
-    ks, n_subsamples, n_calibration = (settings[name] for name in ("ks", "n_subsamples", "n_calibration"))
+    ks, n_calibration = settings["ks"], settings["n_calibration"]
+    n_subsamples = most_subsamples(settings["n_subsamples"])
+    adaptive = settings["criterion"] if settings["n_subsamples"] == AUTO else ""
     if ks[-1] >= n_rows:
         raise ValueError(
             f"ks must be smaller than the number of rows, {n_rows:,}; got k={describe(ks[-1])} "
@@ -160,9 +169,20 @@ def make_plan(
     seeds = make_seeds(settings["random_state"], n_subsamples, n_calibration)
     names = clusterer.name, metric.name, dtype
     n_starts = resolve_starts(settings["n_starts"], settings["criterion"], clusterer)
-    return Plan(
-        n_rows, n_features, ks, n_subsamples, n_calibration, size, seeds, *names, n_starts, settings["structure"]
-    )
+    how = n_starts, settings["structure"], adaptive
+    return Plan(n_rows, n_features, ks, n_subsamples, n_calibration, size, seeds, *names, *how)
+
+
+def most_subsamples(n_subsamples: int | str) -> int:
+    """Return how many subsamples there can be."""
+    return MOST_SUBSAMPLES if isinstance(n_subsamples, str) else n_subsamples
+
+
+def check_subsamples(n_subsamples: Any) -> int | str:
+    """Return the number of subsamples as it was given, if it can be one."""
+    if isinstance(n_subsamples, str) and n_subsamples == AUTO:
+        return n_subsamples
+    return check_integer("n_subsamples", n_subsamples, minimum=1, maximum=MOST)
 
 
 def check_ks(ks: Any) -> tuple[int, ...]:

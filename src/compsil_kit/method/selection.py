@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +44,10 @@ def summarise(values: Array, z: float) -> Summary:
     return Summary(mean, sem, mean - z * sem, count)
 
 
-def selectable(values: Array) -> NDArray[np.bool_]:
-    """Tell which ks kept at least four fifths of their subsamples."""
-    n_subsamples = values.shape[-1]
-    kept: NDArray[np.bool_] = np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_LOST) * n_subsamples - 1e-9
+def selectable(values: Array, n_run: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
+    """Tell which ks kept at least four fifths of the subsamples on which they were run."""
+    asked = values.shape[-1] if n_run is None else n_run
+    kept: NDArray[np.bool_] = np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_LOST) * asked - 1e-9
     return kept
 
 
@@ -95,9 +94,3 @@ def selection_probability(
 def independent_largest(micro: Array, macro: Array) -> Array | None:
     """Return the largest discrepancies of the calibration subsamples, or None when there are none."""
     return largest_discrepancy(micro, macro) if micro.shape[-1] else None
-
-
-def choices(summaries: dict[str, Any], eligible: NDArray[np.bool_], ks: tuple[int, ...]) -> dict[str, int | None]:
-    """Return the k that each of several curves would choose."""
-    positions = {name: choose(values, eligible) for name, values in summaries.items()}
-    return {name: None if at is None else ks[at] for name, at in positions.items()}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from compsil_kit.data.dataset import Preparation
 from compsil_kit.errors import SelectionError
@@ -63,7 +67,7 @@ class SelectionResult(Derived):
     @cached_property
     def _numbers(self) -> Scores:
         how = self.transform, self.rule, self.z, self.criterion, self.saved
-        return Scores(self.plan, self.trials, self.calibration, *how)
+        return Scores(self.plan, self.trials, self.calibration, *how, self.n_run if self.plan.adaptive else None)
 
     @property
     def ks(self) -> tuple[int, ...]:
@@ -74,6 +78,14 @@ class SelectionResult(Derived):
     def n_subsamples(self) -> int:
         """Number of scored subsamples."""
         return self._numbers.n_subsamples
+
+    @property
+    def n_run(self) -> NDArray[np.int64]:
+        """Subsamples on which each k was run: with ``n_subsamples="auto"``, ks that could not win were left out."""
+        scored = set(self.trials.subsamples)
+        failed = Counter(failure.k for failure in self.failures if failure.subsample in scored)
+        counted = np.isfinite(self.trials.micro).sum(axis=1) + np.array([failed[k] for k in self.ks])
+        return counted if self.plan.adaptive else np.full(len(self.ks), self.n_subsamples)
 
     @property
     def partial(self) -> bool:

@@ -44,6 +44,8 @@ class Scores:
     z: float
     criterion: str = "composite"
     saved: Saved | None = None
+    # Subsamples on which each k was run, where some ks were left out on the way.
+    n_run: NDArray[np.int64] | None = None
 
     @property
     def ks(self) -> tuple[int, ...]:
@@ -136,12 +138,22 @@ class Scores:
     @property
     def n_failed(self) -> NDArray[np.int64]:
         """Failed subsamples per k."""
-        return self.n_subsamples - self.summary.count
+        return (self.n_subsamples if self.n_run is None else self.n_run) - self.summary.count
 
     @cached_property
     def selectable(self) -> NDArray[np.bool_]:
-        """Whether each k kept enough subsamples to be selected."""
-        return selection.selectable(self.trials.micro)
+        """Whether each k kept enough of the subsamples on which it was run to be selected."""
+        return self._selectable(self.criterion)
+
+    def _selectable(self, criterion: str) -> NDArray[np.bool_]:
+        """Tell which ks a criterion can select: not those that were left out because of what it said of them.
+
+        Their composites from fewer subsamples would compare with the others' only roughly.
+        """
+        kept = selection.selectable(self.trials.micro, self.n_run)
+        return (
+            kept if self.n_run is None or criterion != self.plan.adaptive else kept & (self.n_run == self.n_run.max())
+        )
 
     @property
     def maximised(self) -> Array:
@@ -159,7 +171,8 @@ class Scores:
         # The chance of being right has no lower bound of its own.
         rules = {name: "max" if name == LIKELY else self.rule for name in CRITERIA}
         lines = {name: selection.maximised(self.summaries[name], rule) for name, rule in rules.items()}
-        return selection.choices(lines, self.selectable, self.ks)
+        found = {name: selection.choose(line, self._selectable(name)) for name, line in lines.items()}
+        return {name: None if at is None else self.ks[at] for name, at in found.items()}
 
     @cached_property
     def second_opinion(self) -> tuple[str, int] | None:
@@ -207,7 +220,9 @@ class Scores:
         scores, chosen = [], []
         for n in range(1, self.n_subsamples + 1):
             summary = self._summary(self.criterion, slice(n), self._weigh(n))
-            kept = selection.selectable(self.trials.micro[:, :n])
+            kept = selection.selectable(
+                self.trials.micro[:, :n], None if self.n_run is None else np.minimum(self.n_run, n)
+            )
             at = selection.choose(selection.maximised(summary, self.rule), kept)
             scores.append(summary.mean)
             chosen.append(None if at is None else self.ks[at])

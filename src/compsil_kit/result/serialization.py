@@ -163,7 +163,7 @@ def plan_out(plan: Plan) -> dict[str, Any]:
 
 def plan_in(data: Any, where: str = "plan") -> Plan:
     """Rebuild a plan; one that cannot have been made is refused."""
-    found = schema.record(_PLAN)(_with_defaults(data, n_starts=1, structure=False), where)
+    found = schema.record(_PLAN)(_with_defaults(data, n_starts=1, structure=False, adaptive=""), where)
     plan = Plan(**{**found, "ks": tuple(found["ks"]), "seeds": tuple(found["seeds"])})
     if not plan.ks or list(plan.ks) != sorted(set(plan.ks)):
         raise ValueError(f"{where}.ks must be ascending and hold at least one candidate.")
@@ -200,11 +200,14 @@ def structure_in(data: Any, where: str = "structure") -> Structure | None:
 
 def trial_out(trial: Trial, plan: Plan) -> dict[str, Any]:
     """Return one trial as plain data. It goes by its seed: the place of a subsample depends on how many there are."""
+    failed = {failure.k for failure in trial.failures}
+    left_out = [k for k, value in zip(plan.ks, trial.micro, strict=True) if np.isnan(value) and k not in failed]
     return {
         "seed": plan.seeds[trial.index],
         "after": plan.before(trial.index),
         **{name: plain_numbers(np.array(getattr(trial, name))) for name in trial_names(plan)},
         "failures": [{"k": failure.k, "cause": failure.cause} for failure in trial.failures],
+        **({"left_out": left_out} if left_out else {}),
     }
 
 
@@ -218,9 +221,12 @@ def trial_in(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> 
     values = schema.list_of(_SILHOUETTE, len(ks))
     failure = schema.record({"k": schema.choice(ks), "cause": schema.text})
     fields = {"seed": _SEED, "after": schema.optional(_SEED), "failures": schema.list_of(failure)}
+    fields["left_out"] = schema.list_of(schema.choice(ks))
     names = [name for name in NUMBERS if isinstance(data, Mapping) and (name in data or name in ("micro", "macro"))]
-    found = schema.record({**fields, **dict.fromkeys(names, values)})(_with_defaults(data, after=None), where)
-    failed = {failure["k"] for failure in found["failures"]}
+    found = schema.record({**fields, **dict.fromkeys(names, values)})(
+        _with_defaults(data, after=None, left_out=[]), where
+    )
+    failed = {failure["k"] for failure in found["failures"]} | set(found["left_out"])
     for name in names:
         # Without a failure there is a number, and with one there is none.
         if name not in _MAY_LACK and [value is None for value in found[name]] != [k in failed for k in ks]:

@@ -26,7 +26,7 @@ from compsil_kit.run.fingerprint import differences
 from compsil_kit.run.request import check_request, chosen
 from compsil_kit.run.structure import structure_of_batch, structure_of_batches
 from compsil_kit.settings.keywords import ChoiceKeywords, PlanKeywords, SelectKeywords, defaults_of, keywords_of
-from compsil_kit.settings.rules import ON_FAILURE, check_together
+from compsil_kit.settings.rules import ON_FAILURE, check_fixed, check_together
 from compsil_kit.settings.surfaces import check_keywords, takes
 from compsil_kit.util import schema
 from compsil_kit.util.checks import check_integer, describe
@@ -84,6 +84,7 @@ def plan_batches(
     >>> combine_batches([run_batch(X, batch) for batch in batches]).best_k
     5
     """
+    check_fixed(keywords, "batches, which cannot wait for each other")
     request = check_request(X, PlanKeywords, keywords, indices=[0], digest=True)
     shared = {
         "format": FORMAT,

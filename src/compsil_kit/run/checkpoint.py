@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from compsil_kit.method.plan import Plan
 from compsil_kit.result.serialization import trial_in, trial_out
 from compsil_kit.result.trials import Trial
-from compsil_kit.run.engine import run
+from compsil_kit.run.adaptive import compute
 from compsil_kit.run.fingerprint import Fingerprint, differences
 from compsil_kit.run.request import Request
 from compsil_kit.util import schema
@@ -43,9 +43,8 @@ def resume(
     # A trial also depends on the subsample before it, which may be another one where seeds are given one by one.
     known = {index for index, seed in enumerate(plan.seeds) if seed in kept and _fits(kept[seed], plan.before(index))}
     done = [trial_in(kept[plan.seeds[index]], index, plan.ks) for index in sorted(known)]
-    missing = [index for index in range(len(plan.seeds)) if index not in known]
-    work = run(request.data.matrix, request.job, request.n_jobs, missing, stop, in_rounds=in_rounds)
-    return done, _compute(work, request, _Keeper(path, own, kept)) if missing else work
+    work = compute(request, done, stop, in_rounds=in_rounds)
+    return done, _compute(work, request, _Keeper(path, own, kept)) if len(done) < len(plan.seeds) else work
 
 
 def _fits(record: Mapping[str, Any], before: int | None) -> bool:

@@ -21,7 +21,7 @@ from compsil_kit.method.metrics import Metric
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.subsample import SHUFFLE, draw_version
 from compsil_kit.result.trials import current_versions
-from compsil_kit.run.engine import Job
+from compsil_kit.run.one_subsample import Job
 from compsil_kit.util.optional import has
 
 Fingerprint = dict[str, Any]
@@ -32,9 +32,13 @@ _PARAMETER = "clusterer's "
 _PLAIN = bool | int | float | complex | str | bytes | None
 
 
-def fingerprint(data: Dataset, job: Job) -> Fingerprint:
-    """Return all that decides the trial of a seed. How many seeds there are does not, nor how trials are weighed."""
+def fingerprint(data: Dataset, job: Job, choice: Mapping[str, Any]) -> Fingerprint:
+    """Return all that decides the trial of a seed. How many seeds there are does not, nor how trials are weighed.
+
+    Unless there are as many as it takes: then what is run under which ks depends on the choice among earlier ones.
+    """
     plan = job.plan
+    adaptive = {"n_subsamples": "auto", **{name: describe(value) for name, value in choice.items()}}
     return {
         "data": data.digest,
         "rows": plan.n_rows,
@@ -44,6 +48,7 @@ def fingerprint(data: Dataset, job: Job) -> Fingerprint:
         "sample_size": plan.sample_size,
         "n_starts": plan.n_starts,
         **_of_draw(plan),
+        **(adaptive if plan.adaptive else {}),
         **_of_clusterer(job.clusterer),
         "metric": _of_metric(job.metric),
         "on_failure": "skip" if job.skip_failures else "raise",

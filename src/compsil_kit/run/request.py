@@ -24,10 +24,12 @@ from compsil_kit.method.structure import Structure, check_testable
 from compsil_kit.method.weights import Transform
 from compsil_kit.result.result import SelectionResult, collect
 from compsil_kit.result.trials import Trial
-from compsil_kit.run.engine import Job, n_workers
+from compsil_kit.result.trimming import trimmed
+from compsil_kit.run.engine import n_workers
 from compsil_kit.run.fetching import fetch
 from compsil_kit.run.fingerprint import Fingerprint, fingerprint
 from compsil_kit.run.memory import check_memory, fetched_bytes
+from compsil_kit.run.one_subsample import Job
 from compsil_kit.settings.keywords import SelectKeywords, defaults_of
 from compsil_kit.settings.rules import AUTO
 from compsil_kit.settings.surfaces import check_keywords
@@ -62,12 +64,18 @@ class Request:
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """All that decides the trials."""
-        return fingerprint(self.data, self.job)
+        return fingerprint(self.data, self.job, vars(self.choice))
 
-    def result(self, trials: Sequence[Trial], structure: Structure | None = None) -> SelectionResult:
-        """Return the selection from the trials at hand, with the outcome of the test for clusters if it is known."""
+    def result(
+        self, trials: Sequence[Trial], structure: Structure | None = None, *, finished: bool = False
+    ) -> SelectionResult:
+        """Return the selection from the trials at hand, with the outcome of the test for clusters if it is known.
+
+        ``finished`` where nothing more is to come, though fewer subsamples were needed than planned.
+        """
         others = {"preparation": self.data.preparation, "structure": structure}
-        return collect(self.plan, trials, **vars(self.choice), **others)
+        plan, kept = trimmed(self.plan, trials) if finished and self.plan.adaptive else (self.plan, trials)
+        return collect(plan, kept, **vars(self.choice), **others)
 
     def partial(self, trials: Sequence[Trial]) -> SelectionResult | None:
         """Return what a run that ended early has to show, or None."""

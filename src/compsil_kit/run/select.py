@@ -12,8 +12,9 @@ from typing import Any
 from compsil_kit.errors import Interrupted
 from compsil_kit.result.result import SelectionResult
 from compsil_kit.result.trials import Trial
+from compsil_kit.run.adaptive import compute
 from compsil_kit.run.checkpoint import resume
-from compsil_kit.run.engine import n_workers, run
+from compsil_kit.run.engine import n_workers
 from compsil_kit.run.progress import Meter, make_meter
 from compsil_kit.run.request import Request, chosen
 from compsil_kit.run.structure import find_structure, n_steps
@@ -48,7 +49,7 @@ def run_selection(request: Request, progress: Any = None) -> SelectionResult:
         raise
     finally:
         meter.close()
-    return chosen(request.result(trials, structure))
+    return chosen(request.result(trials, structure, finished=True))
 
 
 def stream_selection(
@@ -66,7 +67,7 @@ def _begin(
 ) -> tuple[list[Trial], Generator[Trial, None, None]]:
     """Return the trials that are known already, and an iterator that computes the others."""
     if request.checkpoint is None:
-        return [], run(request.data.matrix, request.job, request.n_jobs, stop=stop, in_rounds=in_rounds)
+        return [], compute(request, [], stop, in_rounds=in_rounds)
     return resume(request.checkpoint, request, stop, in_rounds=in_rounds)
 
 
@@ -83,10 +84,14 @@ def _grow(
             growing = request.partial(trials)
             if growing is not None:
                 yield growing
-    if len(trials) == len(request.plan.seeds):
+    if len(trials) == len(request.plan.seeds) or (request.plan.adaptive and not _is_set(stop)):
         structure = find_structure(request.data.matrix, request.job, request.n_jobs, stop=stop)
-        if structure is not None:
-            yield request.result(trials, structure)
+        if structure is not None or request.plan.adaptive:
+            yield request.result(trials, structure, finished=True)
+
+
+def _is_set(stop: Event | None) -> bool:
+    return stop is not None and stop.is_set()
 
 
 def first_words(request: Request) -> str:

@@ -25,8 +25,9 @@ from compsil_kit.method.structure import (
 )
 from compsil_kit.method.subsample import STRUCTURE, derive_seed, subsample_rows
 from compsil_kit.result.serialization import structure_in, structure_out
-from compsil_kit.run.engine import Job, cluster_under_all, n_workers, score_labelings
+from compsil_kit.run.engine import n_workers
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread
+from compsil_kit.run.one_subsample import Job, cluster_under_all, score_labelings
 from compsil_kit.run.workers import in_threads
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ from compsil_kit.data.table import MISSING, check_missing
 from compsil_kit.method.clusterers import NAMED
 from compsil_kit.method.criterion import CRITERIA
 from compsil_kit.method.metrics import NAMES as METRICS
-from compsil_kit.method.plan import MOST, check_ks, check_sample_size, check_starts
+from compsil_kit.method.plan import MOST, check_ks, check_sample_size, check_starts, check_subsamples
 from compsil_kit.method.selection import RULES
 from compsil_kit.method.weights import TRANSFORMS, Transform, check_transform
 from compsil_kit.settings import reading, rules
@@ -69,11 +69,13 @@ class ClusteringKeywords(TypedDict, total=False):
         ),
     ]  # fmt: skip
     n_subsamples: Annotated[
-        int,
+        int | str,
         Keyword(
-            "int, default=30", 30, rules.integer("n_subsamples", minimum=1, maximum=MOST),
-            "Number of subsamples to score. The same subsamples are used for every k.",
-            reading.read_integer, flags=("-B",), metavar="N",
+            'int or "auto", default=30', 30, check_subsamples,
+            "Number of subsamples to score. The same subsamples are used for every k. ``\"auto\"`` takes as many as "
+            "needed: it goes on in tens until the selection probability of the best k is 99 %, or 200 are done, and "
+            "leaves out ks that cannot win any more.",
+            reading.read_starts, flags=("-B",), choices=("auto",), spelling="a number, or auto", metavar="N",
         ),
     ]  # fmt: skip
     sample_size: Annotated[

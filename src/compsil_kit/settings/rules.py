@@ -11,7 +11,7 @@ from typing import Any
 from compsil_kit.method.clusterers import NAMED, resolve_clusterer
 from compsil_kit.method.criterion import LIKELY
 from compsil_kit.method.metrics import resolve_metric
-from compsil_kit.method.plan import MOST
+from compsil_kit.method.plan import MOST, most_subsamples
 from compsil_kit.method.subsample import make_seeds
 from compsil_kit.util.atomic import check_regular
 from compsil_kit.util.checks import check_choice, check_integer, describe, is_integer
@@ -120,15 +120,22 @@ def check_criteria(criteria: Any) -> tuple[str, ...]:
     return tuple(name for name in CRITERIA if name in given)
 
 
+def check_fixed(values: Mapping[str, Any], what: str) -> None:
+    """Refuse as many subsamples as it takes where their number must be known before."""
+    given = values.get("n_subsamples")
+    if isinstance(given, str) and given == AUTO:
+        raise ValueError(f"n_subsamples must be a whole number for {what}; got 'auto'. Pass a number, for instance 30.")
+
+
 def check_together(values: Mapping[str, Any]) -> None:
     """Refuse keywords that are right by themselves but not with each other."""
     resolve_clusterer(values["clusterer"], resolve_metric(values["metric"]))
     if _is_many(values["random_state"]):
-        make_seeds(values["random_state"], values["n_subsamples"], values["n_calibration"])
+        make_seeds(values["random_state"], most_subsamples(values["n_subsamples"]), values["n_calibration"])
     if values["rule"] == "lcb" and values["criterion"] == LIKELY:
         raise ValueError("rule must be 'max' with criterion='likely': a confidence has no lower bound of its own.")
     if values["rule"] == "lcb":
-        check_integer("n_subsamples with rule='lcb'", values["n_subsamples"], minimum=2)
+        check_integer("n_subsamples with rule='lcb'", most_subsamples(values["n_subsamples"]), minimum=2)
     if values["checkpoint"] is not None and values["random_state"] is None:
         raise ValueError(
             "checkpoint needs the same seeds in every run, and random_state=None draws new ones each time: nothing "

@@ -9,6 +9,7 @@ import numpy as np
 
 from compsil_kit.method.criterion import LIKELY
 from compsil_kit.method.selection import MAX_LOST
+from compsil_kit.method.stopping import MOST_SUBSAMPLES
 from compsil_kit.method.weights import transform_name
 from compsil_kit.settings.keywords import SelectKeywords, keywords_of
 from compsil_kit.show.chances import (
@@ -103,6 +104,7 @@ def sentences(result: SelectionResult) -> list[str]:
         _choice(result),
         why_no_confidence(result),
         probability_sentence(result),
+        why_stopped(result),
         _alone(result),
         result.structure.verdict if result.structure is not None and result.structure.found else "",
         "" if result.preparation is None else f"Data: {result.preparation}.",
@@ -110,9 +112,20 @@ def sentences(result: SelectionResult) -> list[str]:
     return [part for part in told if part]
 
 
+def why_stopped(result: SelectionResult) -> str:
+    """Say why there were so many subsamples, where there were as many as it takes."""
+    if not result.plan.adaptive or result.partial:
+        return ""
+    n_left_out = int((result.n_run < result.n_subsamples).sum())
+    left_out = f" {n_left_out} of {len(result.ks)} candidates were left out on the way." if n_left_out else ""
+    if result.n_subsamples >= MOST_SUBSAMPLES:
+        return f"It stopped at {result.n_subsamples} subsamples, the most that n_subsamples='auto' takes.{left_out}"
+    return f"{result.n_subsamples} subsamples were enough: the selection probability is 99 % or more.{left_out}"
+
+
 def _choice(result: SelectionResult) -> str:
     text = f"k = {result.best_k} has {_best(result)}"
-    if not result.selectable.all():
+    if (result.n_failed[~result.selectable] > 0).any():
         text = f"Of the candidates that can be selected, {text}"
     second = result.runner_up
     if second is None:

@@ -1,0 +1,81 @@
+"""``n_subsamples="auto"`` against a fixed 200 on the paper's sets: the same choice, and how many clusterings?
+
+``python -m benchmarks.scale.adaptive FOLDER`` replays the decisions on the selections that ``longest`` keeps there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.scale.longest import N_SUBSAMPLES
+from compsil_kit import SelectionResult
+from compsil_kit.method.plan import Plan
+from compsil_kit.method.stopping import ROUND, look
+from compsil_kit.result.result import collect
+from compsil_kit.result.trials import Trial
+
+RESULTS = Path(__file__).parent / "results" / "adaptive.jsonl"
+
+
+def result_of(ks: Sequence[int], micro: Any, macro: Any, *, adaptive: str = "composite") -> SelectionResult:
+    """Return the selection from silhouettes, ks by subsamples."""
+    n = micro.shape[1]
+    plan = Plan(10**6, 2, tuple(ks), n, 0, 10**5, tuple(range(n)), "kmeans", "euclidean", "float64", adaptive=adaptive)
+    return collect(plan, [Trial(b, tuple(micro[:, b]), tuple(macro[:, b])) for b in range(n)])
+
+
+def replay(ks: Sequence[int], micro: Any, macro: Any) -> tuple[int | None, int, int]:
+    """Return the choice, the number of subsamples, and the number of clusterings."""
+    seen = {"micro": np.full_like(micro, np.nan), "macro": np.full_like(macro, np.nan)}
+    going_on, n_clusterings = tuple(range(len(ks))), 0
+    for low in range(0, N_SUBSAMPLES, ROUND):
+        high = low + ROUND
+        for name, values in (("micro", micro), ("macro", macro)):
+            seen[name][list(going_on), low:high] = values[list(going_on), low:high]
+        n_clusterings += len(going_on) * ROUND
+        result = result_of(ks, seen["micro"][:, :high], seen["macro"][:, :high])
+        decided = look(result.probability, result.selectable, going_on)
+        if decided.enough:
+            break
+        going_on = decided.going_on
+    return (None if result.best_index is None else result.best_k), high, n_clusterings
+
+
+def main() -> None:
+    """Replay all selections that are there, and write the outcome."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    records = []
+    for file in sorted(parser.parse_args().folder.glob("*.npz")):
+        name, _, seed = file.stem.rpartition("-")
+        known = np.load(file)
+        ks = known["ks"].tolist()
+        fixed = result_of(ks, known["micro"], known["macro"], adaptive="")
+        best, n_subsamples, n_clusterings = replay(ks, known["micro"], known["macro"])
+        records.append(
+            {
+                "set": name,
+                "seed": int(seed),
+                "k": int(known["k"]),
+                "fixed": fixed.best_k,
+                "auto": best,
+                "probability": round(float(fixed.probability[fixed.best_index]), 3),
+                "n_subsamples": n_subsamples,
+                "share": round(n_clusterings / (len(ks) * N_SUBSAMPLES), 4),
+            }
+        )
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text("".join(json.dumps(record) + "\n" for record in records))
+    same = np.mean([record["fixed"] == record["auto"] for record in records])
+    share = np.mean([record["share"] for record in records])
+    print(f"{len(records)} selections: the same choice in {same:.1%}, {share:.1%} of the clusterings")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Selections of 200 subsamples on the paper's sets, ten seeds each: what ``n_subsamples="auto"`` is held against.
+
+``python -m benchmarks.scale.longest FOLDER`` keeps the silhouettes of each in a file; it may be stopped and continued.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from benchmarks.truth.sets import labelled
+from compsil_kit import select_k
+
+N_SUBSAMPLES, N_SEEDS = 200, 10
+
+
+def main() -> None:
+    """Run what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    sets = [each for each in labelled() if each.collection == "paper"]
+    for seed in range(N_SEEDS):
+        for data in tqdm(sets, desc=f"seed {seed}"):
+            file = folder / f"{data.name}-{seed}.npz"
+            if file.exists():
+                continue
+            X = data.load()
+            result = select_k(X, ks=data.ks, n_subsamples=N_SUBSAMPLES, random_state=seed, on_failure="skip")
+            known = {name: getattr(result.trials, name) for name in ("micro", "macro")}
+            np.savez(file, ks=np.array(result.ks), k=data.k, **known)
+
+
+if __name__ == "__main__":
+    main()

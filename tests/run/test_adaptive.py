@@ -1,0 +1,186 @@
+"""As many subsamples as it takes: rounds, ks that are left out, continuing, and what the result says."""
+
+from __future__ import annotations
+
+import json
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from small_runs import same
+
+from compsil_kit import SelectionResult, compare, plan_batches, plan_selection, select_k, stream
+from compsil_kit.datasets import imbalanced_blobs
+from compsil_kit.errors import SelectionError
+from compsil_kit.method.stopping import MOST_SUBSAMPLES, ROUND
+from compsil_kit.result.trials import NUMBERS
+
+# Clear at once, clear after a while, and never clear.
+CLEAR = make_blobs(400, 2, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)[0]
+CLOSE = imbalanced_blobs()[0]
+UNCLEAR = np.random.default_rng(1).uniform(size=(300, 2))
+KS = (2, 3, 4, 5, 6)
+
+
+@pytest.fixture(scope="module")
+def close():
+    return select_k(CLOSE, n_subsamples="auto")
+
+
+def test_one_round_is_enough_for_clear_data():
+    result = select_k(CLEAR, ks=KS, n_subsamples="auto")
+    assert (result.best_k, result.n_subsamples, result.partial) == (3, ROUND, False)
+    assert result.n_run.tolist() == [ROUND] * 5
+    assert result.probability[1] >= 0.99
+    assert "10 subsamples were enough: the selection probability is 99 % or more." in result.explain()
+
+
+def test_it_ends_at_the_most_subsamples():
+    result = select_k(UNCLEAR, ks=(2, 3, 4), sample_size=60, n_subsamples="auto")
+    assert result.n_subsamples == MOST_SUBSAMPLES
+    assert result.probability.max() < 0.99
+    assert "It stopped at 200 subsamples, the most that n_subsamples='auto' takes." in result.explain()
+
+
+def test_numbers_are_those_of_a_run_with_so_many_subsamples(close):
+    """Up to the last bits: what is summed beside other ks is summed in another order."""
+    fixed = select_k(CLOSE, n_subsamples=close.n_subsamples)
+    assert ROUND < close.n_subsamples < MOST_SUBSAMPLES
+    assert close.plan.seeds == fixed.plan.seeds
+    assert set(close.n_run) > {ROUND, close.n_subsamples}
+    for name in NUMBERS:
+        ours, theirs = getattr(close.trials, name), getattr(fixed.trials, name)
+        for at, n in enumerate(close.n_run):
+            np.testing.assert_allclose(ours[at, :n], theirs[at, :n], rtol=0, atol=1e-12)
+            assert np.isnan(ours[at, n:]).all()
+    assert close.best_k == fixed.best_k
+    assert close.best_score == pytest.approx(fixed.best_score, abs=1e-12)
+
+
+def test_left_out_is_not_failed(close):
+    assert close.n_failed.tolist() == [0] * len(close.ks)
+    assert not any("failed" in text for text in close.warnings)
+    assert close.selectable.tolist() == (close.n_run == close.n_subsamples).tolist()
+    assert close.curve["n_subsamples"].tolist() == close.n_run.tolist()
+    assert f"{(~close.selectable).sum()} of 9 candidates were left out on the way." in close.explain()
+
+
+def test_other_criteria_may_choose_what_was_left_out(close):
+    fixed = select_k(CLOSE, n_subsamples=60)
+    assert [close.choices[name] for name in ("micro", "macro")] == [fixed.choices[name] for name in ("micro", "macro")]
+    assert not close.selectable[close.ks.index(close.choices["micro"])]
+    assert close.reweigh(criterion="micro").best_k == fixed.reweigh(criterion="micro").best_k
+
+
+def test_confidence_is_known(close):
+    fixed = select_k(CLOSE, n_subsamples=close.n_subsamples)
+    assert close.why_no_confidence == ""
+    assert close.confidence[3] == pytest.approx(fixed.confidence[3], abs=0.2)
+
+
+def test_a_saved_result_says_the_same(close):
+    again = SelectionResult.from_dict(json.loads(json.dumps(close.to_dict())))
+    assert again.plan == close.plan
+    assert again.explain() == close.explain()
+    assert again.n_run.tolist() == close.n_run.tolist()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_workers_and_backends_do_not_matter(close, n_jobs):
+    assert same(select_k(CLOSE, n_subsamples="auto", n_jobs=n_jobs), close)
+    with joblib.parallel_config(backend="loky", n_jobs=n_jobs):
+        small = {"ks": KS, "sample_size": 100, "n_subsamples": "auto"}
+        on_processes = select_k(CLEAR, **small)
+    assert same(on_processes, select_k(CLEAR, **small))
+
+
+def test_stream_ends_with_the_same_result(close):
+    results = list(stream(CLOSE, n_subsamples="auto"))
+    assert [result.n_subsamples for result in results] == [*range(1, close.n_subsamples + 1), close.n_subsamples]
+    assert [result.partial for result in results] == [True] * close.n_subsamples + [False]
+    assert same(results[-1], close)
+
+
+@pytest.mark.parametrize("finished", [3, ROUND, ROUND + 4])
+def test_a_checkpoint_is_continued(close, tmp_path, finished):
+    settings = {"n_subsamples": "auto", "checkpoint": tmp_path / "run.json"}
+    for n, _ in enumerate(stream(CLOSE, **settings), start=1):
+        if n == finished:
+            break
+    counts = []
+    result = select_k(CLOSE, **settings, progress=lambda done, total: counts.append((done, total)))
+    assert same(result, close)
+    assert counts[0] == (finished, MOST_SUBSAMPLES)
+    assert counts[-1] == (close.n_subsamples, MOST_SUBSAMPLES)
+    # All of it is known now: nothing is computed again.
+    counts.clear()
+    assert same(select_k(CLOSE, **settings, progress=lambda done, total: counts.append(done)), close)
+    assert counts == [close.n_subsamples]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"n_subsamples": 30}, "n_subsamples was auto and is now not given"),
+        ({"rule": "lcb"}, "rule was 'max' and is now 'lcb'"),
+        ({"criterion": "micro"}, "criterion was 'composite' and is now 'micro'"),
+    ],
+)
+def test_a_checkpoint_of_other_decisions_is_refused(tmp_path, change, said):
+    settings = {"ks": KS, "n_subsamples": "auto", "checkpoint": tmp_path / "run.json"}
+    select_k(CLEAR, **settings)
+    with pytest.raises(ValueError, match=said):
+        select_k(CLEAR, **{**settings, **change})
+
+
+def test_calibration_subsamples_keep_their_place():
+    result = select_k(CLEAR, ks=KS, n_subsamples="auto", n_calibration=3)
+    fixed = select_k(CLEAR, ks=KS, n_subsamples=ROUND, n_calibration=3)
+    assert same(result, fixed)
+    assert result.calibration.subsamples == fixed.calibration.subsamples
+
+
+def test_failures_are_counted_beside_what_was_left_out():
+    def unreliable(X, k, seed):
+        if k == 6 and seed % 2:
+            raise RuntimeError("no")
+        # Clusters by distance from a corner: unlike each other for all ks.
+        return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
+
+    result = select_k(CLEAR, ks=KS, n_subsamples="auto", clusterer=unreliable, on_failure="skip")
+    odd = sum(seed % 2 for seed in result.plan.seeds[: result.n_run[-1]])
+    assert result.n_failed.tolist() == [0, 0, 0, 0, odd]
+    assert not result.selectable[-1]
+
+
+def test_no_candidate_ends_it_after_the_first_round():
+    def never(X, k, seed):
+        raise RuntimeError("no")
+
+    with pytest.raises(SelectionError) as raised:
+        select_k(CLEAR, ks=KS, n_subsamples="auto", clusterer=never, on_failure="skip")
+    assert raised.value.result.n_subsamples == ROUND
+
+
+def test_new_seeds_are_drawn_for_all_rounds():
+    result = select_k(CLEAR, ks=KS, n_subsamples="auto", random_state=None)
+    assert len(set(result.plan.seeds)) == result.n_subsamples
+
+
+def test_the_plan_says_how_many_there_can_be():
+    plan = plan_selection(CLEAR, ks=KS, n_subsamples="auto")
+    assert (plan.n_subsamples, plan.adaptive) == (MOST_SUBSAMPLES, "composite")
+    assert "10 to 200 subsamples" in str(plan)
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda: compare(CLEAR, ks=KS, n_subsamples="auto"), "a comparison"),
+        (lambda: plan_batches(CLEAR, ks=KS, n_subsamples="auto", n_batches=2), "batches"),
+    ],
+)
+def test_where_the_number_must_be_known(call, what):
+    with pytest.raises(ValueError, match=f"^n_subsamples must be a whole number for {what}"):
+        call()
