@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import sys
 from importlib import import_module, resources
 from types import ModuleType, SimpleNamespace
@@ -98,14 +99,16 @@ def test_customers_are_written_as_their_name_says(tmp_path, monkeypatch):
     assert len(pd.read_csv(tmp_path / "a" / "b" / "c.csv")) == 3
     written = pd.read_parquet(customers.write_customers("all.parquet"))
     pd.testing.assert_frame_equal(written, customers.make_customers())
+    assert list(pd.read_parquet(customers.write_customers("some.parquet", small.iloc[[2, 1]])).index) == [0, 1]
 
 
-def test_what_the_examples_do_with_k(examples):
-    """The functions of their tasks, by themselves."""
+@pytest.fixture
+def call(examples):
+    """The function of a task, by itself."""
+    return lambda dag_id, task_id, *given: examples[dag_id].get_task(task_id).python_callable(*given)
 
-    def call(dag_id, task_id, *given):
-        return examples[dag_id].get_task(task_id).python_callable(*given)
 
+def test_what_the_examples_do_with_k(call):
     branch = "compsil_select_and_branch"
     assert [call(branch, "how_many", k) for k in (3, 4)] == ["ask_an_analyst", "plan_campaigns"]
     assert call(branch, "plan_campaigns", 4) == "one campaign for each of 4 segments"
@@ -115,6 +118,36 @@ def test_what_the_examples_do_with_k(examples):
     assert call("compsil_probability", "use", 4) == "4 segments"
     assert call("compsil_regions", "collect", iter([2, 3])) == [2, 3]
     assert call("compsil_spread", "use", 4) == "4 clusters"
+    segments = import_module("compsil_airflow.example_dags.compsil_assets").SEGMENTS
+    events = [SimpleNamespace(extra={"best_k": k}) for k in (2, 3, "4")]
+    assert call("compsil_asset_consumer", "use", {segments: events}) == 4
+
+
+def test_labels_are_counted(call, home):
+    path = home / "examples" / "labels.parquet"
+    path.parent.mkdir(exist_ok=True)
+    pd.DataFrame({"cluster": pd.array([1, 0, 0, 2, 0, 1], dtype="Int64")}).to_parquet(path)
+    sizes = call("compsil_select_and_branch", "count_clusters", 3)
+    assert (sizes, {type(size) for size in sizes}) == ([3, 2, 1], {int})
+    with pytest.raises(AssertionError):
+        call("compsil_select_and_branch", "count_clusters", 4)
+
+
+def test_partitions_are_the_regions(call, home):
+    paths = call("compsil_regions", "partition")
+    assert paths == [str(home / "examples" / "regions" / f"{name}.csv") for name in ("north", "south")]
+    parts = [pd.read_csv(path) for path in paths]
+    assert sum(map(len, parts)) == 2600
+    assert all(list(part) == ["customer_id", "basket", "visits", "returned"] for part in parts)
+
+
+def test_the_database_is_filled_anew(call, home):
+    assert [call("compsil_sql", "fill") for _ in range(2)] == [1300, 1300]
+    with sqlite3.connect(home / "example.db") as database:
+        stored = pd.read_sql("SELECT * FROM customers ORDER BY customer_id", database)
+    made = import_module("compsil_airflow.example_dags.customers").make_customers()
+    expected = made.sort_values("customer_id", ignore_index=True)
+    pd.testing.assert_frame_equal(stored, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +160,8 @@ def test_what_the_examples_do_with_k(examples):
          {"ks": "2:7", "n_subsamples": 20, "min_probability": 0.5, "fallback_k": 3, "conn_id": "compsil_example_db"}),
         ("compsil_asset_producer", "select_k", {"ks": "2:7", "n_subsamples": 15}),
         ("compsil_regions", "select_k", {"ks": [2, 3, 4, 5, 6], "n_subsamples": 15}),
-        ("compsil_spread", "select_k.combine", {"retries": 2}),
+        ("compsil_spread", "select_k.combine", {"retries": 2, "ks": "2:8", "n_subsamples": 24}),
+        ("compsil_spread", "select_k.plan", {"retries": 2, "n_batches": 4}),
     ],
 )  # fmt: skip
 def test_settings_of_the_examples(examples, dag_id, task_id, settings):

@@ -258,6 +258,13 @@ class TestByItself:
         assert (operator._labels_place, operator._report_place) == (tmp_path / "l.csv", tmp_path / "r.html")
         assert operator._thresholds() == {"min_probability": None, "min_confidence": 0.5}
 
+    def test_a_checkpoint_in_a_store_is_not_checked_as_a_file(self, monkeypatch):
+        place = object()
+        monkeypatch.setattr("compsil_airflow.operator.given_checkpoint", lambda checkpoint, base_dir: place)
+        operator = SelectKOperator(task_id="t", data="a.csv")
+        operator._coerce_parameters()
+        assert operator._checkpoint is place
+
     @pytest.mark.parametrize(
         ("checkpoint", "seed", "used"),
         [("auto", 42, "own"), ("auto", None, None), (None, 42, None), ("/c.json", 42, Path("/c.json")),

@@ -182,6 +182,8 @@ class TestBySource:
             ),
             ({"sql": "None", "given": {"sql": "ask"}}, "sql is None: the upstream task 'ask' .* Return a query there."),
             ({"data": 5}, "data must be a path or a URI"),
+            ({"data": "moon://bucket/a.csv"}, "^data: Airflow knows no file system for moon://"),
+            ({"function": lambda: "moon://a.csv"}, "^the path that python_callable returned: Airflow knows no file"),
         ],
     )
     def test_what_cannot_be_used_fails_for_good(self, given, said):
@@ -198,6 +200,13 @@ class TestBySource:
         some = Source(data=tmp_path / "bare.csv", known={"48151"}, warn=told.append).load()
         assert list(some) == ["48151", "column 2"]
         assert told[0].startswith("The names of 1 columns look like values, as if the file had no header;")
+
+    def test_cells_that_are_no_numbers_matter_only_in_columns_that_are_used(self, tmp_path):
+        path = tmp_path / "table.csv"
+        pd.DataFrame({"x": np.arange(30.0), "note": ["12"] * 29 + ["unknown"]}).to_csv(path, index=False)
+        assert len(Source(data=path, columns=["x"]).load()) == 30
+        with pytest.raises(AirflowFailException, match=r"In a DAG: read the file by pandas\.read_csv"):
+            Source(data=path, columns=["x", "note"]).load()
 
     def test_a_folder_is_no_table(self, tmp_path):
         (tmp_path / "parts.csv").mkdir()

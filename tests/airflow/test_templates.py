@@ -189,3 +189,15 @@ def test_which_values_came_from_an_xcom():
         assert _values_of_expand_kwargs(decorated, context) == found
     assert _values_of_expand_kwargs(in_a_dag(), context) == []
     assert _values_of_expand_kwargs(SimpleNamespace(task_id="t", get_dag=lambda: None), context) == []
+
+
+def test_values_from_an_xcom_are_told_apart_by_identity(monkeypatch):
+    looked = []
+    monkeypatch.setattr(
+        "compsil_airflow.templates._values_of_expand_kwargs", lambda *given: looked.append(given) or [TEMPLATE]
+    )
+    operator = SelectKOperator(task_id="t")
+    assert operator.render_template(TEMPLATE, {}) is TEMPLATE
+    # The author may have written the same text.
+    assert operator.render_template("".join(list(TEMPLATE)), {}) == "42"
+    assert looked == [(operator, {})]
