@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 import polars
 import pyarrow
+import pyarrow.dataset
 import pytest
+from IPython.core.error import UsageError
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
+from tables import LARGE, columns_of, write_parquet
 
 import compsil_jupyter
 from compsil_jupyter.magic import magic
@@ -436,3 +439,39 @@ def test_the_explorer_knows_the_expression_of_its_data(shell):
         assert explorer.expression == "df[df.a > 0]"
     finally:
         explorer.close()
+
+
+class TestTablesOutsideMemory:
+    """Paths of Parquet files, and what other libraries have not computed yet."""
+
+    FEW = "--ks 2:3 -B 2 --sample-size 200"
+
+    @pytest.fixture
+    def expected(self, tmp_path):
+        columns = {**columns_of(), "word": np.full(LARGE, "x")}
+        place = write_parquet(tmp_path / "table", columns, n_files=2)
+        return select_k(prepare(place), ks=[2, 3], n_subsamples=2, sample_size=200)
+
+    @pytest.mark.parametrize("data", ["'table/*.parquet'", "table", "'table/'", "path", "query", "dataset", "'table'"])
+    def test_are_read_in_one_pass(self, shell, expected, data, tmp_path, monkeypatch):
+        monkeypatch.setattr("compsil_kit.data.sources.table.available_bytes", lambda: 1_000)
+        query = polars.scan_parquet(tmp_path / "table")
+        dataset = pyarrow.dataset.dataset(tmp_path / "table")
+        shell.push({"path": str(tmp_path / "table"), "query": query, "dataset": dataset})
+        found = run(shell, f"%compsil {data} {self.FEW}")
+        same(found, expected)
+        assert found.preparation == expected.preparation
+        assert found.preparation.left_out == ("word",)
+
+    def test_columns_and_scale(self, shell, expected):
+        found = run(shell, f"%compsil table/part-0.parquet {self.FEW} --columns x1,x0 --scale minmax")
+        assert (found.preparation.columns, found.preparation.scale) == (("x1", "x0"), "minmax")
+
+    def test_are_loaded_by_the_explorer(self, shell, expected):
+        explorer = run(shell, "%compsil explore table/part-0.parquet")
+        assert list(explorer.session.data.columns) == ["x0", "x1", "x2"]
+        assert explorer.expression == "'table/part-0.parquet'"
+
+    def test_that_are_not_there(self, shell):
+        with pytest.raises(UsageError, match=r"X: there is no Parquet file at 'none\.parquet'"):
+            run(shell, "%compsil none.parquet")

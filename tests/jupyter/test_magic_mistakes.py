@@ -64,7 +64,7 @@ PASSED_ON = {
     "%compsil df --ks 2:999": "ks must be smaller than the number of rows, 240; got k=",
     "%compsil df --rule lcb -B 1": "n_subsamples with rule='lcb' must be an integer of at least 2; got 1.",
     "%compsil df --checkpoint no/such/folder": "argument --checkpoint: ",
-    "%compsil name": "X must have two dimensions, rows and columns; got a value of type str.",
+    "%compsil name": "X as text must name Parquet data",
     "%compsil report df out.txt": "OUT must name a .html file; got 'out.txt'.",
     "%compsil report df file/out.html": "file: File exists",
     "%compsil X --clusterer fails": "clustering into k=2 failed on subsample 0 (seed ",
