@@ -109,7 +109,7 @@ test-airflow: $(VENV)-airflow2/.test $(VENV)-airflow3/.test postgres
 test-orchestrators: $(VENV)-orchestrators/.test
 	$(VENV)-orchestrators/bin/python -m pytest tests/orchestrators
 
-# Subsamples on Dask, Ray and Spark: of each a cluster of two worker processes on loopback, started and stopped here.
+# Subsamples on Dask, Ray and Spark: of each a cluster of two worker processes, started and stopped here.
 test-engines: $(VENV)-engines/.test java
 	$(VENV)-engines/bin/python -m pytest tests/engines
 

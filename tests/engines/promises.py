@@ -130,8 +130,15 @@ def resting_once(folder):
 
 def descendants():
     """The processes below this one, but for Python's and joblib's own helpers, which live as long as it."""
-    found = psutil.Process().children(recursive=True)
-    return {process for process in found if "resource_tracker" not in " ".join(process.cmdline())}
+    return {process for process in psutil.Process().children(recursive=True) if works(process)}
+
+
+def works(process):
+    try:
+        return "resource_tracker" not in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        # It has ended meanwhile.
+        return False
 
 
 def are_gone(processes):

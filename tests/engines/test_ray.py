@@ -15,7 +15,7 @@ from ray.util.joblib import register_ray
 def cluster():
     before = promises.descendants()
     register_ray()
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield
     started = promises.descendants() - before
     ray.shutdown()

@@ -9,7 +9,9 @@ import joblib
 import promises
 import pytest
 from joblibspark import register_spark
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from waiting import PATIENCE
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
 
@@ -26,6 +28,8 @@ def session():
     # Java stays for the next session of this process, until its input ends.
     gateway.shutdown()
     gateway.proc.stdin.close()
+    gateway.proc.wait(PATIENCE)
+    SparkContext._gateway = SparkContext._jvm = None
     assert len(started) >= 2
     assert promises.are_gone(started)
 
