@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from compsil_kit.api import select_k
+from compsil_kit.data.given import in_memory
 from compsil_kit.data.matrix import as_matrix
 from compsil_kit.method.clusterers import resolve_clusterer, takes_sparse
 from compsil_kit.method.metrics import resolve_metric
@@ -157,7 +158,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_rows, n_features)
-            The data.
+            The data. A table outside memory is loaded.
         y : ignored
             For scikit-learn's sake.
 
@@ -167,6 +168,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         refit = check_bool("refit", self.refit)
+        X = in_memory(X)
         matrix = as_matrix(X)
         validate_data(self, X, skip_check_array=True)
         settings = self.get_params(deep=False)
@@ -221,6 +223,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Labels.
         """
         check_is_fitted(self, "best_estimator_")
+        X = in_memory(X)
         matrix = as_matrix(X, min_rows=1)
         validate_data(self, X, skip_check_array=True, reset=False)
         # Fitted on single precision, scikit-learn's k-means predicts nothing else, and the other way round.

@@ -53,6 +53,38 @@ def test_choice_that_neither_average_makes():
     assert len(picks) > 1
 
 
+def with_small(counts, **changes):
+    """Return a result of k = 3 whose smallest cluster has few rows in some of four subsamples."""
+    result = made_up([[0.3] * 4, [0.5] * 4], [[0.3] * 4, [0.5] * 4], **changes)
+    return dataclasses.replace(result, trials=dataclasses.replace(result.trials, small=np.array([[1.0] * 4, counts])))
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [([1, 1, 1, 1], "4 of 4"), ([1, 1, 0, 0], "2 of 4"), ([1, 0, 0, 0], ""), ([1, np.nan, np.nan, np.nan], "1 of 1")],
+)
+def test_small_clusters_are_told(counts, told):
+    said = [text for text in with_small(counts).warnings if "smallest cluster" in text]
+    expected = (
+        f"the smallest cluster at k = 3 has fewer than 30 rows in {told} subsamples of 800 rows: too few to judge it. "
+        "Pass a larger sample_size."
+    )
+    assert said == ([expected] if told else [])
+
+
+def test_small_clusters_of_the_whole_data_cannot_be_helped():
+    assert not any("smallest cluster" in text for text in with_small([1] * 4, sample_size=1000).warnings)
+
+
+def test_small_clusters_are_noticed_for_real():
+    X = make_blobs([4_000, 4_000, 40], centers=[[0, 0], [9, 0], [90, 90]], random_state=0)[0]
+    few = select_k(X, ks=(2, 3, 4), n_subsamples=4, sample_size=2_000)
+    many = select_k(X, ks=(2, 3, 4), n_subsamples=4, sample_size=8_000)
+    assert few.best_k == many.best_k == 2
+    assert any("fewer than 30 rows in 4 of 4 subsamples of 2,000 rows" in text for text in few.warnings)
+    assert not any("smallest cluster" in text for text in many.warnings)
+
+
 def test_whole_data_is_noticed_for_real():
     X = StandardScaler().fit_transform(load_wine(return_X_y=True)[0])
     result = select_k(X, ks=range(2, 8), n_subsamples=10)

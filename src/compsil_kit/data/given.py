@@ -33,3 +33,14 @@ def as_dataset(X: Any) -> Dataset:
         return as_it_is(source).load()
     names, matrix = read(X)
     return Dataset(matrix, None if names is None else Preparation(tuple(names)))
+
+
+def in_memory(X: Any) -> Any:
+    """Return a table outside memory loaded, as a frame if its columns have names; anything else as it is."""
+    if isinstance(X, SourceTable):
+        return X.load().matrix
+    source = open_source(X)
+    if source is None:
+        return X
+    table = as_it_is(source)
+    return table.frame() if source.named else table.load().matrix

@@ -20,9 +20,10 @@ def pack_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
 
     The seeds of the plan tell which subsample it is, so they are left out here, and so are failures if there are none.
     """
-    numbers = [np.array(getattr(trial, name), _bytes_of(name)) for name in trial_names(plan)]
+    numbers = [np.array(getattr(trial, name), _bytes_of(name)).tobytes() for name in _whole(plan)]
     failures = trial_out(trial, plan)["failures"]
-    text = b64encode(b"".join(values.tobytes() for values in numbers)).decode()
+    bits = np.packbits(np.array(trial.small) == 1.0).tobytes()
+    text = b64encode(b"".join([*numbers, bits])).decode()
     return {NUMBERS: text, **({"failures": failures} if failures else {})}
 
 
@@ -39,13 +40,20 @@ def unpack_trial(record: Any, index: int, plan: Plan) -> Any:
     if not isinstance(record, Mapping) or NUMBERS not in record:
         return record
     raw, found = b64decode(record[NUMBERS], validate=True), {}
-    for name in trial_names(plan):
+    for name in _whole(plan):
         size = np.dtype(_bytes_of(name)).itemsize * len(plan.ks)
         found[name], raw = plain_numbers(np.frombuffer(raw[:size], _bytes_of(name))), raw[size:]
-    if raw:
-        raise ValueError("the trial has more numbers than there are ks.")
+    bits = np.unpackbits(np.frombuffer(raw, np.uint8)).tolist()
+    if len(raw) != -(-len(plan.ks) // 8):
+        raise ValueError("the trial has more numbers than there are ks, or fewer.")
+    found["small"] = [None if micro is None else float(bit) for micro, bit in zip(found["micro"], bits, strict=False)]
     others = {name: value for name, value in record.items() if name != NUMBERS}
     return {"seed": plan.seeds[index], "after": plan.before(index), "failures": [], **found, **others}
+
+
+def _whole(plan: Plan) -> list[str]:
+    """Return the names of what is packed as numbers; of what is but yes or no, bits are enough."""
+    return [name for name in trial_names(plan) if name != "small"]
 
 
 def _bytes_of(name: str) -> str:

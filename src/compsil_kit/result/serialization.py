@@ -32,7 +32,7 @@ VERSION = 1
 _SILHOUETTE = schema.optional(schema.real(-1.0 - 1e-9, 1.0 + 1e-9))
 _WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
 # What may be unknown of a clustering that did not fail.
-_MAY_LACK = ("agreement", "within")
+_MAY_LACK = ("agreement", "within", "small")
 _SEED = schema.integer(0, SEED_LIMIT - 1)
 _COUNT = schema.integer(0)
 _PLAN = {name: hint.__metadata__[0] for name, hint in get_type_hints(Plan, include_extras=True).items()}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 # What is known of a clustering.
-NUMBERS = ("micro", "macro", "best_micro", "best_macro", "agreement", "within")
+NUMBERS = ("micro", "macro", "best_micro", "best_macro", "agreement", "within", "small")
 # Of these seven digits are kept everywhere, so that batches stay small and yet give the same result to the last bit.
 SINGLE = ("agreement", "within")
 
@@ -37,7 +37,8 @@ class Trial:
 
     Micro and macro silhouettes of one start; those of the best of several starts, which are the same if there was but
     one. Of the latter clusterings also how well each agrees with that of the subsample before, NaN where there is none,
-    and which share of the sum of squares is within its clusters, NaN where the points are not dense.
+    and which share of the sum of squares is within its clusters, NaN where the points are not dense. And whether the
+    smallest cluster of the one start has few rows, 1 or 0.
     """
 
     index: int
@@ -48,6 +49,7 @@ class Trial:
     best_macro: tuple[float, ...] = ()
     agreement: tuple[float, ...] = ()
     within: tuple[float, ...] = ()
+    small: tuple[float, ...] = ()
     # False where the run ended before the agreements were known.
     whole: bool = True
 
@@ -55,7 +57,7 @@ class Trial:
         """Fill in what one start alone leaves open, and round what is kept in single precision."""
         for name, value in (("best_micro", self.micro), ("best_macro", self.macro)):
             object.__setattr__(self, name, getattr(self, name) or value)
-        for name in SINGLE:
+        for name in (*SINGLE, "small"):
             values = getattr(self, name) or (float("nan"),) * len(self.micro)
             object.__setattr__(self, name, tuple(np.array(values, dtype=np.float32).tolist()))
 
@@ -74,6 +76,8 @@ class Trials:
         Adjusted Rand index with the clustering of the subsample before, on the rows that both hold; NaN for the first.
     within : ndarray
         Share of the sum of squares that is within clusters.
+    small : ndarray
+        1 where the smallest cluster has fewer than 30 rows, else 0.
     """
 
     subsamples: tuple[int, ...]
@@ -83,6 +87,7 @@ class Trials:
     best_macro: Array = None  # type: ignore[assignment]
     agreement: Array = None  # type: ignore[assignment]
     within: Array = None  # type: ignore[assignment]
+    small: Array = None  # type: ignore[assignment]
 
     @classmethod
     def collect(cls, trials: Iterable[Trial], n_ks: int) -> Trials:
@@ -104,7 +109,8 @@ class Trials:
     def __post_init__(self) -> None:
         """Fill in what one start alone leaves open, and freeze the arrays along with the fields."""
         unknown = np.full_like(self.micro, np.nan)
-        others = {"best_micro": self.micro, "best_macro": self.macro, "agreement": unknown, "within": unknown}
+        others = {"best_micro": self.micro, "best_macro": self.macro}
+        others |= dict.fromkeys(("agreement", "within", "small"), unknown)
         for name, values in others.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, values)

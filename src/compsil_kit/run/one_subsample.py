@@ -14,7 +14,7 @@ from compsil_kit.errors import ClusteringError
 from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.dispersion import within_shares
 from compsil_kit.method.metrics import Metric
-from compsil_kit.method.plan import Plan
+from compsil_kit.method.plan import POINTS_PER_CLUSTER, Plan
 from compsil_kit.method.silhouette import averages, point_silhouettes
 from compsil_kit.result.trials import Failure, Trial
 from compsil_kit.run.pairs import Outcome
@@ -42,8 +42,8 @@ def run_subsample(X: Any, rows: Any, task: Task, job: Job, tick: Callable[[], No
     index, scored, positions = task
     seed = job.plan.seeds[index]
     labelings, best, failures = cluster_under_all(X, index, seed, job, tick, positions)
-    small = np.min_scalar_type(-job.plan.ks[-1])
-    compact = {at: codes.astype(small) for at, codes in best.items()}
+    narrow = np.min_scalar_type(-job.plan.ks[-1])
+    compact = {at: codes.astype(narrow) for at, codes in best.items()}
     if not scored:
         return Outcome(index, rows, compact)
     try:
@@ -60,13 +60,20 @@ def run_subsample(X: Any, rows: Any, task: Task, job: Job, tick: Callable[[], No
     everywhere = range(len(job.plan.ks))
     micro, macro = zip(*(values.get(at, _NONE) for at in everywhere), strict=True)
     best_micro, best_macro = zip(*(better.get(at, _NONE) for at in everywhere), strict=True)
-    trial = Trial(index, micro, macro, tuple(failures), best_micro, best_macro, within=_within(X, compact, job))
+    within, small = _within(X, compact, job), _are_small(labelings if values else {}, job)
+    trial = Trial(index, micro, macro, tuple(failures), best_micro, best_macro, within=within, small=small)
     return Outcome(index, rows, compact, trial)
 
 
 def _others(best: dict[int, Array], first: dict[int, Array]) -> dict[int, Array]:
     """Return the labelings of best starts that are not those of the first; with one start they are the same arrays."""
     return {at: codes for at, codes in best.items() if codes is not first[at] and not np.array_equal(codes, first[at])}
+
+
+def _are_small(labelings: dict[int, Array], job: Job) -> tuple[float, ...]:
+    """Return 1 where the smallest cluster has fewer rows than a cluster should, else 0; NaN without a clustering."""
+    found = {at: float(np.bincount(codes).min() < POINTS_PER_CLUSTER) for at, codes in labelings.items()}
+    return tuple(found.get(at, float("nan")) for at in range(len(job.plan.ks)))
 
 
 def _within(X: Any, labelings: dict[int, Array], job: Job) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compsil_kit.method.criterion import OF_SEVERAL_STARTS
+from compsil_kit.method.plan import POINTS_PER_CLUSTER
 from compsil_kit.method.selection import MAX_LOST
 from compsil_kit.show.chances import MOSTLY_STABLE, second_opinion
 from compsil_kit.util.format import percent, whole_percent
@@ -24,7 +25,7 @@ def warnings(result: SelectionResult) -> list[str]:
     found = [_partial(result), _failed(result), _calibration(result), _repeated_seeds(result)]
     if result.best_index is not None:
         found += [second_opinion(result), _disagreement(result), _near_tie(result), _edge(result), _weak(result)]
-    found += [_whole_data(result), _untested(result)]
+    found += [_whole_data(result), _small(result), _untested(result)]
     found += [] if result.preparation is None else result.preparation.notes
     return [text for text in found if text]
 
@@ -116,6 +117,20 @@ def _weak(result: SelectionResult) -> str:
     if silhouette >= WEAK:
         return ""
     return f"the {name} is low ({silhouette:.2f}): the clusters overlap, or the data have no clusters."
+
+
+def _small(result: SelectionResult) -> str:
+    """Say that a cluster is too small in the subsamples to be judged, where larger ones are possible."""
+    if result.best_index is None or result.plan.whole_data:
+        return ""
+    known = result.trials.small[result.best_index]
+    n_small, n_known = int(np.nansum(known)), int(np.isfinite(known).sum())
+    if not n_known or n_small * 2 < n_known:
+        return ""
+    return (
+        f"the smallest cluster at k = {result.best_k} has fewer than {POINTS_PER_CLUSTER} rows in {n_small} of "
+        f"{n_known} subsamples of {result.plan.sample_size:,} rows: too few to judge it. Pass a larger sample_size."
+    )
 
 
 def _whole_data(result: SelectionResult) -> str:
