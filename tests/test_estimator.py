@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
+from tables import columns_of, write_parquet
 
 from compsil_kit import CompositeSilhouette, SelectionResult, select_k, silhouettes
 
@@ -348,3 +349,12 @@ def test_the_estimators_metric_is_used(labelled, ax):
     distances = pairwise_distances(X, metric="manhattan")
     model.fit(distances).plot_silhouette(distances, ax=ax)
     assert ax.lines[0].get_xdata()[0] == pytest.approx(silhouettes(X, model.labels_, metric="manhattan").micro)
+
+
+def test_a_table_outside_memory_is_loaded(tmp_path):
+    place = write_parquet(tmp_path / "a.parquet", columns_of(500))
+    model = CompositeSilhouette(ks=[2, 3], n_subsamples=2).fit(place)
+    expected = CompositeSilhouette(ks=[2, 3], n_subsamples=2).fit(pd.read_parquet(place))
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    assert model.feature_names_in_.tolist() == ["x0", "x1", "x2"]
+    np.testing.assert_array_equal(model.predict(str(place)), model.labels_)
