@@ -2,6 +2,7 @@
 
 import json
 import math
+import threading
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairw
 from threadpoolctl import threadpool_info
 
 from compsil_kit import ClusteringError, Interrupted, compare, select_k
+from compsil_kit.criteria.compare import dispersion, run_comparison
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
 from compsil_kit.settings.rules import CRITERIA
@@ -106,6 +108,12 @@ def test_inertia_of_a_clusterer_that_is_not_k_means(blobs):
     np.testing.assert_allclose(found.values["elbow"], expected)
 
 
+def test_inertia_of_single_precision_is_added_up_in_double():
+    X = (1e4 + np.random.default_rng(0).normal(size=(500, 3))).astype(np.float32)
+    codes = np.arange(500) % 3
+    assert dispersion(X, codes) == pytest.approx(dispersion(X.astype(np.float64), codes), rel=1e-12)
+
+
 # The gap statistic.
 
 
@@ -147,6 +155,8 @@ def test_as_many_clusters_as_distinct_points():
     found = compare(X, ks=range(2, 5), **settings)
     assert found.values.loc[4, "elbow"] == 0
     assert found.choices["elbow"] is None
+    gap = compare(X, ks=range(2, 5), **{**settings, "criteria": "gap"}, n_references=2).values["gap"]
+    assert np.isfinite(gap).tolist() == [True, True, False]
     nearly = X + np.random.default_rng(0).normal(0, 1e-9, X.shape)
     assert compare(nearly, ks=range(2, 8), **settings).choices["elbow"] == 4
 
@@ -197,6 +207,8 @@ def test_sparse_data(blobs):
     X = sparse.csr_array(np.where(blobs > 0, blobs, 0))
     with pytest.raises(ValueError, match="criteria calinski-harabasz, davies-bouldin, elbow, gap need dense points"):
         compare(X, **SMALL)
+    with pytest.raises(ValueError, match="criteria elbow need dense points, but X is a sparse matrix"):
+        compare(X, criteria=["micro", "elbow"], **SMALL)
     criteria = ["composite", "micro", "macro", "full-micro", "full-macro"]
     found = compare(X, criteria=criteria, **SMALL)
     dense = compare(X.toarray(), criteria=criteria, **SMALL)
@@ -308,6 +320,23 @@ def test_an_interrupt_leaves_the_threads_as_they_were(blobs, stop_at, n_jobs):
     kept = stopped.value.result
     assert kept is None if finished is None else list(kept.values.columns) == finished
     assert compare(blobs, criteria="micro", **SMALL).choices["micro"] in KS
+
+
+@pytest.mark.parametrize(
+    ("stop_at", "finished"), [(0, None), (2, None), (5, CRITERIA[:3]), (9, CRITERIA[:-1]), (11, CRITERIA)]
+)
+def test_somebody_else_may_stop_a_comparison(blobs, stop_at, finished):
+    """After the first part, and in the middle of each; only whole parts are kept."""
+    stop = threading.Event()
+
+    def progress(done, total):
+        if done == stop_at:
+            stop.set()
+
+    if stop_at == 0:
+        stop.set()
+    found = run_comparison(blobs, {**SMALL, "progress": progress}, stop)
+    assert found is None if finished is None else tuple(found.values.columns) == finished
 
 
 class Lights(Exception):

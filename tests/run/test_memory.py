@@ -138,6 +138,25 @@ def test_to_the_last_byte(monkeypatch, changes, rows, distances):
         checked(monkeypatch, one - 1, fewer=True, **changes)
 
 
+def test_rows_that_are_still_to_be_fetched_are_taken_off_first(monkeypatch):
+    both = 2 * (64 * 2**20 + (48 * 2 + 25 * 2) * 800)
+    assert checked(monkeypatch, both + 5000, held=5000) == 2
+    assert checked(monkeypatch, both + 4999, held=5000, fewer=True) == 1
+    assert checked(monkeypatch, None, held=5000) == 2
+    for free, what in ((both + 4999, "subsamples of 800 rows"), (5000, "the result of"), (4999, "the rows of 4 sub")):
+        with pytest.raises(MemoryError, match=f"^{what}"):
+            checked(monkeypatch, free, held=5000)
+    with pytest.raises(MemoryError, match=r"of 800 rows need about 3\.0 GiB, and 2\.0 GiB are free"):
+        checked(monkeypatch, 2 * 2**30, held=3 * 2**30)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("float64", 8), ("float32", 4)])
+def test_what_is_fetched_is_held_twice(dtype, size):
+    """Four subsamples of 800 of 1,000 rows leave out 0.2^4 of them; each row has two values."""
+    plan = replace(plan_of([2, 3], 4), dtype=dtype)
+    assert memory.fetched_bytes(plan) == 2 * 998 * 2 * size
+
+
 @pytest.mark.parametrize(
     ("free", "what"), [(250 * 4 * 2, "subsamples of 800 rows"), (1999, "the result of 4 subsamples")]
 )

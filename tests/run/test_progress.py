@@ -16,7 +16,7 @@ from small_runs import run, split, wait_for_workers
 from waiting import PATIENCE
 
 from compsil_kit import ClusteringError
-from compsil_kit.run.progress import make_meter
+from compsil_kit.run.progress import make_meter, make_row_meter
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -123,13 +123,14 @@ def test_a_function_counts_on_from_what_is_known():
     meter = make_meter(lambda *counts: seen.append(counts), 5)
     meter.resume(2)
     meter.advance()
+    meter.advance(2)
     meter.announce("nothing to see")
     meter.close()
-    assert seen == [(2, 5), (3, 5)]
+    assert seen == [(2, 5), (3, 5), (5, 5)]
 
 
-def silent(progress):
-    return type(make_meter(progress, 5)).__name__ == "_Silent"
+def silent(progress, make=make_meter):
+    return type(make(progress, 5)).__name__ == "_Silent"
 
 
 class Screen:
@@ -147,6 +148,26 @@ def test_a_bar_is_for_those_who_watch(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Screen(watched=True))
     assert silent(False)
     assert not silent(None)
+
+
+def test_a_pass_over_rows_is_for_those_who_watch_and_not_for_functions(monkeypatch):
+    for watched in (False, True):
+        monkeypatch.setattr(sys, "stderr", Screen(watched=watched))
+        assert silent(None, make_row_meter) is not watched
+        assert silent(False, make_row_meter)
+        assert silent(lambda done, total: None, make_row_meter)
+
+
+def test_rows_are_counted_many_at_a_time(capfd):
+    meter = make_row_meter(True, 5000)
+    meter.advance(1500)
+    bar = meter._bar.format_dict
+    meter.close()
+    assert (bar["n"], bar["total"], bar["unit"], bar["unit_scale"]) == (1500, 5000, "row", True)
+    err = capfd.readouterr().err
+    assert "reading:" in err
+    # The line is wiped out at the end.
+    assert err.endswith("\r")
 
 
 @pytest.mark.parametrize(("kernel", "watched"), [(True, True), (False, False)])
