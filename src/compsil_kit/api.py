@@ -46,7 +46,9 @@ def select_k(
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
         The data: NumPy, SciPy sparse, pandas, Polars or PyArrow, numeric or boolean and finite, or what
-        :func:`prepare` made of a table. With ``metric="precomputed"``, a square matrix of distances.
+        :func:`prepare` made of a table. With ``metric="precomputed"``, a square matrix of distances. Tables outside
+        memory are read in one pass: the path, glob or address of Parquet files, a ``pyarrow`` dataset, a Polars
+        LazyFrame, a DuckDB relation, an array of Zarr or h5py, Dask, Spark.
     {keywords}
 
     Returns
@@ -95,7 +97,7 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
-        The data.
+        The data, in memory or outside it, as in :func:`select_k`.
     {keywords}
 
     Yields
@@ -121,7 +123,8 @@ def plan_selection(X: Any, **keywords: Unpack[PlanKeywords]) -> Plan:
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
-        The data.
+        The data, as in :func:`select_k`. Of a large table outside memory only the number of rows and the types of the
+        columns are looked at.
     {keywords}
 
     Returns

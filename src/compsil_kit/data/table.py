@@ -41,8 +41,8 @@ def prepare(
     Parameters
     ----------
     frame : DataFrame or table outside memory
-        The table: a pandas frame; or Parquet files, a ``pyarrow`` dataset, a Polars LazyFrame, a DuckDB relation, Zarr,
-        Dask or Spark.
+        The table: a pandas frame; or, outside memory, the path, glob or address of Parquet files, a ``pyarrow``
+        dataset, a Polars LazyFrame, a DuckDB relation, an array of Zarr or h5py, Dask, Spark.
     columns : list of names, optional
         Columns to use. All numeric and boolean ones if None.
     scale : {"standard", "robust", "minmax"} or None, default="standard"

@@ -63,7 +63,7 @@ def plan_batches(
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
-        The data.
+        The data, in memory or outside it, as in :func:`select_k`; of the latter each batch makes a pass of its own.
     n_batches : int, optional
         Number of batches, as even as can be; no more than there are subsamples.
     batch_size : int, optional
