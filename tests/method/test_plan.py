@@ -10,7 +10,7 @@ import pytest
 from samples import plan_of
 
 from compsil_kit import Plan, plan_selection, select_k
-from compsil_kit.method import plan as planning
+from compsil_kit.method import cost
 from compsil_kit.method.plan import check_ks, check_sample_size, resolve_sample_size
 
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
@@ -107,43 +107,24 @@ def test_metrics_with_a_closed_form_need_no_pairs(metric, pairs):
     assert bool(plan_selection(GOOD, ks=[2], metric=metric).n_pairs) is pairs
 
 
-def test_time_is_shared_by_the_workers_and_grows_with_the_work():
-    plan = plan_of([2, 3, 5], 40)
-    assert plan.estimate_seconds(4) == pytest.approx(plan.estimate_seconds() / 4)
-    assert plan_of([2, 3, 5], 80).estimate_seconds() == pytest.approx(2 * plan.estimate_seconds())
-    assert planning._clustering_seconds("spectral", 900, 2, 3) == 4 * planning._clustering_seconds(
-        "kmedoids", 900, 2, 3
-    )
-
-
-@pytest.mark.parametrize(
-    ("size", "compiled", "per_pair"),
-    [(800, False, 3.2e-9), (800, True, 3.2e-9), (900, False, 3.2e-9), (900, True, 1.4e-9)],
-)
-def test_compiled_loops_are_expected_where_they_are_used(monkeypatch, size, compiled, per_pair):
-    monkeypatch.setattr(planning, "has", lambda name: compiled)
-    monkeypatch.setattr(planning, "MIN_COMPILED_POINTS", 900)
-    plan = plan_of([2], 3, sample_size=size)
-    expected = plan.n_pairs * (per_pair + 2 * 6e-11) + 3 * (1.5e-3 + size * 2 * 2 * 1.5e-8)
-    assert plan.estimate_seconds() == pytest.approx(expected)
-    assert dataclasses.replace(plan, metric="manhattan").estimate_seconds() == pytest.approx(
-        plan.n_pairs * 6e-9 + 3 * (1.5e-3 + size * 2 * 2 * 1.5e-8)
-    )
-    assert dataclasses.replace(plan, metric="cosine", n_starts=5).estimate_seconds() == pytest.approx(
-        15 * (1.5e-3 + size * 2 * 2 * 1.5e-8)
-    )
-
-
-def test_a_mixture_takes_longer_the_more_columns_there_are():
-    linear = planning._clustering_seconds("kmeans", 900, 10, 3)
-    assert planning._clustering_seconds("gmm", 900, 10, 3) == pytest.approx(linear + 900 * 3 * 100 * 2e-8)
-
-
 def test_a_plan_in_words(monkeypatch):
-    monkeypatch.setattr(planning, "has", lambda name: False)
+    monkeypatch.setattr(cost, "has", lambda name: False)
     text = str(plan_selection(GOOD, ks=[2, 3, 4], n_subsamples=5, n_calibration=2, sample_size=20))
     assert text == (
         "5 subsamples and 2 for calibration of 20 of 40 rows (3 features, float64)\n"
         "k in 2..4, clusterer kmeans, metric euclidean\n"
         "21 clusterings, 1,330 pairs of distances, about a second with one worker"
     )
+
+
+def test_a_pass_over_a_table_outside_memory_is_told():
+    plan = plan_of([2], 3, sample_size=20_000)
+    plan = dataclasses.replace(plan, n_rows=10**8, scanned_bytes=4 * 10**9)
+    assert str(plan).startswith("reads 100,000,000 rows once (4 GB), keeps about 59,988\n3 subsamples of 20,000 of")
+    assert "reads" not in str(plan_of([2], 3))
+
+
+def test_as_many_subsamples_as_it_takes_are_told():
+    plan = dataclasses.replace(plan_of([2, 3], 200), adaptive="composite")
+    assert str(plan).startswith("10 to 200 subsamples of")
+    assert "at most 400 clusterings" in str(plan)

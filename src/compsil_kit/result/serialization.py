@@ -158,12 +158,13 @@ def _failure(plan: Plan) -> schema.Check:
 
 def plan_out(plan: Plan) -> dict[str, Any]:
     """Return a plan as plain data."""
-    return _lists(asdict(plan))
+    # What was read to get at the data says nothing about the result, which is the same as in memory.
+    return _lists({name: value for name, value in asdict(plan).items() if name != "scanned_bytes"})
 
 
 def plan_in(data: Any, where: str = "plan") -> Plan:
     """Rebuild a plan; one that cannot have been made is refused."""
-    found = schema.record(_PLAN)(_with_defaults(data, n_starts=1, structure=False, adaptive=""), where)
+    found = schema.record(_PLAN)(_with_defaults(data, n_starts=1, structure=False, adaptive="", scanned_bytes=0), where)
     plan = Plan(**{**found, "ks": tuple(found["ks"]), "seeds": tuple(found["seeds"])})
     if not plan.ks or list(plan.ks) != sorted(set(plan.ks)):
         raise ValueError(f"{where}.ks must be ascending and hold at least one candidate.")

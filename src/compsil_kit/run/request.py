@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,8 @@ def _planned(X: Any, group: type, given: Mapping[str, Any], *, whole: bool = Fal
     if outside and metric.precomputed:
         raise ValueError("metric='precomputed' needs the matrix of distances in memory. Load it first.")
     plan = make_plan(data.shape, str(data.dtype), settings, clusterer, metric)
+    if isinstance(data, SourceTable):
+        plan = replace(plan, scanned_bytes=data.n_bytes)
     _check_criterion(settings["criterion"], plan)
     return _Planned(settings, data, plan, clusterer, metric)
 
