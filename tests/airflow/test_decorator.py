@@ -4,7 +4,7 @@ from airflow.providers.common.compat.sdk import task
 from runs import QUICK, run
 
 from compsil_airflow import SelectKOperator
-from compsil_airflow.decorator import CompsilDecoratedOperator
+from compsil_airflow.decorator import CompsilDecoratedOperator, compsil_task
 
 
 def test_the_function_gives_data_and_the_task_gives_k(frame):
@@ -63,6 +63,15 @@ def test_a_function_that_says_it_returns_a_dict_has_one_output_all_the_same(fram
         choose()
 
     assert run(build).xcom(task_id="choose") == 3
+
+
+def test_with_and_without_arguments(frame):
+    def load():
+        return frame
+
+    for decorated, kwargs in ((compsil_task(load), {}), (compsil_task(ks="2:4")(load), {"ks": "2:4"})):
+        assert (decorated.function, decorated.operator_class) == (load, CompsilDecoratedOperator)
+        assert (decorated.multiple_outputs, decorated.kwargs) == (False, {"task_id": "load", **kwargs})
 
 
 def test_its_name_in_the_pages():

@@ -9,6 +9,7 @@ import pytest
 from runs import run_select
 
 from compsil_airflow import SelectKOperator
+from compsil_airflow.compat import lineage_classes
 from compsil_airflow.lineage import _named, lineage_of
 
 pytestmark = pytest.mark.airflow3
@@ -99,6 +100,7 @@ def test_what_is_told_of_given_facts(tmp_path, monkeypatch):
     assert (made.namespace, made.name) == ("s3://bucket", "l.csv")
     assert made.outputFacets["outputStatistics"].rowCount == 3
     assert found.run_facets["compsil_selection"].best_k == 3
+    assert isinstance(found.run_facets["compsil_selection"], lineage_classes()[1].RunFacet)
     early = lineage_of(place, [], {})
     assert (early.inputs[0].facets, early.outputs, early.run_facets) == ({}, [], {})
     # Of a query, what the parser finds comes beside the selection.

@@ -296,6 +296,11 @@ class TestByItself:
         }  # fmt: skip
         assert found["clusterer"] is len
 
+    def test_a_column_to_keep_must_be_there(self, frame):
+        operator = SelectKOperator(task_id="t", python_callable=lambda: frame, columns=["x"], labels_keep=["kee"])
+        with pytest.raises(AirflowFailException, match="labels_keep: 'kee' is not a column of the data"):
+            operator._load({})
+
     @pytest.mark.parametrize(("columns", "known"), [(["x", 1], {"x", "1", "key"}), ("x", {"key"}), (None, {"key"})])
     def test_names_of_columns_that_the_dag_mentions(self, frame, monkeypatch, columns, known):
         given = []

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import contextmanager
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -207,6 +208,23 @@ class TestBySource:
         assert len(Source(data=path, columns=["x"]).load()) == 30
         with pytest.raises(AirflowFailException, match=r"In a DAG: read the file by pandas\.read_csv"):
             Source(data=path, columns=["x", "note"]).load()
+
+    def test_objects_are_read_from_a_copy(self, csv, monkeypatch):
+        place, asked = "s3://bucket/table.csv", []
+
+        @contextmanager
+        def fetched(*given):
+            asked.append(given)
+            yield csv
+
+        monkeypatch.setattr("compsil_airflow.source.check_place", lambda *given: place)
+        monkeypatch.setattr("compsil_airflow.source.check_scheme", lambda *given: asked.append(given))
+        monkeypatch.setattr("compsil_airflow.source.fetched", fetched)
+        assert len(Source(data=place, conn_id="store").load()) == 300
+        assert asked == [("data", place, "store"), (place, "store")]
+        csv.write_bytes(b"")
+        with pytest.raises(AirflowFailException, match=place):
+            Source(data=place, conn_id="store").load()
 
     def test_a_folder_is_no_table(self, tmp_path):
         (tmp_path / "parts.csv").mkdir()

@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 
 from compsil_kit import Interrupted
 from compsil_pandas import ColumnWarning, GroupSelection
-from compsil_pandas.groups import select_groups
+from compsil_pandas.groups import _key, key_names, select_groups
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 COLUMNS = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
@@ -147,6 +147,21 @@ def test_missing_keys_are_a_group(df, missing):
     assert found.frame.index.isna().tolist() == [False, True]
     assert found[missing].best_k == 2
     assert missing in found
+
+
+def test_keys_as_a_dict_finds_them():
+    for missing in (None, np.nan, float("nan"), pd.NA, pd.NaT):
+        assert _key(missing) is np.nan
+        assert _key(("a", (missing, 1))) == ("a", (np.nan, 1))
+    for there in ("a", 0, False, pd.Interval(0, 1), ("a", 1)):
+        assert _key(there) == there
+
+
+def test_what_groups_by_a_name():
+    by = [("a", ["a"]), (["a", 1], ["a", 1]), (pd.Grouper(key="a"), ["a"]), (("a", "b"), [("a", "b")])]
+    for given, names in by:
+        assert key_names(given) == names
+    assert key_names([pd.Grouper(key="a"), np.arange(3), ["a"], "b"]) == ["a", "b"]
 
 
 def test_missing_keys_beside_others(df):
