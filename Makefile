@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 SLOW := jupyter notebooks paper parity contracts/test_documentation.py contracts/test_boundaries.py fuzz/test_faults.py
 
-.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators test-engines lint typecheck fuzz faults bench reproduce reproduce-quick confidence truth docs lab clean browser postgres java \
+.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators test-engines lint typecheck fuzz faults bench bench-scale reproduce reproduce-quick confidence truth docs lab clean browser postgres java \
   screenshot-airflow
 
 $(VENV)/.base: pyproject.toml
@@ -131,6 +131,12 @@ fuzz: $(VENV)/.test
 
 faults: $(VENV)/.test
 	$(BIN)/python -m fuzz.faults $(FAULTS)
+
+bench-scale: $(VENV)/.bench $(VENV)-engines/.test java
+	$(BIN)/python -m benchmarks.scale.cap
+	$(BIN)/python -m benchmarks.scale.longest benchmarks/scale/longest
+	$(BIN)/python -m benchmarks.scale.adaptive benchmarks/scale/longest
+	$(BIN)/python -m benchmarks.scale.run
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py

@@ -1,0 +1,74 @@
+"""Seconds and memory against rows: ``python -m benchmarks.scale.run`` measures and writes docs/scale.md.
+
+Every measurement is a process of its own. A contender that took too long at one size is not tried at the next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import machine
+from benchmarks.scale.report import write_page
+from benchmarks.scale.tables import write
+
+ROOT = Path(__file__).parents[2]
+RESULTS = Path(__file__).parent / "results" / "scale.json"
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
+# Seconds after which a contender is not tried with more rows, and those after which it is ended.
+ENOUGH, MOST = 100, 600
+KINDS = ("parquet", "memory", "scikit-learn", "spark")
+# Best of so many: one slow moment of the machine is no figure. The others take minutes anyway.
+ROUNDS = {"parquet": 3, "memory": 3}
+
+
+def measure(kind: str, place: Path) -> dict[str, Any] | None:
+    """Return what a fresh process measures, None if it takes too long."""
+    python = ROOT / ".venv-engines" / "bin" / "python" if kind == "spark" else Path(sys.executable)
+    command = [str(python), "-m", "benchmarks.scale.work", kind, str(place)]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env={**os.environ, "PYSPARK_PYTHON": str(python)}, timeout=MOST, check=True,
+            capture_output=True, text=True,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    """Measure all sizes, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, help="where the tables are kept; a temporary folder otherwise")
+    parser.add_argument("--most-rows", type=int, default=SIZES[-1])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        found: dict[str, Any] = {"machine": machine(), "sizes": {}}
+        going_on = set(KINDS)
+        for size in [size for size in SIZES if size <= options.most_rows]:
+            place = write(folder, size)
+            found["sizes"][str(size)] = row = {}
+            for kind in KINDS:
+                if kind not in going_on:
+                    continue
+                runs = [measure(kind, place) for _ in range(ROUNDS.get(kind, 1))]
+                best = min((run for run in runs if run is not None), key=lambda run: run["seconds"], default=None)
+                if best is None or best["seconds"] > ENOUGH:
+                    going_on.discard(kind)
+                if best is not None:
+                    row[kind] = best
+                print(f"{size:>11,} rows, {kind}: {best}", flush=True)
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    write_page()
+
+
+if __name__ == "__main__":
+    main()
