@@ -34,6 +34,7 @@ class TestClusterings:
         session.clusterings.wait(PATIENCE)
         expected = frame.compsil.cluster(3, scale=None)
         np.testing.assert_array_equal(session.clusterings.get(3).labels, expected.to_numpy())
+        assert not session.clusterings.sampled
 
     def test_are_those_of_the_first_seed_under_the_metric_of_the_run(self, frame):
         session = Session(frame, settings(ks=(9,), n_subsamples=2, metric="manhattan"))
@@ -70,6 +71,7 @@ class TestClusterings:
         session.clusterings.wait(PATIENCE)
         assert len(session.clusterings.get(2).labels) == 10_000
         assert session.clusterings.points.shape == (10_000, 2)
+        assert len(np.unique(session.clusterings.points, axis=0)) == 10_000
         assert session.clusterings.projection[0].shape == (10_000, 2)
         assert (session.clusterings.n_rows, session.clusterings.sampled) == (10_001, True)
 

@@ -17,7 +17,7 @@ from waiting import PATIENCE, join, threads
 
 from compsil_jupyter.explorer import texts
 from compsil_jupyter.explorer.session import Session, available_criteria, describe_error
-from compsil_jupyter.explorer.state import Reading, Status, Task
+from compsil_jupyter.explorer.state import Reading, Shown, Status, Task
 from compsil_kit import compare, select_k
 from compsil_kit.criteria.compare import NEED_POINTS
 from compsil_kit.method.criterion import OF_SEVERAL_STARTS
@@ -489,6 +489,13 @@ def test_a_task_counts_the_seconds_since_it_was_made(monkeypatch):
     clock = iter([5.0, 8.0])
     monkeypatch.setattr("compsil_jupyter.explorer.state.time", SimpleNamespace(monotonic=lambda: next(clock)))
     assert Task(settings(), lambda task: None).seconds == 3.0
+
+
+@pytest.mark.parametrize(("given", "repeats"), [(7, 7), (None, (4, 5)), (range(4, 6), (4, 5))])
+def test_what_repeats_the_subsamples(given, repeats):
+    done = SimpleNamespace(plan=SimpleNamespace(seeds=(4, 5)))
+    assert Shown({"random_state": given}, result=done).random_state == repeats
+    assert Shown({"random_state": given}).random_state is given
 
 
 def test_defaults_of_a_reading_and_of_a_status(frame):
