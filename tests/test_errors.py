@@ -11,6 +11,7 @@ from compsil_kit import ClusteringError, Interrupted, SelectionError
 def test_failures_are_runtime_errors_that_may_carry_a_result(kind):
     error = kind("no luck")
     assert isinstance(error, RuntimeError)
+    assert isinstance(error, ValueError)
     assert error.result is None
     error.result = "finished part"
     assert kind("another").result is None

@@ -148,6 +148,20 @@ def test_the_default_counts_end_where_the_rows_do():
         CompositeSilhouette(ks=range(2, 11), n_subsamples=2).fit(X[::15])
 
 
+@pytest.mark.parametrize(("n_rows", "ks"), [(2, (2,)), (3, (2,)), (5, (2, 3, 4)), (99, tuple(range(2, 11)))])
+def test_the_default_counts_of_few_rows(n_rows, ks):
+    """Of too few rows for any, two are left, which fit refuses."""
+    assert CompositeSilhouette()._candidates(n_rows) == ks
+    asked = np.arange(2, 11)
+    assert CompositeSilhouette(ks=asked)._candidates(n_rows) is asked
+
+
+@pytest.mark.parametrize("random_state", [None, 7])
+def test_the_refit_has_the_seed_of_the_first_subsample(random_state):
+    model = make(random_state=random_state).fit(X)
+    assert model.best_estimator_.random_state == model.result_.plan.seeds[0]
+
+
 PARAMS = {**SETTINGS, "clusterer": KMeans(n_init=3), "transform": "step", "rule": "lcb", "z": 2.0, "random_state": 7}
 
 
@@ -280,6 +294,14 @@ TAGS = [
 def test_tags_tell_what_it_takes(keywords, takes_sparse, pairwise):
     tags = get_tags(make(**keywords)).input_tags
     assert (tags.sparse, tags.pairwise) == (takes_sparse, pairwise)
+
+
+def test_a_clusterer_that_is_not_installed_has_the_usual_tags(monkeypatch):
+    def missing(clusterer, metric):
+        raise ImportError("not installed")
+
+    monkeypatch.setattr("compsil_kit.estimator.resolve_clusterer", missing)
+    assert not get_tags(make()).input_tags.sparse
 
 
 def test_fit_ignores_y_and_returns_itself():

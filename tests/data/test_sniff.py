@@ -436,3 +436,52 @@ def test_what_pandas_passes_over(cells, blank):
 @pytest.mark.parametrize(("sep", "shown"), [("", "none"), ("\t", "a tab"), (";", "';'")])
 def test_separators_in_words(sep, shown):
     assert sniff._shown(sep) == shown
+
+
+YEARS = b"#a,b,c\n2019,2020,2021\n5,6,7\n8,9,1\n"
+UNKNOWN = b"#a,b\n?,1.5\n2.5,?\n3.5,4.5\n"
+
+
+@pytest.mark.parametrize(
+    ("sample", "settings", "width", "header"),
+    [
+        # The last line of a part may be cut, and a quote may go on beyond it; the only line is kept.
+        (b"a,b\n1,2\n3,4\n5", {"whole": False}, 2, 1),
+        (b'a,b,c\n1,2,3\n4,"5\n6', {"whole": False}, 3, 1),
+        (b"a,b\n5", {"whole": False}, 2, 1),
+        (b"a,b", {"whole": False}, 2, 1),
+        (b"a,b,\n", {}, 3, 1),
+        (b"a,b\tc,d\n1,2\t3,4\n5,6\t7,8\n", {"usual": "\t"}, 2, 1),
+        # A line above numbers that might be years, or a value that is missing, names the columns all the same.
+        (YEARS, {}, 3, 1),
+        (UNKNOWN, {"given": sniff.Given(na_values=("?",))}, 2, 1),
+        (UNKNOWN, {}, 2, 2),
+    ],
+)
+def test_the_first_part_of_a_file(sample, settings, width, header):
+    found = sniff.sniff(sample, **{"given": sniff.Given(), "whole": True, **settings})
+    assert (found.width, found.header, found.trailing) == (width, header, False)
+
+
+def test_a_whole_file_ends_in_a_whole_line():
+    with pytest.raises(RefusedError, match="line 4 has 1 field, line 1 has 2"):
+        sniff.sniff(b"a,b\n1,2\n3,4\n5", sniff.Given(), whole=True)
+
+
+def test_what_means_missing():
+    usual = sniff.Given().missing
+    assert "?" not in usual
+    assert sniff.Given(na_values=("?",)).missing == usual | {"?"}
+
+
+@pytest.mark.parametrize(
+    ("text", "detected", "expected"),
+    [("a,b;c\nx,y;z\nu,v;w\n", ";", ";"), ("a,b;c\nx,y;z\nu,v;w\n", ",", ","), ("x, y\nfoo\nbar; baz\n", "", ",")],
+)
+def test_what_is_detected_holds_unless_another_one_fits_better(monkeypatch, text, detected, expected):
+    monkeypatch.setattr(sniff, "_detected", lambda head, candidates: detected)
+    assert sniff.find_separator(text) == expected
+
+
+def test_four_hundred_rows_tell_enough():
+    assert len(sniff.parsed("1,2\n" * 401, ",")) == 400

@@ -217,6 +217,7 @@ def test_one_labeling_gives_one_many_give_a_list():
     many = silhouettes(X, np.array([[0, 0, 1, 1], [7, 3, 7, 3]]))
     assert [s.clusters.tolist() for s in many] == [[0, 1], [3, 7]]
     assert many[0].micro == one.micro
+    assert repr(one) == "Silhouettes(micro=0.8997, macro=0.8997, 2 clusters, 4 points)"
 
 
 def test_tick_can_stop_the_work(kernel):

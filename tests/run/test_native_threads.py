@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 from small_runs import flow, run, split
@@ -95,6 +96,23 @@ def test_openmp_is_limited_and_restored():
         with one_openmp_thread(ThreadpoolController()):
             assert limits("openmp") == {1}
         assert limits("openmp") == {3}
+
+
+def test_each_limit_leaves_the_other_kind_alone():
+    with threadpool_limits(limits=3):
+        with one_blas_thread():
+            assert limits("openmp") == {3}
+        with one_openmp_thread(ThreadpoolController()):
+            assert limits("blas") == {3}
+
+
+def test_the_pools_that_are_known_need_not_be_looked_for():
+    calls = []
+    limiter = SimpleNamespace(restore_original_limits=lambda: calls.append("restored"))
+    blas = SimpleNamespace(limit=lambda limits: calls.append(limits) or limiter)
+    with one_blas_thread(SimpleNamespace(select=lambda user_api: calls.append(user_api) or blas)):
+        assert calls == ["blas", 1]
+    assert calls == ["blas", 1, "restored"]
 
 
 def test_the_pools_of_a_process_are_looked_for_once():

@@ -12,6 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
 from compsil_kit import silhouettes
+from compsil_kit.method.silhouette import Silhouettes
 from compsil_kit.show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_map, plot_silhouettes
 from compsil_kit.util.format import percent
 
@@ -96,6 +97,24 @@ def test_a_large_map_is_thinned_out_and_says_so(ax):
     assert ax.get_xlabel().endswith("(5,000 of 6,000 points drawn)")
     other = plot_map(X, y, ax=Figure().subplots())
     np.testing.assert_array_equal(other.collections[0].get_offsets(), ax.collections[0].get_offsets())
+
+
+def test_a_projection_that_is_known_is_used(blobs, ax):
+    X, y = blobs
+    flat = np.column_stack([np.arange(200.0), np.ones(200)])
+    plot_map(X, y, ax=ax, projection=(flat, 0.25))
+    np.testing.assert_array_equal(ax.collections[1].get_offsets(), flat[y == 1])
+    assert ax.get_title(loc="left").endswith("explain 25 % of the variance")
+
+
+@pytest.mark.parametrize(("k", "size"), [(15, 10), (16, 6)])
+def test_many_clusters_have_small_labels_and_many_points_are_grouped(ax, k, size):
+    y = np.append(np.arange(k), np.zeros(1200, int))
+    scores = Silhouettes(0.5, 0.4, np.arange(k), np.zeros(k), np.linspace(0, 1, len(y)))
+    plot_silhouettes(scores, y, ax=ax)
+    assert [ax.get_yticklabels()[at].get_text() for at in (0, 1)] == ["0  (1,201)", "1  (1)"]
+    assert ax.get_yticklabels()[0].get_fontsize() == size
+    assert not ax.yaxis.get_gridlines()[0].get_visible()
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 9, 40])
