@@ -40,3 +40,25 @@ def test_two_at_once():
     one.__exit__(None, None, None)
     other.__exit__(None, None, None)
     assert gc.isenabled()
+
+
+def made_at_rest():
+    """Return the youngest generation that holds an object which was made while the collector rested."""
+    with collector_at_rest():
+        made = [object()]
+    return next(generation for generation in range(3) if any(each is made for each in gc.get_objects(generation)))
+
+
+def test_what_was_made_meanwhile_is_old():
+    assert made_at_rest() == 2
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_somebody_has_frozen_stays_so():
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        assert made_at_rest() == 0
+        assert gc.get_freeze_count() == before
+    finally:
+        gc.unfreeze()

@@ -13,7 +13,7 @@ def collector_at_rest() -> Iterator[None]:
 
     Numba makes hundreds of thousands of objects when it is loaded. Again and again the collector would look through
     them, and through those of all other libraries, in vain. It is turned on again only where it was on, so that threads
-    may overlap.
+    may overlap. What was made meanwhile goes to the old objects, which are looked through seldom.
     """
     collecting = gc.isenabled()
     gc.disable()
@@ -21,4 +21,8 @@ def collector_at_rest() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            # Somebody who has frozen objects, for processes to share, wants them to stay so.
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
