@@ -286,6 +286,7 @@ class TestSettings:
             assert found.description_allow_html
             assert "%%" not in found.tooltip
         assert find(explorer, "seed").tooltip == tooltip("random_state")
+        assert find(explorer, "columns").tooltip == tooltip("columns")
         assert KEYWORDS["sample_size"].spelling not in tooltip("sample_size")
         assert KEYWORDS["sample_size"].spelling in tooltip("sample_size", typed=True)
         assert label("a", 'b "c"')["description"] == '<span title="b &quot;c&quot;">a</span>'
@@ -738,6 +739,14 @@ class TestErrors:
         run(explorer)
         assert text(explorer, "error") == ""
         assert find(explorer, "k").options == tuple(range(2, 9))
+
+    def test_no_k_can_be_selected(self, frame):
+        explorer = explore(frame, clusterer=lambda X, k, seed: np.zeros(len(X)), on_failure="skip", **SMALL)
+        run(explorer)
+        assert text(explorer, "headline").startswith("no k can be selected")
+        assert text(explorer, "error").startswith("No k of 2..5 can be selected")
+        assert find(explorer, "k").value == 2
+        explorer.close()
 
     def test_no_columns_chosen(self, explorer):
         find(explorer, "columns").value = ()
