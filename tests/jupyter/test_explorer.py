@@ -226,11 +226,12 @@ class TestSettings:
             assert tuple(value for _, value in find(explorer, name)._options_full) == known[name].choices
         metrics = find(explorer, "metric")._options_full
         assert {value for _, value in metrics} == set(known["metric"].choices) - {"precomputed"}
-        typed = "sample-size", "n-subsamples", "n-starts"
+        typed = "sample-size", "n-starts"
         for name in ("scale", "missing", "clusterer", "criterion", "transform", "rule", "metric", *typed):
             assert find(explorer, name).tooltip == known[name.replace("-", "_")].help
         assert find(explorer, "ks").tooltip.startswith("candidate numbers of clusters")
-        # How a command line spells the candidates is of no use to a slider.
+        # How a command line spells the candidates is of no use to a slider, nor "auto" to a field of numbers.
+        assert find(explorer, "n-subsamples").tooltip == "number of subsamples to score (default: 30)"
         assert "2:20:2" not in find(explorer, "ks").tooltip
 
     def test_how_the_widgets_look(self, explorer):
@@ -858,7 +859,7 @@ class TestKindsOfData:
 
     @pytest.mark.parametrize("data", [5, "text", [[1, 2], [3]]])
     def test_what_is_no_table_is_refused(self, data):
-        with pytest.raises((TypeError, ValueError), match="X (as text )?must"):
+        with pytest.raises((TypeError, ValueError), match=r"X (as text )?must"):
             explore(data)
 
     def test_by_the_accessor(self, frame):
