@@ -523,3 +523,10 @@ def test_a_comparison_loads_parquet_files(folder, capsys, monkeypatch):
     code, _, err = run(capsys, "compare", str(folder), *FEW)
     assert code == 1
     assert "X must be loaded whole for this: 50,500 rows of 3 columns" in err
+
+
+def test_folders_of_a_plot_are_made(tmp_path):
+    for name in ("deep/down/curve.png", "deep/down/other.PDF"):
+        commands._check_plot(tmp_path / name)
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["down"]
+    commands._check_plot(None)
