@@ -72,7 +72,7 @@ def test_what_it_says(result):
     for warning in result.warnings:
         assert sentence(warning) in page.text
     assert "767 rows, 2 features, float64" in page.text
-    assert "columns x, y; scale none" in page.text
+    assert "<dt>table</dt><dd>columns x, y; scale none</dd>" in markup
     assert "transformtanhrulemaxz1" in page.text
     assert "ks2..5clustererkmeansn_subsamples5sample_size613metriceuclidean" in page.text
     assert f"{result.plan.seeds[0]} ... {result.plan.seeds[-1]}" in page.text
