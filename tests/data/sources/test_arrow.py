@@ -70,6 +70,13 @@ def test_a_filter_counts():
     assert [chunk[0].tolist() for chunk in source.chunks([0])] == [[7, 8, 9]]
 
 
+def test_a_filter_over_files_counts(tmp_path):
+    folder = write_parquet(tmp_path / "table", {"a": np.arange(3_000)}, n_files=3, row_group_size=100)
+    source = ArrowSource(ds.dataset(folder).filter(ds.field("a") >= 1_500))
+    assert source.n_rows == 1_500
+    np.testing.assert_array_equal(np.concatenate([chunk[0] for chunk in source.chunks([0])]), np.arange(1_500, 3_000))
+
+
 def test_files_that_differ_in_types_are_told_without_their_content(tmp_path):
     pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"a": [4711.5]}), tmp_path / "b.parquet")

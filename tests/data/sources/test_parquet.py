@@ -6,10 +6,14 @@ import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from tables import columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
+from compsil_kit.data.sources import arrow
+from compsil_kit.data.sources.opening import open_source
 from compsil_kit.data.sources.parquet import is_parquet, open_parquet
 
 
@@ -163,3 +167,29 @@ def test_without_the_packages_the_extra_is_named(monkeypatch):
         ImportError, match=r"needs the packages pyarrow and fsspec\. .*pip install 'compsil-kit\[scale\]'"
     ):
         open_parquet("a.parquet")
+
+
+@pytest.mark.parametrize("rows", [1_000, 5_000, 10**9])
+def test_row_groups_are_read_some_at_a_time(tmp_path, rows, monkeypatch):
+    monkeypatch.setattr(arrow, "PORTION_ROWS", rows)
+    columns = columns_of(20_500, 2)
+    folder = write_parquet(tmp_path / "table", columns, n_files=3, row_group_size=2_000)
+    chunks = list(open_parquet(folder).chunks([1, 0]))
+    np.testing.assert_array_equal(np.concatenate([np.column_stack(chunk) for chunk in chunks])[:, 0], columns["x1"])
+    # Batches do not reach beyond what is read together.
+    assert max(len(chunk[0]) for chunk in chunks) <= max(2_000, min(rows, 7_000))
+
+
+@pytest.mark.parametrize("wrap", [lambda place: place, ds.dataset], ids=["path", "dataset"])
+def test_a_file_is_never_held_whole(tmp_path, wrap, monkeypatch):
+    """Not even if the rows are used more slowly than they are read."""
+    monkeypatch.setattr(arrow, "PORTION_ROWS", 40_000)
+    monkeypatch.setattr(arrow, "CHUNK_ROWS", 10_000)
+    n_rows = 800_000
+    place = write_parquet(tmp_path / "a.parquet", columns_of(n_rows, 3), row_group_size=20_000)
+    source, before, most = open_source(wrap(place)), pa.total_allocated_bytes(), 0
+    for chunk in source.chunks([0, 1, 2]):
+        # Some work, which the threads that read could use.
+        np.sort(chunk[0])
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert 0 < most < n_rows * 3 * 8 / 2

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from compsil_kit.data.matrix import arrow_numeric, arrow_values
 from compsil_kit.data.sources.source import CHUNK_ROWS, Chunk, Field, Source
+
+# Of each column, what is read from a file at a time; a store answers few large requests faster than many small ones.
+BUFFER_BYTES = 2**22
+# Row groups of a Parquet file are read together up to so many rows.
+PORTION_ROWS = 1 << 20
 
 
 class ArrowSource(Source):
@@ -15,20 +20,51 @@ class ArrowSource(Source):
 
     def __init__(self, dataset: Any, what: str = "a pyarrow dataset") -> None:
         """Look at the schema and count the rows, which Parquet files know."""
-        self.what, self._dataset = what, dataset
+        self.what, self.dataset = what, dataset
         self.fields = tuple(arrow_field(field) for field in dataset.schema)
         with readable(what):
             self.n_rows = int(dataset.count_rows())
 
     def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
         """Yield the record batches of a scan in order."""
-        names = [self.fields[i].name for i in at]
-        # Few batches ahead: a scan that runs far ahead of its reader holds the rows in memory.
-        ahead = {"batch_size": CHUNK_ROWS, "batch_readahead": 4, "fragment_readahead": 1, "use_threads": True}
         with readable(self.what):
-            for batch in self._dataset.to_batches(columns=names, **ahead):
+            for batch in self.batches([self.fields[i].name for i in at]):
                 if batch.num_rows:
                     yield [arrow_values(column) for column in batch.columns]
+
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches of some columns."""
+        import pyarrow.dataset as ds
+
+        reading = {"columns": list(names), "batch_size": CHUNK_ROWS}
+        fragments = None
+        if isinstance(getattr(self.dataset, "format", None), ds.ParquetFileFormat):
+            # Without the cache in which a scan keeps all of a file that it has seen.
+            plain = {"pre_buffer": False, "use_buffered_stream": True, "buffer_size": BUFFER_BYTES}
+            reading["fragment_scan_options"] = ds.ParquetFragmentScanOptions(**plain)
+            # A dataset with a filter does not give away its files, as these have other rows.
+            with suppress(ValueError):
+                fragments = self.dataset.get_fragments()
+        if fragments is not None:
+            for part in _portions(fragments):
+                yield from part.to_batches(schema=self.dataset.schema, **reading)
+        else:
+            # By one thread: several read as fast as they can, and hold what is not asked for yet in memory.
+            yield from self.dataset.to_batches(**reading, batch_readahead=4, fragment_readahead=1, use_threads=False)
+
+
+def _portions(fragments: Iterable[Any]) -> Iterator[Any]:
+    """Yield Parquet files by some row groups at a time: within these, several threads may read ahead."""
+    for fragment in fragments:
+        groups, n_rows = list[int](), 0
+        for number, group in enumerate(fragment.row_groups):
+            if groups and n_rows + group.num_rows > PORTION_ROWS:
+                yield fragment.subset(row_group_ids=groups)
+                groups, n_rows = [], 0
+            groups.append(number)
+            n_rows += group.num_rows
+        if groups:
+            yield fragment.subset(row_group_ids=groups)
 
 
 def arrow_field(field: Any) -> Field:

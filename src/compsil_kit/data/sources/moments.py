@@ -31,12 +31,13 @@ class Moments:
 
 def moments_of(block: Array) -> Moments:
     """Return the moments of one block."""
-    # In the order of rows whatever the layout was, so that sums round alike.
-    values = np.ascontiguousarray(block, dtype=np.float64)
+    # Column by column whatever the layout was: sums round alike, and take a fraction of the time.
+    values = np.ascontiguousarray(block.T, dtype=np.float64)
     # What is not finite, or too large to be squared, is refused with its name once the pass is over.
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = values.mean(axis=0)
-        return Moments(len(values), mean, ((values - mean) ** 2).sum(axis=0), values.min(axis=0), values.max(axis=0))
+        mean = values.mean(axis=1)
+        squares = ((values - mean[:, None]) ** 2).sum(axis=1)
+        return Moments(values.shape[1], mean, squares, values.min(axis=1), values.max(axis=1))
 
 
 def joined(parts: Iterable[Moments]) -> Moments:
