@@ -216,6 +216,7 @@ KNOWN = {
     "most columns": {"n_features": LIMITS["features"]},
     "several starts": {"n_starts": 5},
     "three candidates": {"ks": (4, 5, 6)},
+    "three shared rows per cluster": {"n_rows": 10**6, "sample_size": 3_873, "ks": (3, 4, 5)},
 }
 UNKNOWN = {
     "clusterer": ({"clusterer": "gmm"}, "k-means and Euclidean distances only, not for gmm and euclidean"),
@@ -226,6 +227,10 @@ UNKNOWN = {
     "two candidates": ({"ks": (2, 3)}, "at least three candidates without gaps"),
     "one candidate": ({"ks": (2,)}, "at least three candidates without gaps"),
     "too large": ({"ks": tuple(range(LIMITS["k"] - 1, LIMITS["k"] + 2))}, f"up to {LIMITS['k']} clusters only"),
+    "hardly overlapping": (
+        {"n_rows": 10**8, "sample_size": 20_000},
+        "two subsamples share about 4 of their 20,000 rows, too few",
+    ),
     "too wide": ({"n_features": LIMITS["features"] + 1}, f"up to {LIMITS['features']} columns only"),
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit.method.agreement import FEWEST_SHARED_PER_CLUSTER
 from compsil_kit.method.criterion import mean_known
 from compsil_kit.method.plan import Plan
 
@@ -47,6 +48,11 @@ def why_unknown(plan: Plan, n_subsamples: int) -> str:
         return f"it is known for up to {limits['features']} columns only"
     if n_subsamples < limits["subsamples"]:
         return f"it needs at least {limits['subsamples']} subsamples"
+    if plan.n_shared < FEWEST_SHARED_PER_CLUSTER * ks[-1]:
+        return (
+            f"two subsamples share about {plan.n_shared:,} of their {plan.sample_size:,} rows, too few to see how stable "
+            "the clusterings are (a larger sample_size would do)"
+        )
     return ""
 
 

@@ -109,6 +109,11 @@ class Plan:
         return round(self.n_rows * (1 - untouched))
 
     @property
+    def n_shared(self) -> int:
+        """Rows that two subsamples share, as many as are to be expected."""
+        return self.sample_size**2 // self.n_rows
+
+    @property
     def whole_data(self) -> bool:
         """Whether every subsample is the whole data set."""
         return self.sample_size == self.n_rows
