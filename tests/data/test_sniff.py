@@ -411,6 +411,13 @@ def test_only_two_whole_numbers_may_be_one():
         sniff._refuse_pairs(pair * 3, ",")
 
 
+@pytest.mark.parametrize(("mark", "spelled"), [("\t", "tab"), (";", "';'")])
+def test_the_other_separator_is_spelled_as_the_option_takes_it(monkeypatch, mark, spelled):
+    monkeypatch.setattr(sniff, "_detected", lambda head, candidates: ",")
+    with pytest.raises(RefusedError, match=f"Pass --sep {spelled}, for example"):
+        sniff.find_separator(f"a{mark}b\n1,5{mark}2\n3{mark}4\n5{mark}6\n")
+
+
 def test_a_separator_that_is_said_may_separate_nothing():
     assert sniff._agreed(";", "1,5") == ";"
     assert sniff._agreed(";", "x") == ";"

@@ -179,8 +179,9 @@ def find_separator(text: str) -> str:
         if other != found:
             its_share, its_uniform = _quality(head, other, strict=True)
             if its_uniform and (not uniform or its_share > share):
+                spelled = "tab" if other == "\t" else repr(other)
                 raise RefusedError(
-                    f"the separator is not clear: {_shown(found)} or {_shown(other)}? Pass --sep '{other}', for "
+                    f"the separator is not clear: {_shown(found)} or {_shown(other)}? Pass --sep {spelled}, for "
                     "example, and --decimal ',' if numbers have commas."
                 )
     return found or ","
