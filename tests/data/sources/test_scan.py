@@ -103,6 +103,12 @@ def test_whole_numbers_that_are_rounded(values, rounded):
     assert np.array_equal(seen.found[:, 1], values.astype(np.float64))
 
 
+@pytest.mark.parametrize("cuts", [{"chunks": [1]}, {"parts": [1]}])
+def test_a_rounded_number_is_remembered(cuts):
+    seen = scanned([np.array([2**53 + 1, 1]), np.array([1, 2**53 + 1])], Work(np.array([0]), "float64"), **cuts)
+    assert seen.rounded == {0, 1}
+
+
 def test_the_type_of_the_rows():
     seen = scanned([np.ones(3, np.float32), np.zeros(3, np.float32)], Work(np.array([2]), "float32"))
     assert seen.found.dtype == np.float32
