@@ -232,6 +232,17 @@ class TestCode:
         space = execute(code(session, "df", k=2), df=frame)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
+    @pytest.mark.parametrize("seed", [7, None])
+    def test_of_as_many_subsamples_as_it_takes(self, frame, seed):
+        session = Session(frame, settings(ks=(2, 3, 4), n_subsamples="auto", random_state=seed))
+        result = finish(session)
+        found = execute(code(session, "df"), df=frame)
+        assert found["result"].n_subsamples == result.n_subsamples
+        np.testing.assert_allclose(found["result"].best_score, result.best_score, rtol=0, atol=1e-12)
+        session.compare()
+        session.wait(PATIENCE)
+        assert execute(code(session, "df"), df=frame)["comparison"].plan.n_subsamples == result.n_subsamples
+
     def test_of_a_function_without_a_name(self, frame):
         nameless = lambda X, k, seed: KMeans(k, n_init=1, random_state=seed).fit_predict(X)  # noqa: E731
         session = Session(frame, settings(ks=(2, 3), n_subsamples=2, clusterer=nameless))

@@ -208,6 +208,31 @@ class TestSettings:
         plan = explorer.result.plan
         assert (plan.ks, plan.clusterer, plan.metric, plan.n_features) == ((3, 4, 5, 6), "gmm", "manhattan", 2)
 
+    def test_as_many_subsamples_as_it_takes(self, explorer):
+        count, switch = find(explorer, "n-subsamples"), find(explorer, "until-sure")
+        assert (switch.value, count.disabled) == (False, False)
+        switch.value = True
+        assert explorer.session.settings["n_subsamples"] == "auto"
+        assert count.disabled
+        run(explorer)
+        n = explorer.result.n_subsamples
+        assert n % 10 == 0
+        assert not explorer.result.partial
+        assert f"{n} of {n} subsamples in" in text(explorer, "progress")
+        find(explorer, "compare").click()
+        explorer.wait(PATIENCE)
+        assert explorer.session.comparison.plan.n_subsamples == n
+        switch.value = False
+        assert explorer.session.settings["n_subsamples"] == 5
+        assert not count.disabled
+
+    def test_the_call_may_leave_their_number_open(self, frame):
+        explorer = explore(frame, ks=[2, 3], n_subsamples="auto")
+        assert find(explorer, "until-sure").value
+        assert (find(explorer, "n-subsamples").value, find(explorer, "n-subsamples").disabled) == (30, True)
+        assert explorer.session.shown.n_subsamples == 30
+        explorer.close()
+
     @pytest.mark.parametrize(("typed", "read"), [("auto", "auto"), (" 2,000 ", 2000), ("0.25", 0.25), ("", "auto")])
     def test_sizes_as_people_type_them(self, explorer, typed, read):
         find(explorer, "sample-size").value = "77"
