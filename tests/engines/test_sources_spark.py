@@ -137,5 +137,6 @@ def test_rows_that_change_are_told(spark, tmp_path):
 
 
 def test_a_small_frame_is_loaded(spark):
-    frame = spark.range(300).select((F.col("id") % 5).alias("a"), F.sin("id").alias("b"))
+    # The name is that of a method of pandas on Spark, by which its frames are known.
+    frame = spark.range(300).select((F.col("id") % 5).alias("to_spark"), F.sin("id").alias("b"))
     assert select_k(frame, **FAST).to_dict() == select_k(frame.toPandas(), **FAST).to_dict()

@@ -27,8 +27,8 @@ class SparkSource(Source):
         """Look at the types of the columns, and count the rows of each partition by a query that reads no column."""
         from pyspark.sql import functions
 
-        # What pandas on Spark holds.
-        frame = frame.to_spark() if hasattr(frame, "to_spark") else frame
+        # What pandas on Spark holds. Of the class: any other name may be that of a column.
+        frame = frame.to_spark() if hasattr(type(frame), "to_spark") else frame
         if frame.isStreaming:
             raise ValueError(
                 "X: the rows of a streaming Spark DataFrame cannot be counted, as there is no last one. Write them to "
