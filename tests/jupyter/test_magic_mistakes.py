@@ -37,11 +37,11 @@ MISTAKES = {
     "%compsil df --ks 2:name": "argument --ks: must look like 2:10, 2:20:2 or 2,3,5; got '2:text'.",
     "%compsil df --ks 1:4": "argument --ks: ks must be an integer of at least 2; got 1.",
     "%compsil df -B many": "argument -B/--n-subsamples: must be a whole number; got 'many'.",
-    "%compsil df -B kmx": "argument -B/--n-subsamples: must be a whole number; got 'kmx'. Did you mean 'kmax'?",
+    "%compsil df -B kmx": "argument -B/--n-subsamples: unknown value 'kmx'. Did you mean 'kmax'?",
     "%compsil df -B 0": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1; got 0.",
     "%compsil df -B name": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1; got 'text'.",
     "%compsil df --z wide": "argument --z: must be a number; got 'wide'.",
-    "%compsil df --sample-size half": "argument --sample-size: must be auto, a number of rows, or a fraction such as "
+    "%compsil df --sample-size half": "argument --sample-size: must be auto, paper, a number of rows, or a fraction such as "
     "0.5; got 'half'.",
     "%compsil df --rule": "argument --rule: expected one argument",
     "%compsil df -o 1x": "argument -o/--output: must be a valid variable name, such as result; got '1x'.",

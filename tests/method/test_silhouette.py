@@ -230,3 +230,18 @@ def test_tick_can_stop_the_work(kernel):
     X = np.random.default_rng(0).normal(size=(500, 3))
     with pytest.raises(Enough):
         silhouette.point_silhouettes(X, [np.arange(500) % 3], silhouette.resolve_metric("euclidean"), tick)
+
+
+@pytest.mark.parametrize("most", [0, 10**9])
+def test_labelings_are_gathered_together_or_one_by_one_to_the_same_bits(monkeypatch, most):
+    random = np.random.default_rng(0)
+    cell_sums = random.uniform(size=(40, 7))
+    member = np.vstack([np.arange(40) % k for k in (2, 5, 3)])
+    monkeypatch.setattr(silhouette, "SUMS_BYTES", most)
+    found = list(silhouette._gatherer(member)(cell_sums))
+    assert [sums.shape for sums in found] == [(2, 7), (5, 7), (3, 7)]
+    for belongs, sums in zip(member, found, strict=True):
+        expected = np.zeros_like(sums)
+        for cell, cluster in enumerate(belongs):
+            expected[cluster] += cell_sums[cell]
+        np.testing.assert_array_equal(sums, expected)

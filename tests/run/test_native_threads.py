@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from types import SimpleNamespace
 
@@ -117,3 +118,9 @@ def test_the_pools_that_are_known_need_not_be_looked_for():
 
 def test_the_pools_of_a_process_are_looked_for_once():
     assert process_controller() is process_controller()
+
+
+def test_they_are_looked_for_again_after_an_import(monkeypatch):
+    before = process_controller()
+    monkeypatch.setitem(sys.modules, "brings a library", None)
+    assert process_controller() is not before

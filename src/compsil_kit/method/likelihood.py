@@ -50,8 +50,8 @@ def why_unknown(plan: Plan, n_subsamples: int) -> str:
         return f"it needs at least {limits['subsamples']} subsamples"
     if plan.n_shared < FEWEST_SHARED_PER_CLUSTER * ks[-1]:
         return (
-            f"two subsamples share about {plan.n_shared:,} of their {plan.sample_size:,} rows, too few to see how stable "
-            "the clusterings are (a larger sample_size would do)"
+            f"two subsamples share about {plan.n_shared:,} of their {plan.sample_size:,} rows, too few to see how "
+            "stable the clusterings are (a larger sample_size would do)"
         )
     return ""
 

@@ -135,12 +135,12 @@ def point_silhouettes(X: Any, labelings: Sequence[Array], metric: Metric, tick: 
     order = np.argsort(cell, kind="stable")
     starts = np.searchsorted(cell[order], np.arange(member.shape[1]))
     sums_of, limit = _choose_kernel(X, metric, order, cell[order], starts, tick)
+    per_labeling = _gatherer(member)
     width = max(plain.TILE_ROWS, SUMS_BYTES // (8 * len(starts)))
     for panel in plain.chunks(0, X.shape[0], width):
         cell_sums = sums_of(panel)
         who = order[panel]
-        for position, (codes, belongs) in enumerate(zip(labelings, member, strict=True)):
-            sums = _gather(belongs) @ cell_sums
+        for position, (codes, sums) in enumerate(zip(labelings, per_labeling(cell_sums), strict=True)):
             values[position, who], larger = from_sums(sums, codes[who], np.bincount(codes))
             if larger.min() < limit:
                 doubtful[position, who] = larger < limit
@@ -149,8 +149,8 @@ def point_silhouettes(X: Any, labelings: Sequence[Array], metric: Metric, tick: 
         exact_sums = _exact_sums(X, power, order, cell[order], starts, tick)
         for part in plain.chunks(0, len(rows), width):
             cell_sums = exact_sums(rows[part])
-            for position, belongs in enumerate(member):
-                yield position, rows[part], _gather(belongs) @ cell_sums
+            for position, sums in enumerate(per_labeling(cell_sums)):
+                yield position, rows[part], sums
 
     if X.dtype == np.float32 and doubtful.any(axis=0).mean() > 0.5:
         # Where most points need double precision, the few others get it too.
@@ -205,10 +205,28 @@ def refine(labelings: Sequence[Array]) -> tuple[Array, Array]:
     return cell, np.array([codes[first] for codes in labelings])
 
 
+def _gatherer(member: Array) -> Callable[[Array], Iterator[Array]]:
+    """Return a function from sums per cell to sums per cluster, of one labeling after the other.
+
+    One product for all labelings, which takes no longer than that for one of them, unless it would take much memory.
+    Sums are the same to the last bit: cells are added in their order in either case.
+    """
+    firsts = np.cumsum([0, *(member.max(axis=1) + 1)])
+    together = _gather((member + firsts[:-1, None]).T)
+
+    def per_labeling(cell_sums: Array) -> Iterator[Array]:
+        if 8 * firsts[-1] * cell_sums.shape[1] > SUMS_BYTES:
+            return (_gather(belongs[:, None]) @ cell_sums for belongs in member)
+        return iter(np.split(together @ cell_sums, firsts[1:-1]))
+
+    return per_labeling
+
+
 def _gather(belongs: Array) -> Any:
-    """Return the matrix that adds the sums of a cluster's cells; sparse, as each cell has one cluster."""
-    shape = (int(belongs.max()) + 1, len(belongs))
-    return sparse.csc_array((np.ones(len(belongs)), belongs, np.arange(len(belongs) + 1)), shape=shape)
+    """Return the matrix that adds the sums of a cluster's cells, from the clusters of each cell; sparse, as few are."""
+    n_cells, n_each = belongs.shape
+    shape = (int(belongs.max()) + 1, n_cells)
+    return sparse.csc_array((np.ones(belongs.size), belongs.ravel(), np.arange(n_cells + 1) * n_each), shape=shape)
 
 
 def _choose_kernel(

@@ -12,7 +12,6 @@ import joblib
 import sklearn
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.subsample import subsample_rows
@@ -104,7 +103,7 @@ def _in_threads(
     X: Any, tasks: list[Task], job: Job, workers: int, stop: Event | None, in_rounds: bool
 ) -> Generator[Outcome, None, None]:
     """Run in threads of this process, even with one worker: the waiting main thread can then be interrupted at once."""
-    controller = ThreadpoolController()
+    controller = process_controller()
     config = {**sklearn.get_config(), **_settings(job)}
 
     def work(task: Task, tick: Callable[[], None]) -> Outcome:

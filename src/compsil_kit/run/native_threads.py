@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -14,9 +15,13 @@ _lock = Lock()
 _state: dict[str, Any] = {"users": 0, "limiter": None}
 
 
-@cache
 def process_controller() -> ThreadpoolController:
-    """Return the thread pools of a worker process, found once: looking for them takes milliseconds."""
+    """Return the thread pools of this process, found anew only if modules were imported: it takes milliseconds."""
+    return _controller(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:  # noqa: ARG001  (a key: libraries come with modules)
     return ThreadpoolController()
 
 
