@@ -41,8 +41,8 @@ MISTAKES = {
     "%compsil df -B 0": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1; got 0.",
     "%compsil df -B name": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1; got 'text'.",
     "%compsil df --z wide": "argument --z: must be a number; got 'wide'.",
-    "%compsil df --sample-size half": "argument --sample-size: must be auto, paper, a number of rows, or a fraction such as "
-    "0.5; got 'half'.",
+    "%compsil df --sample-size half": "argument --sample-size: must be auto, paper, a number of rows, or a fraction "
+    "such as 0.5; got 'half'.",
     "%compsil df --rule": "argument --rule: expected one argument",
     "%compsil df -o 1x": "argument -o/--output: must be a valid variable name, such as result; got '1x'.",
     "%compsil df -o class": "argument -o/--output: must be a valid variable name, such as result; got 'class'.",
