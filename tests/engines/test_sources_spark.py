@@ -84,6 +84,13 @@ def test_partitions_without_rows(spark, place):
     assert sum(len(chunk[0]) for chunk in source.chunks([0])) == n_rows
 
 
+def test_a_selection_passes_by_partitions_without_rows(spark):
+    """They have no part in what was counted, and the rows behind them keep their numbers."""
+    every = spark.range(0, 3 * LARGE, numPartitions=6).where((F.col("id") < LARGE) | (F.col("id") >= 2 * LARGE))
+    frame = every.select((F.col("id") % 5).alias("a"), F.sin("id").alias("b"))
+    assert select_k(prepare(frame), **FAST).to_dict() == select_k(prepare(frame.toPandas()), **FAST).to_dict()
+
+
 def test_columns_of_many_types_and_names(spark):
     frame = spark.range(LARGE).select(
         F.col("id").alias("a.b"),

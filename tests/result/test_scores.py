@@ -239,6 +239,19 @@ def test_what_the_model_does_not_know_has_no_confidence(name):
     assert found.reweigh(criterion="likely").best_index is None
 
 
+def test_one_k_without_clusterings_leaves_all_without_a_confidence():
+    """Its neighbours are judged by how far they stick out of it."""
+    result = several()
+    numbers = {name: getattr(result.trials, name).copy() for name in NUMBERS}
+    for values in numbers.values():
+        values[3] = np.nan
+    found = replace(result, trials=replace(result.trials, **numbers))
+    assert found.why_no_confidence == "it needs dense points, and clusterings under every k"
+    assert np.isnan([*found.confidence, found.confidence_none]).all()
+    assert found.choices["likely"] is None
+    assert found.choices["micro"] is not None
+
+
 def test_too_few_subsamples_have_no_confidence():
     assert np.isnan(several().reweigh(n_subsamples=4).confidence).all()
     assert np.isfinite(several().reweigh(n_subsamples=5).confidence).all()
