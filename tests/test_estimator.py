@@ -112,6 +112,12 @@ def test_a_function_leaves_no_estimator():
     assert model.labels_.tolist() == halves(X, model.best_k_, 0).tolist()
 
 
+def test_as_many_subsamples_as_it_takes():
+    found = CompositeSilhouette(ks=(2, 3, 4), n_subsamples="auto").fit(X)
+    assert found.result_.n_subsamples % 10 == 0
+    assert len(found.labels_) == len(X)
+
+
 def test_without_refit_there_is_only_the_choice():
     model = make(refit=False).fit(X)
     assert model.best_k_ == 3

@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from small_runs import X, split
 from tables import LARGE, CutSource, columns_of
 
-from compsil_kit import label_rows, plan_selection, prepare
+from compsil_kit import label_rows, plan_selection, prepare, select_k
 from compsil_kit.errors import ScaleWarning
 from compsil_kit.method.labels import number_by_size
 from compsil_kit.method.subsample import subsample_rows
@@ -26,6 +26,14 @@ def test_the_named_kmeans_has_ten_starts_and_the_first_seed():
 def test_seeds_may_be_those_of_a_finished_selection():
     plan = plan_selection(X, random_state=None)
     estimator, _ = cluster_rows(X, 3, {"random_state": plan.seeds})
+    assert estimator.random_state == plan.seeds[0]
+
+
+@pytest.mark.parametrize("n_calibration", [0, 2])
+def test_seeds_may_be_those_of_as_many_subsamples_as_it_took(n_calibration):
+    open_ended = {"n_subsamples": "auto", "n_calibration": n_calibration}
+    plan = select_k(X, ks=(2, 3), random_state=None, **open_ended).plan
+    estimator, _ = cluster_rows(X, 3, {"random_state": plan.seeds, "rule": "lcb", **open_ended})
     assert estimator.random_state == plan.seeds[0]
 
 

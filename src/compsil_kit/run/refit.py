@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,6 +13,7 @@ from compsil_kit.data.sources.table import FetchedData, SourceTable
 from compsil_kit.method.clusterers import fit_all_rows, resolve_clusterer
 from compsil_kit.method.labels import number_by_size
 from compsil_kit.method.metrics import resolve_metric
+from compsil_kit.method.stopping import AUTO
 from compsil_kit.method.subsample import subsample_rows
 from compsil_kit.run.request import check_request
 from compsil_kit.settings.keywords import SelectKeywords, defaults_of
@@ -71,7 +72,12 @@ def label_rows(X: Any, k: int, **keywords: Unpack[SelectKeywords]) -> Iterator[N
 
 
 def _for_one(k: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    return {**keywords, "ks": [check_integer("k", k, minimum=2)], "checkpoint": None}
+    """Return the keywords for one k; where it was left open how many subsamples there are, their seeds tell."""
+    given = {**keywords, "ks": [check_integer("k", k, minimum=2)], "checkpoint": None}
+    seeds = given.get("random_state")
+    if given.get("n_subsamples") == AUTO and isinstance(seeds, Sequence):
+        given["n_subsamples"] = len(seeds) - given.get("n_calibration", 0)
+    return given
 
 
 def _check_predicts(given: Mapping[str, Any]) -> None:
