@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsil_kit.method import selection
-from compsil_kit.method.selection import choices, choose, independent_largest, maximised, selectable, summarise
+from compsil_kit.method.selection import choose, independent_largest, maximised, selectable, summarise
 from compsil_kit.method.weights import combine, weigh
 
 NAN = np.nan
@@ -49,9 +49,10 @@ def test_a_fifth_may_be_lost(n, lost, expected):
     assert selectable(values).tolist() == [expected]
 
 
-def test_what_each_line_chooses():
-    lines = {"micro": np.array([0.1, 0.4]), "macro": np.array([NAN, NAN])}
-    assert choices(lines, np.array([True, True]), (3, 7)) == {"micro": 7, "macro": None}
+def test_a_k_that_was_not_run_everywhere_keeps_its_own_share():
+    values = np.array([[0.1, 0.2, NAN, NAN, NAN], [0.1, NAN, NAN, NAN, NAN], [0.1, 0.2, 0.3, 0.4, NAN]])
+    assert selectable(values, np.array([2, 2, 5])).tolist() == [True, False, True]
+    assert selectable(values).tolist() == [False, False, True]
 
 
 def test_calibration_gives_its_own_largest_discrepancy():
