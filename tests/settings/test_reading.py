@@ -118,6 +118,17 @@ def test_sizes_of_subsamples(text, expected):
     assert type(found) is type(expected)
 
 
+@pytest.mark.parametrize(("text", "expected"), [("auto", "auto"), (" auto ", "auto"), ("40", 40)])
+def test_numbers_of_subsamples(text, expected):
+    assert reading.read_subsamples(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "many", "Auto"])
+def test_what_is_no_number_of_subsamples(text):
+    with pytest.raises(ValueError, match=r"^must be a whole number; got"):
+        reading.read_subsamples(text)
+
+
 def test_what_is_no_size():
     with pytest.raises(
         ValueError, match=r"^must be auto, paper, a number of rows, or a fraction such as 0.5; got 'many'\.$"

@@ -75,7 +75,7 @@ class ClusteringKeywords(TypedDict, total=False):
             "Number of subsamples to score. The same subsamples are used for every k. ``\"auto\"`` takes as many as "
             "needed: it goes on in tens until the selection probability of the best k is 99 %, or 200 are done, and "
             "leaves out ks that cannot win any more.",
-            reading.read_starts, flags=("-B",), choices=("auto",), spelling="a number, or auto", metavar="N",
+            reading.read_subsamples, flags=("-B",), choices=("auto",), spelling="a number, or auto", metavar="N",
         ),
     ]  # fmt: skip
     sample_size: Annotated[

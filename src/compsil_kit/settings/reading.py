@@ -61,6 +61,11 @@ def read_starts(text: str) -> str | int:
     return "auto" if text.strip() in ("", "auto") else read_integer(text)
 
 
+def read_subsamples(text: str) -> str | int:
+    """Read ``auto`` or a whole number; nothing is neither."""
+    return "auto" if text.strip() == "auto" else read_integer(text)
+
+
 def read_switch(text: str) -> bool:
     """Read true or false, also as yes or no, on or off, 1 or 0; nothing means false."""
     word = text.strip().lower()
