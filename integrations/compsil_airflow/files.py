@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compsil_airflow.paths import check_place, check_writable, store
+from compsil_airflow.paths import check_place, check_writable, store, store_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,12 +63,49 @@ def label_rows(
     return pd.DataFrame({"row": np.arange(len(frame)), **kept, "cluster": cluster})
 
 
-def check_keep(keep: list[str] | None, frame: pd.DataFrame) -> None:
+def write_label_parts(place: Path | Any, parts: Iterable[Any]) -> tuple[int, int]:
+    """Write labels that come some rows at a time, by the numbers of the rows; return the rows and the size."""
+    import numpy as np
+    import pandas as pd
+
+    with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
+        # All of it first: an object store would keep the half of a table whose second half cannot be read.
+        file, n_rows = Path(folder) / "labels", 0
+        with _writer(place, file) as write:
+            for labels in parts:
+                write(
+                    pd.DataFrame({"row": np.arange(n_rows, n_rows + len(labels)), "cluster": labels.astype(np.int64)})
+                )
+                n_rows += len(labels)
+        return n_rows, store_file(place, file)
+
+
+@contextmanager
+def _writer(place: Path | Any, file: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Yield a function that adds rows to a file, in the format that the name of its place ends in."""
+    if str(place).lower().endswith(".csv"):
+        with file.open("w", newline="") as text:
+            yield lambda frame: frame.to_csv(text, index=False, header=text.tell() == 0)
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("row", pa.int64()), ("cluster", pa.int64())])
+    with pq.ParquetWriter(file, schema) as table:
+        yield lambda frame: table.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+
+
+def check_keep(keep: list[str] | None, frame: pd.DataFrame | None) -> None:
     """Refuse columns that are not in the data, or that have the name of a column of the labels."""
+    if keep and frame is None:
+        raise ValueError(
+            "labels_keep requires a table in memory, and this one is read in parts. Leave it out: the labels have the "
+            "number of each row, by which they can be joined."
+        )
     for name in keep or []:
         if name in ("row", "cluster"):
             raise ValueError(f"labels_keep must not contain {name!r}: the labels have a column of that name already.")
-        if name not in frame.columns:
+        if frame is not None and name not in frame.columns:
             raise ValueError(f"labels_keep: {name!r} is not a column of the data.")
 
 

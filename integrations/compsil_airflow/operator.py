@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from compsil_kit import PreparedTable, SelectionResult
+    from compsil_kit.data.sources.table import SourceTable
 
-    # The table as it is, and as it is clustered.
-    Data = tuple[pd.DataFrame, PreparedTable]
+    # The table as it is, unless it is outside memory, and as it is clustered.
+    Data = tuple[pd.DataFrame | None, PreparedTable | SourceTable]
 
 
 class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
@@ -41,8 +42,9 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     Parameters
     ----------
     data : path or URI, optional
-        A CSV, TSV, Parquet, Feather or JSON Lines file, local or in an object store. It may come from the XCom of an
-        upstream task. Exactly one of ``data``, ``sql`` and ``python_callable`` must be given.
+        A CSV, TSV, Parquet, Feather or JSON Lines file, local or in an object store; or a local folder or glob of
+        Parquet files, which are read in parts and need not fit into memory. It may come from the XCom of an upstream
+        task. Exactly one of ``data``, ``sql`` and ``python_callable`` must be given.
     conn_id : str, optional
         The Airflow connection for ``data`` or ``sql``.
     sql : str, optional
@@ -50,7 +52,8 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     parameters : list or dict, optional
         Values for the query's placeholders.
     python_callable : callable, optional
-        A function that returns a table or the path of a file. It is called as by a PythonOperator.
+        A function that returns a table, in memory or outside it (a ``pyarrow`` dataset, a Polars LazyFrame, a DuckDB
+        relation, Dask, Spark), or the path of a file. It is called as by a PythonOperator.
     op_args, op_kwargs : list, dict, optional
         Arguments for ``python_callable``.
     base_dir : path, optional
@@ -247,26 +250,32 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         known = {str(name) for names in lists for name in names}
         place = (self.data, self.sql, self.parameters, self.conn_id, function, self.base_dir)
         columns = self.columns if isinstance(self.columns, list | tuple) else None
-        frame = Source(*place, given, known, self.log.warning, columns).load()
+        found = Source(*place, given, known, self.log.warning, columns).load()
         with data_errors():
+            import pandas as pd
+
             from compsil_kit import prepare
             from compsil_kit.settings.keywords import TableKeywords
 
+            frame = found if isinstance(found, pd.DataFrame) else None
             files.check_keep(self.labels_keep, frame)
-            table = prepare(frame, **self._keywords(TableKeywords))
-        self._used = list(table.preparation.columns)
-        self.log.info("Data: %s rows; %s", f"{len(table.matrix):,}", table.preparation)
-        for note in table.preparation.notes:
+            table = prepare(found, **self._keywords(TableKeywords))
+        said = table.preparation
+        assert said is not None
+        self._used = list(said.columns)
+        self.log.info("Data: %s rows; %s", f"{table.shape[0]:,}", said)
+        for note in said.notes:
             self.log.warning("%s", note)
         return frame, table
 
-    def _select(self, table: PreparedTable, context: Context) -> SelectionResult:
+    def _select(self, table: PreparedTable | SourceTable, context: Context) -> SelectionResult:
         """Run the selection, from the checkpoint of an earlier attempt if there is one."""
         from compsil_kit.run.request import check_request
         from compsil_kit.run.select import run_selection
         from compsil_kit.settings.keywords import SelectKeywords
 
-        request = check_request(table, SelectKeywords, self._keywords(SelectKeywords))
+        kept = self.checkpoint is not None and self.random_state is not None
+        request = check_request(table, SelectKeywords, self._keywords(SelectKeywords), digest=kept)
         self.log.info("Plan: %s", request.plan)
         if self.checkpoint == AUTO and self.random_state is not None:
             self._checkpoint = own_checkpoint(request, context["ti"], self.log)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -104,12 +104,16 @@ def fetched(place: Any, conn_id: str | None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
         copy = Path(folder) / source.name
         with source.open("rb") as remote, copy.open("wb") as local:
-            while block := remote.read(2**20):
-                local.write(block)
+            local.writelines(_blocks(remote))
         yield copy
 
 
-def store(place: Path | Any, content: bytes) -> None:
+def _blocks(file: Any) -> Iterator[bytes]:
+    while block := file.read(2**20):
+        yield block
+
+
+def store(place: Path | Any, content: bytes | Iterable[bytes]) -> None:
     """Write a file completely or not at all; object stores replace an object once its upload is complete."""
     from compsil_kit.util.atomic import write_atomically
 
@@ -118,4 +122,11 @@ def store(place: Path | Any, content: bytes) -> None:
         write_atomically(place, content)
         return
     with remote_path(place).open("wb") as file:
-        file.write(content)
+        file.writelines([content] if isinstance(content, bytes) else content)
+
+
+def store_file(place: Path | Any, file: Path) -> int:
+    """Write what a finished local file holds, as :func:`store` does, and return its size."""
+    with file.open("rb") as content:
+        store(place, _blocks(content))
+    return file.stat().st_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from compsil_airflow import files
@@ -47,6 +48,22 @@ def publish(operator: SelectKOperator, result: SelectionResult, data: Data | Non
     return decision.k
 
 
+def _write_labels(
+    operator: SelectKOperator, data: Data, k: int, keywords: Mapping[str, Any]
+) -> tuple[pd.DataFrame | None, int, int]:
+    """Write the labels; return them if they were in memory, their number, and the size of the file."""
+    from compsil_kit.data.dataset import PreparedTable
+    from compsil_kit.run.refit import label_rows
+
+    place, (frame, table) = operator._labels_place, data
+    with data_errors():
+        if isinstance(table, PreparedTable):
+            rows = table.raw if frame is None else frame
+            labels = files.label_rows(rows, table, k, operator.labels_keep, keywords)
+            return labels, len(labels), files.write_labels(place, labels)
+        return None, *files.write_label_parts(place, label_rows(table, k, **keywords))
+
+
 def write_files(
     operator: SelectKOperator, result: SelectionResult, data: Data | None, decision: Decision
 ) -> tuple[dict[str, dict[str, Any]], pd.DataFrame | None]:
@@ -58,10 +75,9 @@ def write_files(
     if (place := operator._labels_place) is not None and data is not None and decision.k is not None:
         # With the seeds of the selection, also where random_state=None drew them.
         keywords = {**operator._keywords(SelectKeywords), "random_state": result.plan.seeds}
-        with data_errors():
-            labels = files.label_rows(*data, decision.k, operator.labels_keep, keywords)
-        written[str(place)] = {"rowCount": len(labels), "size": files.write_labels(place, labels)}
-        operator.log.info("Labels of %s rows: %s", f"{len(labels):,}", place)
+        labels, n_rows, size = _write_labels(operator, data, decision.k, keywords)
+        written[str(place)] = {"rowCount": n_rows, "size": size}
+        operator.log.info("Labels of %s rows: %s", f"{n_rows:,}", place)
     if (place := operator._report_place) is not None:
         written[str(place)] = {"size": files.write_report(place, result)}
         operator.log.info("Report: %s", place)

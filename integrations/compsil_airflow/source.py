@@ -1,7 +1,8 @@
-"""The data of a task as a pandas frame: from a file, a query, or a function. Pickles are never read."""
+"""The data of a task, as a pandas frame or outside memory: from files, a query, or a function. Never a pickle."""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -41,8 +42,11 @@ class Source:
     # The columns to cluster, if not all: of a file, only these are looked at for cells that are not numbers.
     columns: Collection[Any] | None = None
 
-    def load(self) -> pd.DataFrame:
-        """Return the frame; mistakes fail without a retry, errors of files and networks may be retried."""
+    def load(self) -> pd.DataFrame | Any:
+        """Return the frame, or a table outside memory that is read when it is used.
+
+        Mistakes fail without a retry, errors of files and networks may be retried.
+        """
         with data_errors():
             self._check()
         if self.sql is not None:
@@ -51,7 +55,10 @@ class Source:
         if isinstance(found, str | os.PathLike | ObjectStoragePath):
             return self._read("data" if self.function is None else "the path that python_callable returned", found)
         with data_errors():
-            return as_frame(found)
+            from compsil_kit.data.sources.opening import open_source
+
+            outside = open_source(found)
+            return as_frame(found) if outside is None else outside
 
     def _check(self) -> None:
         values = {"data": self.data, "sql": self.sql, "python_callable": self.function}
@@ -67,17 +74,36 @@ class Source:
         if self.function is None and self.sql is None:
             check_place("data", self.data, self.base_dir)
 
-    def _read(self, name: str, found: Any) -> pd.DataFrame:
+    def _read(self, name: str, found: Any) -> pd.DataFrame | Any:
         with data_errors():
             place = check_place(name, found, self.base_dir)
             if not isinstance(place, Path):
                 check_scheme(name, place, self.conn_id)
+            outside = self._outside(name, place)
+        if outside is not None:
+            return outside
         if isinstance(place, Path):
             frame = _read_local(place, str(place), self.columns)
         else:
             with fetched(place, self.conn_id) as copy:
                 frame = _read_local(copy, str(place), self.columns)
         return self._named(frame, place)
+
+    def _outside(self, name: str, place: Any) -> Any:
+        """Return local Parquet data that are no single file, or too large for memory; None for all others."""
+        from compsil_kit.data.sources.parquet import files_of, fits_memory, is_parquet, open_parquet
+
+        if not isinstance(place, Path) or not is_parquet(str(place)):
+            return None
+        if place.is_file():
+            return None if fits_memory(place) else open_parquet(place)
+        found = files_of(place)
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, f"{name}: there is no Parquet file here", str(place))
+        for file in found:
+            # A link among the files of a folder may lead elsewhere.
+            check_place(name, file, self.base_dir)
+        return open_parquet(place)
 
     def _named(self, frame: pd.DataFrame, place: Any) -> pd.DataFrame:
         """Name columns by position if the file has no header: its first row must not get into logs."""
@@ -113,10 +139,6 @@ def _read_local(path: Path, shown: str, columns: Collection[Any] | None) -> pd.D
     with data_errors():
         try:
             return read_table(str(path), columns=columns)
-        except IsADirectoryError:
-            raise ValueError(
-                f"data: {shown} is a folder. Pass a file, or read the folder in python_callable."
-            ) from None
         except ValueError as error:
             message = str(error).replace(str(path), shown)
             # Where the reader advises options of the command line, a DAG has those of pandas.

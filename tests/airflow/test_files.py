@@ -1,11 +1,12 @@
 """Labels and reports."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from runs import run_select
 
 import compsil_pandas  # noqa: F401  (registers df.compsil)
-from compsil_airflow.files import check_keep, labels_place, report_place, write_labels
+from compsil_airflow.files import check_keep, labels_place, report_place, write_label_parts, write_labels
 
 
 @pytest.mark.parametrize("name", ["l.csv", "L.CSV", "l.parquet", "L.Parquet"])
@@ -104,3 +105,30 @@ def test_an_active_run_of_mlflow_gets_everything(csv, tmp_path, monkeypatch):
     assert client.get_run(run.info.run_id).data.metrics["best_k"] == 3
     labels = client.download_artifacts(run.info.run_id, "compsil/labels.csv", str(tmp_path))
     assert pd.read_csv(labels)["cluster"].nunique() == 3
+
+
+@pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
+def test_labels_in_parts(name, tmp_path):
+    place = tmp_path / "new" / name
+    parts = [np.array([2, 0]), np.array([1]), np.array([0, 0, 2])]
+    n_rows, size = write_label_parts(place, parts)
+    assert (n_rows, size) == (6, place.stat().st_size)
+    labels = pd.read_csv(place) if name.endswith("csv") else pd.read_parquet(place)
+    expected = pd.DataFrame({"row": range(6), "cluster": [2, 0, 1, 0, 0, 2]})
+    pd.testing.assert_frame_equal(labels, expected)
+
+
+def test_a_pass_that_breaks_off_leaves_no_labels(tmp_path):
+    def broken():
+        yield np.array([1, 0])
+        raise ValueError("the file has changed")
+
+    with pytest.raises(ValueError, match="has changed"):
+        write_label_parts(tmp_path / "l.parquet", broken())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_to_keep_need_a_table_in_memory():
+    check_keep(None, None)
+    with pytest.raises(ValueError, match=r"^labels_keep requires a table in memory"):
+        check_keep(["key"], None)

@@ -226,10 +226,12 @@ class TestBySource:
         with pytest.raises(AirflowFailException, match=place):
             Source(data=place, conn_id="store").load()
 
-    def test_a_folder_is_no_table(self, tmp_path):
-        (tmp_path / "parts.csv").mkdir()
-        with pytest.raises(AirflowFailException, match=r"is a folder\. Pass a file, or read the folder"):
-            Source(data=tmp_path / "parts.csv").load()
+    def test_a_folder_without_files_may_get_some(self, tmp_path):
+        """An upstream task may still write them, so this is worth another attempt."""
+        (tmp_path / "parts").mkdir()
+        for place in (tmp_path / "parts", tmp_path / "parts" / "*.parquet"):
+            with pytest.raises(FileNotFoundError, match="data: there is no Parquet file here"):
+                Source(data=place).load()
 
     def test_a_path_that_a_function_returned_is_called_so(self, tmp_path):
         for found, name in ((tmp_path, "the path that python_callable returned"), (str(tmp_path), "the path that")):
@@ -369,3 +371,93 @@ class TestObjectStore:
         assert (done.state, done.task().try_number) == ("failed", 1)
         printed = capfd.readouterr()
         assert "s3://compsil_test_s3@data/in/bad.parquet: not a readable table" in printed.out + printed.err
+
+
+SMALL = {"sample_size": 300, "columns": ["x", "y"]}
+
+
+class TestOutsideMemory:
+    """Parquet files that are read in parts, and what functions return of that kind."""
+
+    @pytest.fixture(scope="class")
+    def table(self):
+        random = np.random.default_rng(0)
+        centres = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[random.integers(3, size=60_000)]
+        x, y = (centres + random.normal(size=(60_000, 2))).T
+        return pd.DataFrame({"x": x, "word": "secret", "y": y})
+
+    @pytest.fixture(scope="class")
+    def folder(self, table, tmp_path_factory):
+        place = tmp_path_factory.mktemp("lake") / "table"
+        place.mkdir()
+        for number in range(3):
+            table[number * 20_000 : (number + 1) * 20_000].to_parquet(place / f"part-{number}.parquet", index=False)
+        table.to_parquet(place.parent / "whole.parquet", index=False)
+        return place
+
+    @pytest.mark.parametrize("place", ["table", "table/*.parquet", "whole.parquet"])
+    def test_files_that_are_read_in_parts(self, folder, table, place, monkeypatch):
+        monkeypatch.setattr("compsil_kit.data.sources.parquet.fits_memory", lambda file: False)
+        done = run_select(data=place, base_dir=str(folder.parent), **SMALL)
+        whole = run_select(python_callable=lambda: table, **SMALL)
+        assert done.xcom() == 3
+        assert scores(done) == scores(whole)
+        for name in ("columns", "n_columns", "scale", "curve"):
+            assert done.xcom("selection")[name] == whole.xcom("selection")[name]
+
+    def test_a_table_outside_memory_from_a_function(self, folder, table):
+        import pyarrow.dataset as ds
+
+        found = Source(function=lambda: ds.dataset(folder)).load()
+        assert found.n_rows == 60_000
+        done = run_select(python_callable=lambda: ds.dataset(folder), **SMALL)
+        assert scores(done) == scores(run_select(python_callable=lambda: table, **SMALL))
+
+    def test_a_single_file_is_loaded_if_it_fits(self, folder):
+        assert isinstance(Source(data=folder.parent / "whole.parquet").load(), pd.DataFrame)
+
+    def test_small_files_are_loaded(self, frame, tmp_path):
+        (tmp_path / "parts").mkdir()
+        frame.to_parquet(tmp_path / "parts" / "0.parquet")
+        frame.to_parquet(tmp_path / "one.parquet")
+        labels = tmp_path / "labels.csv"
+        assert run_select(data=str(tmp_path / "parts"), labels_path=str(labels)).state == "success"
+        assert len(pd.read_csv(labels)) == 300
+        assert isinstance(Source(data=tmp_path / "one.parquet").load(), pd.DataFrame)
+
+    def test_a_link_that_leaves_the_base(self, folder, tmp_path, capfd):
+        inside = tmp_path / "base" / "table"
+        inside.mkdir(parents=True)
+        (inside / "part-0.parquet").symlink_to(folder / "part-0.parquet")
+        done = run_select(data="table", base_dir=str(tmp_path / "base"), retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 1)
+        log = capfd.readouterr()
+        assert "data must be inside base_dir" in log.out + log.err
+
+    @pytest.mark.parametrize("ending", ["parquet", "csv"])
+    def test_labels_are_written_in_parts(self, folder, table, tmp_path, ending):
+        path = tmp_path / f"labels.{ending}"
+        done = run_select(data=str(folder), labels_path=str(path), n_subsamples="auto", random_state=None, **SMALL)
+        assert done.state == "success"
+        labels = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+        assert list(labels.columns) == ["row", "cluster"]
+        assert labels["row"].tolist() == list(range(60_000))
+        assert sorted(labels["cluster"].unique()) == [0, 1, 2]
+        middles = table.groupby(labels["cluster"].to_numpy())[["x", "y"]].mean().round().to_numpy()
+        assert sorted(map(tuple, middles.tolist())) == [(0, 0), (0, 9), (9, 0)]
+        assert done.xcom("selection")["files"] == [str(path)]
+
+    def test_columns_to_keep_need_memory(self, folder, tmp_path, capfd):
+        done = run_select(data=str(folder), labels_path=str(tmp_path / "l.csv"), labels_keep=["word"], **SMALL)
+        assert done.state == "failed"
+        log = capfd.readouterr()
+        assert "labels_keep requires a table in memory" in log.out + log.err
+
+    def test_holes_are_told_by_row_and_column(self, folder, tmp_path, capfd):
+        bad = pd.read_parquet(folder / "part-0.parquet").assign(x=lambda found: found["x"].where(found.index != 77))
+        for number in range(3):
+            bad.to_parquet(tmp_path / f"{number}.parquet", index=False)
+        assert run_select(data=str(tmp_path), **SMALL).state == "failed"
+        log = capfd.readouterr()
+        assert "NaN at row 77, column 'x'" in log.out + log.err
+        assert "secret" not in log.out + log.err

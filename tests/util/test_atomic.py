@@ -176,3 +176,18 @@ def test_a_lock_that_cannot_be_made_is_told_by_the_name_of_the_file(tmp_path):
     with pytest.raises(FileNotFoundError) as told, locked(path):
         pass
     assert told.value.filename == str(path)
+
+
+def test_content_may_come_in_parts(tmp_path):
+    path = tmp_path / "file"
+    write_atomically(path, (bytes([65 + at]) * 3 for at in range(3)))
+    assert path.read_bytes() == b"AAABBBCCC"
+
+    def broken():
+        yield b"half"
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        write_atomically(path, broken())
+    assert path.read_bytes() == b"AAABBBCCC"
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]

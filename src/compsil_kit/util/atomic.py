@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -15,10 +15,11 @@ from pathlib import Path
 _UNNAMED = getattr(os, "O_TMPFILE", None)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Write a file beside its place and move it there, so that no reader ever sees half of it.
 
-    A file that is replaced keeps its permissions; a new one has those that the user's mask gives.
+    The content may come in parts. A file that is replaced keeps its permissions; a new one has those that the user's
+    mask gives.
     """
     mode = _mode_of(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
@@ -26,7 +27,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         handle = _open(path.parent, temporary)
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             if mode is not None:
                 os.fchmod(file.fileno(), mode)

@@ -1,6 +1,6 @@
 """Files, folders, globs and addresses of Parquet data."""
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import fsspec
 import numpy as np
@@ -14,7 +14,7 @@ from tables import columns_of, write_parquet
 from compsil_kit import prepare, select_k
 from compsil_kit.data.sources import arrow
 from compsil_kit.data.sources.opening import open_source
-from compsil_kit.data.sources.parquet import is_parquet, open_parquet
+from compsil_kit.data.sources.parquet import files_of, fits_memory, is_parquet, open_parquet
 
 
 @pytest.fixture
@@ -193,3 +193,21 @@ def test_a_file_is_never_held_whole(tmp_path, wrap, monkeypatch):
         np.sort(chunk[0])
         most = max(most, pa.total_allocated_bytes() - before)
     assert 0 < most < n_rows * 3 * 8 / 2
+
+
+@pytest.mark.parametrize(("free", "fits"), [(None, True), (144, True), (143, False)])
+def test_what_fits_into_memory(tmp_path, monkeypatch, free, fits):
+    monkeypatch.setattr("compsil_kit.data.sources.parquet.available_bytes", lambda: free)
+    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3]}), tmp_path / "six.parquet")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    assert fits_memory(tmp_path / "six.parquet") is fits
+    assert fits_memory(tmp_path / "broken.parquet")
+    assert fits_memory(tmp_path / "none.parquet")
+
+
+def test_the_files_behind_a_folder_and_a_glob(tmp_path):
+    for name in ("b.parquet", "a.parquet", "_SUCCESS", "c.txt"):
+        (tmp_path / name).write_bytes(b"")
+    assert [Path(file).name for file in files_of(tmp_path)] == ["a.parquet", "b.parquet", "c.txt"]
+    assert [Path(file).name for file in files_of(tmp_path / "*.parquet")] == ["a.parquet", "b.parquet"]
+    assert files_of(tmp_path / "x*.parquet") == []

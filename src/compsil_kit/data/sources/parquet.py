@@ -12,6 +12,7 @@ from typing import Any
 from compsil_kit.data.sources.arrow import ArrowSource, readable
 from compsil_kit.data.sources.columns import without
 from compsil_kit.data.sources.source import Source
+from compsil_kit.util.free_memory import available_bytes
 
 ENDINGS = (".parquet", ".pq")
 _GLOB = "*?["
@@ -25,6 +26,27 @@ def is_parquet(name: str) -> bool:
         return True
     # A star may be part of the name of a file that is there.
     return any(c in name for c in _GLOB) and not os.path.exists(name)
+
+
+def fits_memory(file: PathLike[str]) -> bool:
+    """Tell whether a local Parquet file can be loaded; what is no such file can, for its reader to say so."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        known = pq.read_metadata(file)
+    except (pa.ArrowException, OSError):
+        return True
+    free = available_bytes()
+    # As it is read, as columns, and as a matrix.
+    return free is None or 3 * 8 * known.num_rows * known.num_columns <= free
+
+
+def files_of(place: PathLike[str]) -> list[str]:
+    """Return the local files behind a folder or a glob."""
+    import fsspec
+
+    return _found(*_filesystem(fsspec, os.fspath(place)))[0]
 
 
 def open_parquet(place: str | PathLike[str]) -> Source:
