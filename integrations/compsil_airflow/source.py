@@ -97,6 +97,8 @@ class Source:
             return None
         if place.is_file():
             return None if fits_memory(place) else open_parquet(place)
+        if place.is_dir() and not _has_only_parquet(place):
+            raise ValueError(f"{name}: {place} is a folder. Pass a file, or read the folder in python_callable.")
         found = files_of(place)
         if not found:
             raise FileNotFoundError(errno.ENOENT, f"{name}: there is no Parquet file here", str(place))
@@ -121,6 +123,12 @@ class Source:
         names, rows = run_query(hook_of(str(self.conn_id)), str(self.sql), self.parameters)
         # Databases return exact decimals as objects; as floats they make numeric columns.
         return pd.DataFrame.from_records(rows, columns=names, coerce_float=True)
+
+
+def _has_only_parquet(folder: Path) -> bool:
+    """Tell whether no other files are in a folder and those below; it stops at the first, as there may be millions."""
+    names = (name for _, _, files in os.walk(folder) for name in files)
+    return all(name.startswith(("_", ".")) or name.lower().endswith((".parquet", ".pq")) for name in names)
 
 
 def bind(

@@ -14,7 +14,7 @@ from runs import QUICK, run, run_select
 
 from compsil_airflow import SelectKOperator
 from compsil_airflow.compat import AirflowFailException
-from compsil_airflow.source import Source, as_frame, bind
+from compsil_airflow.source import Source, _has_only_parquet, as_frame, bind
 
 WRITERS = {
     "csv": lambda frame, path: frame.to_csv(path, index=False),
@@ -225,6 +225,15 @@ class TestBySource:
         csv.write_bytes(b"")
         with pytest.raises(AirflowFailException, match=place):
             Source(data=place, conn_id="store").load()
+
+    def test_a_folder_of_other_files_is_no_table(self, tmp_path):
+        (tmp_path / "parts" / "year=2026").mkdir(parents=True)
+        for name in ("a.parquet", "_SUCCESS", ".hidden.csv", "year=2026/b.PQ"):
+            (tmp_path / "parts" / name).touch()
+        assert _has_only_parquet(tmp_path / "parts")
+        (tmp_path / "parts" / "year=2026" / "notes.csv").touch()
+        with pytest.raises(AirflowFailException, match=r"is a folder\. Pass a file, or read the folder"):
+            Source(data=tmp_path / "parts").load()
 
     def test_a_folder_without_files_may_get_some(self, tmp_path):
         """An upstream task may still write them, so this is worth another attempt."""
