@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.scale.cap import SIZES
 from compsil_kit.method.cost import ONCE, cost_of
 from compsil_kit.method.plan import Plan
 
@@ -27,8 +27,8 @@ def write_page() -> None:
         "times": _times(scale["sizes"]),
         "parts": _parts(scale["sizes"]),
         "computed": _computed(),
-        "cap": _cap(_lines("cap.jsonl")),
-        "cap_sentence": _cap_sentence(_lines("cap.jsonl")),
+        "cap": _cap(_by_key(_lines("cap.jsonl"))),
+        "cap_sentence": _cap_sentence(_by_key(_lines("cap.jsonl"))),
         "adaptive": _adaptive(_lines("adaptive.jsonl")),
     }
     for name, text in parts.items():
@@ -92,38 +92,47 @@ def _computed() -> str:
     return _table(["rows", "bytes", "one process (computed)", f"{CLUSTER} workers (computed)"], rows)
 
 
-def _cap(runs: list[dict[str, Any]]) -> str:
-    by_set: dict[str, dict[tuple[int, str], dict[str, Any]]] = defaultdict(dict)
-    for run in runs:
-        by_set[run["set"]][run["seed"], str(run["asked"])] = run
+Runs = dict[tuple[str, int, str], dict[str, Any]]
+
+
+def _by_key(runs: list[dict[str, Any]]) -> Runs:
+    """Return runs by set, seed and size; of seeds that all sizes have."""
+    found = {(run["set"], run["seed"], str(run["asked"])): run for run in runs}
+    whole = {(name, seed) for name, seed, _ in found if all((name, seed, asked) in found for asked in SIZES)}
+    return {key: run for key, run in found.items() if key[:2] in whole}
+
+
+def _cap(found: Runs) -> str:
     rows = []
-    for name, found in by_set.items():
-        seeds = sorted({seed for seed, asked in found if asked == "paper"})
-        cells = []
-        for size in ("5000", "10000", "20000"):
-            same = sum(found[seed, size]["best"] == found[seed, "paper"]["best"] for seed in seeds)
-            cells.append(f"{same} of {len(seeds)}")
-        right = [
-            sum(found[seed, size]["best"] == found[seed, size]["k"] for seed in seeds) for size in ("20000", "paper")
-        ]
-        rows.append([name, *cells, *map(str, right)])
-    heading = ["set", "5,000", "10,000", "20,000", "right with 20,000", "right with 80,000"]
+    for name in dict.fromkeys(key[0] for key in found):
+        seeds = sorted({seed for other, seed, _ in found if other == name})
+        chosen = {asked: [found[name, seed, asked]["best"] for seed in seeds] for asked in SIZES}
+        pairs = [("5000", "paper"), ("10000", "paper"), ("20000", "paper"), ("20000", "again")]
+        same = [sum(a == b for a, b in zip(chosen[one], chosen[two], strict=True)) for one, two in pairs]
+        right = [sum(k == found[name, seeds[0], asked]["k"] for k in chosen[asked]) for asked in ("20000", "paper")]
+        rows.append([name, *(f"{n} of {len(seeds)}" for n in (*same, *right))])
+    heading = ["set", "5,000", "10,000", "20,000", "20,000, drawn twice", "right with 20,000", "right with 80,000"]
     return _table(heading, rows)
 
 
-def _cap_sentence(runs: list[dict[str, Any]]) -> str:
-    """Say where the two sizes differ, and how sure of its choice the larger one was there."""
-    found = {(run["set"], run["seed"], str(run["asked"])): run for run in runs}
-    pairs = [(found[name, seed, "20000"], run) for (name, seed, asked), run in found.items() if asked == "paper"]
-    differ = [(small, large) for small, large in pairs if small["best"] != large["best"]]
-    sure = [pair for pair in differ if pair[1]["probability"] >= 0.95 and pair[0]["probability"] >= 0.95]
-    cpu = np.mean([large["cpu"] for _, large in pairs]) / np.mean([small["cpu"] for small, _ in pairs])
-    apart = [(small["probability"], large["probability"]) for small, large in differ]
-    highest = max((min(pair) for pair in apart), default=0.0)
+def _cap_sentence(found: Runs) -> str:
+    """Say where the two sizes differ, how often chance alone does it, and what the larger one costs."""
+    keys = sorted({key[:2] for key in found})
+
+    def differ(one: str, two: str) -> list[tuple[Any, Any]]:
+        pairs = [(found[*key, one], found[*key, two]) for key in keys]
+        return [pair for pair in pairs if pair[0]["best"] != pair[1]["best"]]
+
+    sizes, chance = differ("20000", "paper"), differ("20000", "again")
+    sure = [pair for pair in sizes if min(run["probability"] for run in pair) >= 0.95]
+    cpu = [np.mean([found[*key, asked]["cpu"] for key in keys]) for asked in ("paper", "20000")]
+    right = [sum(found[*key, asked]["best"] == found[*key, asked]["k"] for key in keys) for asked in ("20000", "paper")]
     return (
-        f"Of {len(pairs)} pairs of runs, {len(pairs) - len(differ)} choose the same k. In {len(sure)} of the others "
-        f"both are sure of their choice (selection probability of 95 % or more; the less sure of the two has at most "
-        f"{highest:.0%}). 80,000 rows cost {cpu:.0f} times the CPU time of 20,000."
+        f"Of {len(keys)} pairs of runs, {len(keys) - len(sizes)} choose the same k with 20,000 rows as with 80,000; of "
+        f"{len(keys)} pairs of runs with 20,000 rows that differ in nothing but the rows drawn, "
+        f"{len(keys) - len(chance)} do. In {len(sure)} of the {len(sizes)} where the sizes differ, both runs are sure "
+        f"of their choice (selection probability of 95 % or more). The right k is found {right[0]} times with 20,000 "
+        f"rows and {right[1]} times with 80,000, which cost {cpu[0] / cpu[1]:.0f} times the CPU time."
     )
 
 
