@@ -119,7 +119,10 @@ def test_moving_turning_and_scaling_do_not_matter(seed, shift, scale, angle):
 
 @given(st.integers(2, 100_000), st.integers(2, 200))
 def test_automatic_sample_size(n, k_max):
-    assert resolve_sample_size("auto", n, k_max) == naive.sample_size(n, k_max)
+    of_the_paper = naive.sample_size(n, k_max)
+    assert resolve_sample_size("paper", n, k_max) == of_the_paper
+    capped = min(of_the_paper, max(20_000, 30 * k_max))
+    assert resolve_sample_size("auto", n, k_max) == (of_the_paper if n <= 50_000 else capped)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.data())
