@@ -1,6 +1,6 @@
 """What a selection costs: bytes scanned, rows fetched, clusterings, pairs of distances, and the seconds they take.
 
-The constants were measured once (docs/scale.md); seconds are meant to be right within a factor of two for k-means on
+The constants were measured once; seconds are meant to be right within a factor of two for k-means on
 data with clusters, of three elsewhere.
 """
 
