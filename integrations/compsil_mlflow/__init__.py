@@ -13,7 +13,7 @@ __all__ = ["log_if_active", "log_mlflow"]
 
 FOLDER = "compsil"
 # Of a plan, what is no parameter or is logged in a shorter form.
-_LEFT_OUT = ("ks", "seeds", "dtype")
+_LEFT_OUT = ("ks", "seeds", "dtype", "adaptive", "scanned_bytes")
 
 
 def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
