@@ -88,7 +88,7 @@ def take_magic(browser: Browser, folder: Path) -> None:
         with open_notebook(browser, server, "magic", folder, height=1400) as notebook:
             notebook.enter("%compsil customers --ks 2:10 --rule lcb -o result")
             cell = notebook.page.locator(".jp-CodeCell", has_text="--rule lcb")
-            cell.locator(".jp-RenderedHTMLCommon").wait_for(timeout=60_000)
+            cell.locator(".jp-OutputArea-executeResult .jp-RenderedHTMLCommon").wait_for(timeout=60_000)
             notebook.page.mouse.move(0, 0)
             save(cell.screenshot(), "magic.png")
 
