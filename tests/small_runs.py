@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+from sklearn.cluster import KMeans
 from waiting import join
 
 from compsil_kit import select_k, stream
@@ -23,6 +24,18 @@ def flow(**keywords):
 def split(X, k, seed):
     """Cut the points into k groups by their place; quick, and never wrong about the count."""
     return np.arange(X.shape[0]) % k
+
+
+class Fails:
+    """A clusterer that fails for given seeds at one k, in a given way."""
+
+    def __init__(self, k, seeds, how):
+        self.k, self.seeds, self.how = k, set(seeds), how
+
+    def __call__(self, X, k, seed):
+        if k == self.k and seed in self.seeds:
+            return self.how(X, k, seed)
+        return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
 
 
 def same(left, right):

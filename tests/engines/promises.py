@@ -1,6 +1,7 @@
 """What holds on every engine: the bits of threads, failures, errors, progress, streams, checkpoints.
 
-Clusterers are made inside functions: those travel as they are, while others are imported where they arrive.
+The test file of each engine imports these tests, and has the fixture ``spread``. Clusterers are made inside functions:
+those travel as they are, while others are imported where they arrive.
 """
 
 import json
@@ -28,7 +29,7 @@ def bits(result):
     return [part.tobytes() for part in (*parts, result.scores)], [vars(failure) for failure in result.failures]
 
 
-def gives_the_bits_of_threads(spread):
+def test_the_bits_of_threads(spread):
     with spread():
         there = select_k(X, **WHOLE)
     assert there.trials.micro.shape == (3, 5)
@@ -38,21 +39,21 @@ def gives_the_bits_of_threads(spread):
     assert bits(there) == bits(select_k(X, **WHOLE))
 
 
-def counts_failures(spread):
+def test_failures_are_counted(spread):
     with spread():
         there = select_k(X, **SMALL, clusterer=failing(0, 7), on_failure="skip")
     assert [(failure.k, failure.subsample) for failure in there.failures] == [(3, 0), (3, 7)]
     assert bits(there) == bits(select_k(X, **SMALL, clusterer=failing(0, 7), on_failure="skip"))
 
 
-def hands_over_errors(spread):
+def test_errors_arrive(spread):
     with spread(), pytest.raises(ClusteringError, match=r"k=3 failed on subsample 9 \(seed 9\).*ValueError: no luck"):
         select_k(X, **SMALL, clusterer=failing(9))
 
 
-def streams(spread, folder):
+def test_results_arrive_while_others_are_computed(spread, tmp_path):
     """Results arrive while subsamples are still being computed: the last of them waits until the first is here."""
-    clusterer, go = waiting_at_the_last(folder)
+    clusterer, go = waiting_at_the_last(tmp_path)
     seen = []
     with spread():
         growing = stream(X, **SMALL, clusterer=clusterer)
@@ -63,8 +64,8 @@ def streams(spread, folder):
     assert bits(seen[-1]) == bits(select_k(X, **SMALL, clusterer=clusterer))
 
 
-def keeps_and_continues(spread, path):
-    done = []
+def test_checkpoints(spread, tmp_path):
+    done, path = [], tmp_path / "run.json"
 
     def stop_at_three(n, total):
         done.append((n, total))

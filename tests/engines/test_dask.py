@@ -11,6 +11,13 @@ import numpy as np
 import promises
 import pytest
 from distributed import Client, LocalCluster
+from promises import (  # noqa: F401  (what holds on every engine)
+    test_checkpoints,
+    test_errors_arrive,
+    test_failures_are_counted,
+    test_results_arrive_while_others_are_computed,
+    test_the_bits_of_threads,
+)
 from waiting import join, until
 
 from compsil_kit import select_k
@@ -41,26 +48,6 @@ def test_the_workers_are_other_processes(client):
     ids = set(client.run(os.getpid).values())
     assert len(ids) == 2
     assert os.getpid() not in ids
-
-
-def test_the_bits_of_threads(spread):
-    promises.gives_the_bits_of_threads(spread)
-
-
-def test_failures_are_counted(spread):
-    promises.counts_failures(spread)
-
-
-def test_errors_arrive(spread):
-    promises.hands_over_errors(spread)
-
-
-def test_results_arrive_one_by_one(spread, tmp_path):
-    promises.streams(spread, tmp_path)
-
-
-def test_checkpoints(spread, tmp_path):
-    promises.keeps_and_continues(spread, tmp_path / "run.json")
 
 
 def test_a_worker_that_is_killed_is_made_up_for(spread, client, tmp_path):

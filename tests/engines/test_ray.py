@@ -8,6 +8,13 @@ import joblib
 import promises
 import pytest
 import ray
+from promises import (  # noqa: F401  (what holds on every engine)
+    test_checkpoints,
+    test_errors_arrive,
+    test_failures_are_counted,
+    test_results_arrive_while_others_are_computed,
+    test_the_bits_of_threads,
+)
 from ray.util.joblib import register_ray
 
 
@@ -35,26 +42,6 @@ def test_the_workers_are_other_processes(spread):
     with spread():
         ids = set(joblib.Parallel()(joblib.delayed(os.getpid)() for _ in range(20)))
     assert os.getpid() not in ids
-
-
-def test_the_bits_of_threads(spread):
-    promises.gives_the_bits_of_threads(spread)
-
-
-def test_failures_are_counted(spread):
-    promises.counts_failures(spread)
-
-
-def test_errors_arrive(spread):
-    promises.hands_over_errors(spread)
-
-
-def test_results_arrive_in_rounds(spread, tmp_path):
-    promises.streams(spread, tmp_path)
-
-
-def test_checkpoints(spread, tmp_path):
-    promises.keeps_and_continues(spread, tmp_path / "run.json")
 
 
 # --- what is missing --------------------------------------------------------------------------------------------------

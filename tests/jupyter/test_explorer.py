@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from scipy import sparse
+from sessions import Gate
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
 from waiting import PATIENCE, until
@@ -127,19 +128,13 @@ class TestRun:
         assert explorer.result.preparation.scale == "robust"
 
     def test_settings_changed_during_a_run_are_mentioned_when_it_has_ended(self, frame):
-        begun, go_on = Event(), Event()
-
-        def held(X, k, seed):
-            begun.set()
-            assert go_on.wait(PATIENCE)
-            return np.arange(len(X)) % k
-
+        held = Gate(after=0)
         explorer = explore(frame, clusterer=held, **SMALL)
         find(explorer, "run").click()
-        assert begun.wait(PATIENCE)
+        assert held.reached.wait(PATIENCE)
         find(explorer, "scale").value = "robust"
         assert "changed" not in text(explorer, "progress")
-        go_on.set()
+        held.go.set()
         explorer.wait(PATIENCE)
         assert "Settings have changed. Press Run to apply them." in text(explorer, "progress")
         explorer.close()
@@ -906,19 +901,13 @@ class TestLife:
         assert all(part.comm is None for part in every if isinstance(part, widgets.Widget))
 
     def test_stop_is_that_of_the_button(self, frame):
-        begun, go_on = Event(), Event()
-
-        def held(X, k, seed):
-            begun.set()
-            assert go_on.wait(PATIENCE)
-            return np.arange(len(X)) % k
-
+        held = Gate(after=0)
         explorer = explore(frame, clusterer=held, **SMALL)
         explorer.run()
-        assert begun.wait(PATIENCE)
+        assert held.reached.wait(PATIENCE)
         explorer.stop()
         assert explorer.session.status.phase == "stopped"
-        go_on.set()
+        held.go.set()
         explorer.close()
         explorer.wait(PATIENCE)
 

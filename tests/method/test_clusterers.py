@@ -23,6 +23,7 @@ from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
 from sklearn.mixture import GaussianMixture
+from small_runs import Fails, split
 
 from compsil_kit import select_k
 from compsil_kit.method.clusterers import NAMED, Clusterer, fit_all_rows, resolve_clusterer
@@ -42,23 +43,6 @@ ALL_NAMES = [pytest.param(name, marks=medoids if name in ("kmedoids", "clara") e
 
 def run(clusterer="kmeans", **keywords):
     return select_k(X, **{"ks": (2, 3, 4), "n_subsamples": 4, "sample_size": 60, "clusterer": clusterer, **keywords})
-
-
-def split(X, k, seed):
-    """Cut the points into k groups by their place; quick, and never wrong about the count."""
-    return np.arange(X.shape[0]) % k
-
-
-class Fails:
-    """A clusterer that fails for given seeds at one k, in a given way."""
-
-    def __init__(self, k, seeds, how):
-        self.k, self.seeds, self.how = k, set(seeds), how
-
-    def __call__(self, X, k, seed):
-        if k == self.k and seed in self.seeds:
-            return self.how(X, k, seed)
-        return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
 
 
 @pytest.mark.parametrize("name", ALL_NAMES)

@@ -9,8 +9,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.cluster import KMeans
 from sklearn.mixture import BayesianGaussianMixture
+from small_runs import Fails, split
 
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, select_k
 from compsil_kit.run.one_subsample import run_subsample
@@ -24,23 +24,6 @@ X = np.random.default_rng(3).normal(np.repeat(CENTERS, [40, 30, 20], axis=0))
 
 def run(clusterer="kmeans", **keywords):
     return select_k(X, **{"ks": (2, 3, 4), "n_subsamples": 4, "sample_size": 60, "clusterer": clusterer, **keywords})
-
-
-def split(X, k, seed):
-    """Cut the points into k groups by their place; quick, and never wrong about the count."""
-    return np.arange(X.shape[0]) % k
-
-
-class Fails:
-    """A clusterer that fails for given seeds at one k, in a given way."""
-
-    def __init__(self, k, seeds, how):
-        self.k, self.seeds, self.how = k, set(seeds), how
-
-    def __call__(self, X, k, seed):
-        if k == self.k and seed in self.seeds:
-            return self.how(X, k, seed)
-        return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
 
 
 def raising(error):
