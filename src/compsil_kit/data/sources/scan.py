@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -184,6 +184,3 @@ def _together(one: NotFinite | None, two: NotFinite | None) -> NotFinite | None:
     if one is None or two is None:
         return one or two
     return NotFinite(one.row, one.column, one.value, one.count + two.count)
-
-
-Scan = Callable[[Iterable[Chunk], int], Part]
