@@ -39,14 +39,14 @@ class PlanBatchesOperator(SelectKOperator):
         """Return the batches, which record how the table was prepared."""
         from compsil_kit import plan_batches
         from compsil_kit.result.serialization import preparation_out
-        from compsil_kit.run.request import check_request
+        from compsil_kit.run.request import check_plan
         from compsil_kit.settings.keywords import PlanKeywords, SelectKeywords
 
         self._coerce_parameters()
         _, table = self._load(context)
         with data_errors():
             # A plan does not say what will be scored; how many starts that takes must be known here.
-            planned = check_request(table, SelectKeywords, self._keywords(SelectKeywords), warn=False).plan
+            planned = check_plan(table, SelectKeywords, self._keywords(SelectKeywords))
             keywords = {**self._keywords(PlanKeywords), "n_starts": planned.n_starts}
             batches = plan_batches(table, n_batches=self.n_batches, **keywords)
         self.log.info("%s batches of about %s subsamples", len(batches), len(batches[0]["indices"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -107,8 +107,7 @@ class SourceTable:
         notes = tuple(odd_columns(self.names, known, rows)) if self.prepared else ()
         if self.scale is not None and seen.moments is not None:
             known = scaled_by(seen.moments, self.names, known, self.scale)
-        said = self.preparation
-        done = None if said is None else Preparation(said.columns, said.left_out, said.scale, 0, notes)
+        done = None if self.preparation is None else replace(self.preparation, notes=notes)
         key = f"{seen.digest} scale {self.scale}" if digest else ""
         return FetchedData(FetchedRows(seen.n_rows, rows, known), done, key, seen.moments)
 
@@ -134,8 +133,7 @@ class SourceTable:
         notes = odd_columns(self.names, matrix) if self.prepared else ()
         if self.scale is not None:
             matrix = scaled(self.names, matrix, self.scale)
-        said = self.preparation
-        done = None if said is None else Preparation(said.columns, said.left_out, said.scale, 0, tuple(notes))
+        done = None if self.preparation is None else replace(self.preparation, notes=tuple(notes))
         return Dataset(matrix, done)
 
     def frame(self) -> pd.DataFrame:
