@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from compsil_kit import select_k
-from compsil_kit.data.matrix import as_matrix, check_enough_distinct, read
+from compsil_kit.data.matrix import as_matrix, read
 
 RNG = np.random.default_rng(7)
 # Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.
@@ -272,16 +272,6 @@ def test_what_is_no_matrix_is_refused(name):
         read(X)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_as_many_distinct_rows_as_clusters_are_enough(form):
-    rows = form(np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 0.0], [3.0, 3.0], [2.0, 0.0]]))
-    check_enough_distinct(rows, 3)
-    with pytest.raises(ValueError, match=r"up to 4 clusters, but X has only 3 distinct rows\. Pass ks of at most 3\."):
-        check_enough_distinct(rows, 4)
-    with pytest.raises(ValueError, match="X is constant"):
-        check_enough_distinct(rows[:2], 2)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_numbers_are_not_copied(dtype):
     X = sparse.csr_array(np.eye(3, dtype=dtype))
@@ -311,12 +301,3 @@ def test_cells_that_are_not_finite_are_counted_over_all_blocks(form, block, monk
     X[3, 1], X[9, 1] = -np.inf, np.nan
     with pytest.raises(ValueError, match=r"it has infinity \(inf\) at row 3, column 1, and 2 more cell\(s\) that"):
         as_matrix(form(X))
-
-
-def test_zeros_that_are_stored_make_no_row_distinct():
-    stored = sparse.csr_array((np.array([0.0, 1.0, 1.0]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2))
-    with pytest.raises(ValueError, match="X is constant"):
-        check_enough_distinct(stored, 2)
-    with pytest.raises(ValueError, match="X is constant"):
-        check_enough_distinct(np.array([[0.0, 1.0], [-0.0, 1.0]]), 2)
-    assert stored.nnz == 3

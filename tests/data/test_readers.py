@@ -7,11 +7,16 @@ import lzma
 import pickle
 import sys
 import zipfile
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
+from compsil_kit import prepare
 from compsil_kit.data.readers import KINDS, kind_of, make_given, read_table
 
 
@@ -244,3 +249,18 @@ def test_only_columns_that_are_used_are_made_numbers(tmp_path, columns, read, na
     assert read_table(path, exclude=["note"]).columns.tolist() == ["price"]
     with pytest.raises(ValueError, match="--exclude: 'prize' is not a column of the data, which has price, note"):
         read_table(path, exclude=["prize"])
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_decimals_and_booleans_with_holes_are_numbers(tmp_path, ending):
+    """As they are where the same file is read in parts."""
+    columns = {
+        "price": pa.array([Decimal("1.25"), None], pa.decimal128(9, 2)), "paid": pa.array([True, None]),
+        "word": pa.array(["a", None]), "x": pa.array([1.0, 2.0]),
+    }  # fmt: skip
+    path = tmp_path / f"a{ending}"
+    (pq.write_table if ending == ".parquet" else feather.write_feather)(pa.table(columns), path)
+    frame = read_table(str(path))
+    assert [str(frame[name].dtype) for name in ("price", "paid", "x")] == ["float64", "boolean", "float64"]
+    assert frame["price"].tolist()[0] == 1.25
+    assert prepare(frame, missing="drop").preparation.columns == ("price", "paid", "x")

@@ -1,6 +1,7 @@
 """Spark's frames as X: the pass runs on the executors."""
 
 import os
+import traceback
 
 import numpy as np
 import pyarrow as pa
@@ -147,3 +148,12 @@ def test_a_small_frame_is_loaded(spark):
     # The name is that of a method of pandas on Spark, by which its frames are known.
     frame = spark.range(300).select((F.col("id") % 5).alias("to_spark"), F.sin("id").alias("b"))
     assert select_k(frame, **FAST).to_dict() == select_k(frame.toPandas(), **FAST).to_dict()
+
+
+def test_cells_are_not_quoted(spark):
+    """Spark says which value it cannot cast."""
+    words = spark.createDataFrame([(str(n % 7) if n != 60_000 else "secret",) for n in range(60_001)], "a string")
+    source = SparkSource(words.selectExpr("cast(a as double) as a"))
+    with pytest.raises(ValueError, match=r"X: a Spark DataFrame cannot be read \(\w+\)") as caught:
+        select_k(source, ks=[2, 3], n_subsamples=2, sample_size=200)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))

@@ -158,6 +158,23 @@ def test_a_pass_over_rows_is_for_those_who_watch_and_not_for_functions(monkeypat
         assert silent(lambda done, total: None, make_row_meter)
 
 
+def test_a_function_may_hear_of_rows():
+    heard = []
+
+    class Listener:
+        def __call__(self, done, total):
+            pytest.fail("rows are no subsamples")
+
+        def rows(self, done, total):
+            heard.append((done, total))
+
+    meter = make_row_meter(Listener(), 50)
+    meter.advance(20)
+    meter.advance(30)
+    meter.close()
+    assert heard == [(20, 50), (50, 50)]
+
+
 def test_rows_are_counted_many_at_a_time(capfd):
     meter = make_row_meter(True, 5000)
     meter.advance(1500)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -255,41 +254,14 @@ def _check_finite(matrix: Any, names: list[Any] | None) -> None:
             raise_not_finite(matrix[low + row, column], low + row, column, count, names)
 
 
-def raise_not_finite(value: float, row: int, column: int, count: int, names: list[Any] | None) -> None:
+_FILL = "Drop or fill such rows first, for example with df.dropna() or sklearn.impute.SimpleImputer."
+
+
+def raise_not_finite(
+    value: float, row: int, column: int, count: int, names: list[Any] | None, advice: str = _FILL
+) -> None:
     """Say where the first cell is that is not finite, and how many there are."""
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     place = f"column {column}" if names is None else f"column {quoted(names[column])}"
     more = "" if count == 1 else f", and {count - 1} more cell(s) that are not finite"
-    raise ValueError(
-        f"X must be finite; it has {kind} at row {row}, {place}{more}. Drop or fill such rows first, "
-        "for example with df.dropna() or sklearn.impute.SimpleImputer."
-    )
-
-
-def check_enough_distinct(matrix: Any, k_max: int) -> None:
-    """Refuse data with fewer distinct rows than clusters asked for; it stops looking as soon as there are enough."""
-    n_rows = matrix.shape[0]
-    size = min(n_rows, 2 * k_max)
-    while True:
-        n_distinct = _count_distinct(matrix[:size])
-        if n_distinct >= k_max or size == n_rows:
-            break
-        size = min(n_rows, size * 8)
-    if n_distinct == 1:
-        raise ValueError("X is constant: every row is the same, so there is nothing to cluster.")
-    if n_distinct < k_max:
-        raise ValueError(
-            f"ks asks for up to {k_max} clusters, but X has only {n_distinct} distinct rows. "
-            f"Pass ks of at most {n_distinct}."
-        )
-
-
-def _count_distinct(rows: Any) -> int:
-    if sparse.issparse(rows):
-        tidy = rows.copy()
-        tidy.sum_duplicates()
-        tidy.eliminate_zeros()
-        edges = tidy.indptr
-        return len({(tidy.indices[a:b].tobytes(), tidy.data[a:b].tobytes()) for a, b in pairwise(edges)})
-    # + 0.0 turns -0.0 into 0.0, which has other bytes; equal rows then have equal bytes.
-    return len({row.tobytes() for row in np.ascontiguousarray(rows) + 0.0})
+    raise ValueError(f"X must be finite; it has {kind} at row {row}, {place}{more}. {advice}")

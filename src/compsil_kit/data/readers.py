@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Collection
 from functools import partial
 from lzma import LZMAError
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Any, cast
 from zipfile import BadZipFile
 
@@ -118,10 +118,16 @@ def read_file(
 
 def kind_of(path: Path) -> str:
     """Return the ending that says what is in a file, or list those that can be read."""
-    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSED]
-    if not endings or endings[-1] not in KINDS:
+    ending = ending_of(path)
+    if ending not in KINDS:
         raise ValueError(f"{path}: unknown file format; the name must end in {', '.join(KINDS)}.")
-    return endings[-1]
+    return ending
+
+
+def ending_of(path: PurePath) -> str:
+    """Return the last ending of a name that is not that of a compression, in lower case; "" if there is none."""
+    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSED]
+    return endings[-1] if endings else ""
 
 
 def _standard_input() -> bytes:
@@ -152,9 +158,21 @@ def _read_typed(path: Path, kind: str, columns: Collection[Any] | None, exclude:
     import pandas as pd
 
     if kind not in (".jsonl", ".ndjson"):
-        return _excluded(pd.read_feather(path) if kind == ".feather" else pd.read_parquet(path), exclude)
+        return _excluded(_numbers(pd.read_feather(path) if kind == ".feather" else pd.read_parquet(path)), exclude)
     frame = _excluded(pd.read_json(path, lines=True), exclude)
     return settle_columns(frame, ".", None, _used(columns), lambda rows: sorted(row + 1 for row in rows))
+
+
+def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Make numbers of what pandas keeps as objects, decimals and booleans with holes, as other readers do."""
+    import pandas as pd
+
+    kinds: dict[str, Any] = {"decimal": "float64", "boolean": "boolean"}
+    for at, dtype in enumerate(frame.dtypes):
+        kind = kinds.get(pd.api.types.infer_dtype(frame.iloc[:, at], skipna=True)) if dtype.kind == "O" else None
+        if kind is not None:
+            frame.isetitem(at, frame.iloc[:, at].astype(kind).array)
+    return frame
 
 
 def _used(columns: Collection[Any] | None) -> Callable[[Any], bool]:

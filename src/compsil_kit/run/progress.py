@@ -38,8 +38,11 @@ def make_meter(progress: ProgressLike, total: int) -> Meter:
 
 
 def make_row_meter(progress: ProgressLike, n_rows: int) -> Meter:
-    """Return the meter of a pass over rows; a function of the user's is told of subsamples only."""
-    if callable(progress) or progress is False or (progress is None and not _somebody_watches()):
+    """Return the meter of a pass over rows; a function of the user's is told of them if it has a function ``rows``."""
+    if callable(progress):
+        told = getattr(progress, "rows", None)
+        return _Silent() if told is None else _Callback(told, n_rows)
+    if progress is False or (progress is None and not _somebody_watches()):
         return _Silent()
     return _Bar(total=n_rows, desc="reading", unit="row", unit_scale=True)
 

@@ -207,7 +207,8 @@ class _Progress(TypedDict, total=False):
         Keyword(
             "bool or callable, default=None", None, rules.check_progress,
             "Whether to show a progress bar. None shows one in a terminal or a notebook. A function is called with "
-            "(done, total).",
+            "(done, total); one that has an attribute ``rows`` has that called with the rows read and all rows, while "
+            "a table outside memory is read.",
         ),
     ]  # fmt: skip
 

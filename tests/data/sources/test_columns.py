@@ -1,10 +1,13 @@
 """A source without some of its columns."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 from tables import LARGE, CutSource, columns_of
 
 from compsil_kit import prepare, select_k
+from compsil_kit.data.sources.arrow import ArrowSource
 from compsil_kit.data.sources.columns import without
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
@@ -32,3 +35,12 @@ def test_unknown_names_are_refused():
 
 def test_numbers_are_named_by_their_text():
     assert [field.name for field in without(CutSource({7: np.ones(3), 8: np.ones(3)}), ["7"]).fields] == [8]
+
+
+def test_records_are_those_of_the_other_columns():
+    whole = ArrowSource(ds.dataset(pa.table({"a": [1, 2], "word": ["x", "y"], "b": [3, 4]})))
+    source = without(whole, ["a"])
+    assert source.has_records
+    assert not without(CutSource(columns_of(10)), ["x1"]).has_records
+    (batch,) = source.records([1, 0])
+    assert batch.to_pydict() == {"b": [3, 4], "word": ["x", "y"]}

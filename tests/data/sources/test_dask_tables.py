@@ -1,6 +1,7 @@
 """Dask's frames and arrays, with a cluster and without one."""
 
 import os
+import traceback
 
 import dask
 import dask.array as da
@@ -187,3 +188,11 @@ def test_an_interrupt_says_how_far_the_pass_got(monkeypatch):
     with dask.config.set(scheduler="synchronous"), pytest.raises(Interrupted) as caught:
         select_k(prepare(lazily(interrupted)), **FAST)
     assert (caught.value.done, caught.value.total) == (20_000, LARGE)
+
+
+def test_cells_are_not_quoted(tmp_path):
+    (tmp_path / "bad.csv").write_text("a,b\n" + "1.5,2.5\n" * 60_000 + "secret,1\n")
+    frame = dd.read_csv(tmp_path / "bad.csv", dtype={"a": "float64"})
+    with pytest.raises(ValueError, match=r"X: a Dask collection cannot be read \(ValueError\)") as caught:
+        select_k(frame, ks=[2, 3], n_subsamples=2, sample_size=200)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))

@@ -1,5 +1,6 @@
 """Queries of Polars: read once, in batches, in order."""
 
+import traceback
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -94,3 +95,21 @@ def test_an_old_polars_is_told_what_it_lacks():
         ImportError, match=r"X: a LazyFrame is read in batches, which Polars .* pip install --upgrade pol"
     ):
         LazySource(Old())
+
+
+def test_records_of_columns_of_any_type():
+    query = pl.LazyFrame({"word": ["a", None, "c"], "x": [1.0, 2.0, 3.0], "key": [7, 8, None]})
+    source = LazySource(query)
+    (batch,) = source.records([2, 0])
+    assert source.has_records
+    assert batch.to_pydict() == {"key": [7, 8, None], "word": ["a", None, "c"]}
+
+
+def test_cells_are_not_quoted(tmp_path):
+    """Polars says which values it cannot convert."""
+    (tmp_path / "bad.csv").write_text("a\n" + "1.5\n" * 60_000 + "secret\n")
+    text = pl.LazyFrame({"a": ["1", "secret"] * 40_000})
+    for query in (pl.scan_csv(tmp_path / "bad.csv"), text.select(pl.col("a").cast(pl.Float64))):
+        with pytest.raises(ValueError, match=r"X: a Polars LazyFrame cannot be read \(\w+Error\)") as caught:
+            select_k(query, **FAST)
+        assert "secret" not in "".join(traceback.format_exception(caught.value))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from scipy import sparse
 from tables import CutSource, columns_of, write_parquet
 
+from compsil_kit import select_k
 from compsil_kit.data.sources.arrow import ArrowSource
 from compsil_kit.data.sources.lazy import LazySource
 from compsil_kit.data.sources.opening import open_source
@@ -64,3 +66,16 @@ sys.meta_path.insert(0, Absent())
 assert open_source(np.ones((3, 2))) is None
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_several_paths_are_not_one():
+    for X in (["a.parquet", "b.parquet"], (Path("a.parquet"),)):
+        with pytest.raises(ValueError, match=r"X as text must be one path\. Pass a folder, a glob such as"):
+            select_k(X)
+
+
+def test_what_gives_its_rows_only_once_is_refused():
+    table = pa.table({"a": [1.0, 2.0]})
+    for X in (table.to_reader(), ds.dataset(table).scanner()):
+        with pytest.raises(TypeError, match=rf"X gives its rows only once, .*got a {type(X).__name__}\. Pass what it"):
+            select_k(X)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from tables import columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
@@ -70,6 +71,7 @@ def test_an_address_of_another_store(folder):
         assert column(open_parquet("memory://bucket/table/part-1*")) == [3.0, 3.0, 3.0, 1.0, 1.0, 1.0]
         with pytest.raises(FileNotFoundError, match=r"X: there is no Parquet file at 'memory://bucket/other'"):
             open_parquet("memory://bucket/other")
+        assert column(open_parquet("/bucket/table", store)) == expected
     finally:
         store.rm("/bucket", recursive=True)
 
@@ -208,6 +210,73 @@ def test_what_fits_into_memory(tmp_path, monkeypatch, free, fits):
 def test_the_files_behind_a_folder_and_a_glob(tmp_path):
     for name in ("b.parquet", "a.parquet", "_SUCCESS", "c.txt"):
         (tmp_path / name).write_bytes(b"")
-    assert [Path(file).name for file in files_of(tmp_path)] == ["a.parquet", "b.parquet", "c.txt"]
-    assert [Path(file).name for file in files_of(tmp_path / "*.parquet")] == ["a.parquet", "b.parquet"]
-    assert files_of(tmp_path / "x*.parquet") == []
+    local = fsspec.filesystem("file")
+    assert [Path(file).name for file in files_of(str(tmp_path), local)] == ["a.parquet", "b.parquet", "c.txt"]
+    assert [Path(file).name for file in files_of(f"{tmp_path}/*.parquet", local)] == ["a.parquet", "b.parquet"]
+    assert files_of(f"{tmp_path}/x*.parquet", local) == []
+
+
+def test_what_came_since_the_last_look_is_seen(folder, monkeypatch):
+    """Some stores remember what they saw; this one has to be told to look again."""
+
+    class Remembering(LocalFileSystem):
+        cachable = False
+        seen = None
+
+        def find(self, path, **settings):
+            self.seen = super().find(path, **settings) if self.seen is None else self.seen
+            return self.seen
+
+        def invalidate_cache(self, path=None):
+            self.seen = None
+
+    files, before = Remembering(), len(column(open_parquet(folder)))
+    monkeypatch.setattr("fsspec.core.url_to_fs", lambda name: (files, name))
+    assert len(column(open_parquet(folder))) == before
+    pq.write_table(pq.read_table(folder / "part-10.parquet"), folder / "part-99.parquet")
+    assert len(column(open_parquet(folder))) == before + 3
+
+
+def test_marks_of_empty_folders_are_no_files(folder):
+    class Marking(LocalFileSystem):
+        cachable = False
+
+        def find(self, path, **settings):
+            return [f"{path}/", f"{path}/more/", *super().find(path, **settings)]
+
+    assert column(open_parquet(folder, Marking())) == column(open_parquet(folder))
+
+
+def test_a_table_of_delta_lake_is_refused(folder):
+    (folder / "_delta_log").mkdir()
+    with pytest.raises(ValueError, match=r"is a Delta Lake table, .*Pass DeltaTable\(\.\.\.\)\.to_pyarrow_dataset"):
+        open_parquet(folder)
+
+
+def test_columns_of_the_same_name_are_refused(tmp_path):
+    place = tmp_path / "a.parquet"
+    table = pa.Table.from_arrays([pa.array([1.0])] * 3, names=["a", "b", "a"])
+    pq.write_table(table, place)
+    with pytest.raises(ValueError, match=r"cannot be read .* or two columns have one name\."):
+        open_parquet(place)
+    with pytest.raises(ValueError, match=r"X: a pyarrow dataset has several columns of the name 'a'\. Rename them\."):
+        open_source(ds.dataset(table))
+
+
+def test_parts_of_a_file_are_those_that_were_asked_for(tmp_path):
+    """A fragment may stand for some row groups of its file."""
+    place = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": np.arange(70.0)}), place, row_group_size=10)
+    (fragment,) = ds.dataset(place).get_fragments()
+    parts = list(arrow._portions([fragment.subset(row_group_ids=[1, 4, 6])]))
+    found = np.concatenate([part.to_table()["a"].to_numpy() for part in parts])
+    np.testing.assert_array_equal(found, [*range(10, 20), *range(40, 50), *range(60, 70)])
+
+
+def test_a_store_that_says_what_is_wrong_is_heard():
+    """Some raise errors of these kinds without a number."""
+    for kind in (FileNotFoundError, PermissionError, ConnectionResetError, TimeoutError):
+        with pytest.raises(kind, match="gone"), arrow.readable("data"):
+            raise kind("gone")
+    with pytest.raises(ValueError, match=r"^X: data cannot be read \(OSError\)"), arrow.readable("data"):
+        raise OSError("secret")

@@ -42,3 +42,10 @@ def test_names_may_occur_twice():
     frame = source.frame([0, 1])
     assert list(frame.columns) == ["a", "a"]
     assert frame.iloc[:, 1].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_not_all_sources_have_records():
+    source = CutSource(columns_of(10))
+    assert not source.has_records
+    with pytest.raises(NotImplementedError, match="has no records"):
+        source.records([0])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from compsil_kit.data.matrix import arrow_numeric, arrow_values
 from compsil_kit.data.sources.source import CHUNK_ROWS, Chunk, Field, Source
+from compsil_kit.util.format import few, quoted
 
 # Of each column, what is read from a file at a time; a store answers few large requests faster than many small ones.
 BUFFER_BYTES = 2**22
@@ -15,25 +17,39 @@ BUFFER_BYTES = 2**22
 PORTION_ROWS = 1 << 20
 
 
-class ArrowSource(Source):
+class RecordSource(Source):
+    """A source that has its rows as Arrow record batches."""
+
+    has_records = True
+
+    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+        """Yield the values of the record batches."""
+        for batch in self.records(at):
+            if batch.num_rows:
+                yield [arrow_values(column) for column in batch.columns]
+
+
+class ArrowSource(RecordSource):
     """A ``pyarrow.dataset.Dataset``; its order is that of its files, and within them of their rows."""
 
     def __init__(self, dataset: Any, what: str = "a pyarrow dataset") -> None:
         """Look at the schema and count the rows, which Parquet files know."""
         self.what, self.dataset = what, dataset
         self.fields = tuple(arrow_field(field) for field in dataset.schema)
+        twice = [name for name, n in Counter(dataset.schema.names).items() if n > 1]
+        if twice:
+            raise ValueError(
+                f"X: {what} has several columns of the name {few([quoted(name) for name in twice])}. Rename them."
+            )
         with readable(what):
             self.n_rows = int(dataset.count_rows())
 
-    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+    def records(self, at: Sequence[int]) -> Iterator[Any]:
         """Yield the record batches of a scan in order."""
         with readable(self.what):
-            for batch in self.batches([self.fields[i].name for i in at]):
-                if batch.num_rows:
-                    yield [arrow_values(column) for column in batch.columns]
+            yield from self._batches([self.fields[i].name for i in at])
 
-    def batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches of some columns."""
+    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
         import pyarrow.dataset as ds
 
         reading = {"columns": list(names), "batch_size": CHUNK_ROWS}
@@ -57,11 +73,11 @@ def _portions(fragments: Iterable[Any]) -> Iterator[Any]:
     """Yield Parquet files by some row groups at a time: within these, several threads may read ahead."""
     for fragment in fragments:
         groups, n_rows = list[int](), 0
-        for number, group in enumerate(fragment.row_groups):
+        for group in fragment.row_groups:
             if groups and n_rows + group.num_rows > PORTION_ROWS:
                 yield fragment.subset(row_group_ids=groups)
                 groups, n_rows = [], 0
-            groups.append(number)
+            groups.append(group.id)
             n_rows += group.num_rows
         if groups:
             yield fragment.subset(row_group_ids=groups)
@@ -83,10 +99,11 @@ def readable(what: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        # Files that are gone or not ours to read have a number and a name; what is damaged has neither.
-        if isinstance(error, OSError) and error.errno is not None:
+        # Files that are gone or not ours to read have a number or an error of their own; what is damaged has neither.
+        if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
             raise
         raise ValueError(
             f"X: {what} cannot be read ({type(error).__name__}): a file is damaged, of another kind, or was changed "
-            "since its rows were counted; or the files differ in the types of their columns."
-        ) from error
+            "since its rows were counted; or the files differ in the types of their columns, or two columns have one "
+            "name."
+        ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from compsil_kit.data.sources.scan import Part, Work
 from compsil_kit.data.sources.source import Chunk, Source, Tick
@@ -14,13 +15,18 @@ class Without(Source):
 
     def __init__(self, source: Source, names: Collection[str]) -> None:
         """Leave out the columns whose names, as text, are these."""
-        self.what, self.n_rows, self.named, self._source = source.what, source.n_rows, source.named, source
+        self.what, self.n_rows, self._source = source.what, source.n_rows, source
+        self.named, self.has_records = source.named, source.has_records
         self._at = [at for at, field in enumerate(source.fields) if str(field.name) not in names]
         self.fields = tuple(source.fields[at] for at in self._at)
 
     def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
         """Yield the rows of the other source."""
         return self._source.chunks([self._at[i] for i in at])
+
+    def records(self, at: Sequence[int]) -> Iterator[Any]:
+        """Yield the records of the other source."""
+        return self._source.records([self._at[i] for i in at])
 
     def scan(self, at: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
         """Let the other source make the pass, wherever its data are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from math import isnan
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from compsil_kit.data.matrix import is_numeric_dtype, pandas_values
 from compsil_kit.data.sources.pieces import as_counted, pass_over, shares
 from compsil_kit.data.sources.scan import Part, Work
-from compsil_kit.data.sources.source import Array, Chunk, Field, Source, Tick
+from compsil_kit.data.sources.source import Array, Chunk, Field, Source, Tick, silent_about_content
 
 # Partitions that a scheduler without workers of its own computes before what was found is put together.
 AT_A_TIME = 16
@@ -108,16 +109,25 @@ def _computed(tasks: Sequence[Any], at_a_time: int) -> Iterator[Any]:
     client = _client()
     if client is None or at_a_time == 1:
         for low in range(0, len(tasks), at_a_time):
-            yield from _dask().compute(*tasks[low : low + at_a_time])
+            with _quietly():
+                part = _dask().compute(*tasks[low : low + at_a_time])
+            yield from part
         return
     futures = client.compute(list(tasks))[::-1]
     try:
         while futures:
-            yield futures[-1].result()
+            with _quietly():
+                found = futures[-1].result()
+            yield found
             # What was handed over need not be kept by the worker.
             futures.pop()
     finally:
         client.cancel(futures)
+
+
+def _quietly() -> AbstractContextManager[None]:
+    # What parsers and casts raise; those of files, memory and the cluster are told.
+    return silent_about_content("a Dask collection", (ValueError, TypeError, ArithmeticError))
 
 
 def _client() -> Any:

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from compsil_kit.data.matrix import arrow_values
-from compsil_kit.data.sources.arrow import arrow_field, readable
-from compsil_kit.data.sources.source import CHUNK_ROWS, Chunk, Source
+from compsil_kit.data.sources.arrow import RecordSource, arrow_field, readable
+from compsil_kit.data.sources.source import CHUNK_ROWS
 
 _ORDER = "preserve_insertion_order"
 
 
-class DuckSource(Source):
+class DuckSource(RecordSource):
     """A ``duckdb.DuckDBPyRelation``; its order is that of the query."""
 
     what = "a DuckDB relation"
@@ -32,13 +31,11 @@ class DuckSource(Source):
             )
         self.n_rows = int(n_rows)
 
-    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+    def records(self, at: Sequence[int]) -> Iterator[Any]:
         """Yield the record batches of the query in order."""
         names = ['"{}"'.format(self.fields[i].name.replace('"', '""')) for i in at]
         with _answering(self.what):
-            for batch in _reader(self._relation.project(", ".join(names))):
-                if batch.num_rows:
-                    yield [arrow_values(column) for column in batch.columns]
+            yield from _reader(self._relation.project(", ".join(names)))
 
 
 def _reader(relation: Any) -> Any:
@@ -59,4 +56,4 @@ def _answering(what: str) -> Iterator[None]:
         raise ValueError(
             f"X: {what} cannot be read ({type(error).__name__}). It is run twice, to count its rows and to read them; "
             "its connection must be open, and what it reads must be there both times."
-        ) from error
+        ) from None

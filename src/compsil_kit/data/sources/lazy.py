@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from compsil_kit.data.matrix import polars_numeric, polars_values
-from compsil_kit.data.sources.source import CHUNK_ROWS, Chunk, Field, Source
+from compsil_kit.data.sources.source import CHUNK_ROWS, Chunk, Field, Source, silent_about_content
 
 _BITS = ("8", "16", "32", "64", "128")
 
@@ -15,6 +15,7 @@ class LazySource(Source):
     """A ``polars.LazyFrame``; its order is that of the query."""
 
     what = "a Polars LazyFrame"
+    has_records = True
 
     def __init__(self, frame: Any) -> None:
         """Resolve the schema and count the rows by a query of its own, which reads as little as it can."""
@@ -26,15 +27,25 @@ class LazySource(Source):
                 "pip install --upgrade polars, or pass X.collect()."
             )
         self._frame = frame
-        self.fields = tuple(_field(name, dtype) for name, dtype in frame.collect_schema().items())
-        self.n_rows = int(frame.select(pl.len()).collect(engine="streaming").item())
+        with silent_about_content(self.what, (pl.exceptions.PolarsError,)):
+            self.fields = tuple(_field(name, dtype) for name, dtype in frame.collect_schema().items())
+            self.n_rows = int(frame.select(pl.len()).collect(engine="streaming").item())
 
     def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
         """Yield the batches of the query in order; names of columns are unique in Polars."""
+        return ([polars_values(column) for column in batch.get_columns()] for batch in self._batches(at) if len(batch))
+
+    def records(self, at: Sequence[int]) -> Iterator[Any]:
+        """Yield the batches of the query as Arrow has them."""
+        for batch in self._batches(at):
+            yield from batch.to_arrow().to_batches()
+
+    def _batches(self, at: Sequence[int]) -> Iterator[Any]:
+        import polars as pl
+
         query = self._frame.select([self.fields[i].name for i in at])
-        for batch in query.collect_batches(chunk_size=CHUNK_ROWS, maintain_order=True, engine="streaming"):
-            if len(batch):
-                yield [polars_values(column) for column in batch.get_columns()]
+        with silent_about_content(self.what, (pl.exceptions.PolarsError,)):
+            yield from query.collect_batches(chunk_size=CHUNK_ROWS, maintain_order=True, engine="streaming")
 
 
 def _field(name: str, dtype: Any) -> Field:

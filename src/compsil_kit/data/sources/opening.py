@@ -23,6 +23,10 @@ _READERS = {
 }
 
 
+# What hands over its rows only once; they are counted first, and read later.
+_ONCE = {("pyarrow", "RecordBatchReader"), ("pyarrow", "Scanner")}
+
+
 def open_source(X: Any) -> Source | None:
     """Return X as a source if it is one; None for what is in memory."""
     if isinstance(X, Source):
@@ -31,7 +35,17 @@ def open_source(X: Any) -> Source | None:
         from compsil_kit.data.sources.parquet import open_parquet
 
         return open_parquet(X)
+    if isinstance(X, list | tuple) and X and all(isinstance(each, str | PathLike) for each in X):
+        raise ValueError(
+            "X as text must be one path. Pass a folder, a glob such as 'table/*.parquet', or "
+            "pyarrow.dataset.dataset([...]) of several files."
+        )
     homes = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
+    if any(home in _ONCE for home in homes):
+        raise TypeError(
+            f"X gives its rows only once, and they are counted before they are read: got a {type(X).__name__}. Pass "
+            "what it was made of, such as a dataset or a relation, or its rows as a table."
+        )
     reader = next((_READERS[home] for home in homes if home in _READERS), None)
     if reader is None:
         return None

@@ -28,8 +28,8 @@ def is_parquet(name: str) -> bool:
     return any(c in name for c in _GLOB) and not os.path.exists(name)
 
 
-def fits_memory(file: PathLike[str]) -> bool:
-    """Tell whether a local Parquet file can be loaded; what is no such file can, for its reader to say so."""
+def fits_memory(file: Any) -> bool:
+    """Tell whether a Parquet file, open or by its path, can be loaded; what is none can, for its reader to say so."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -42,15 +42,15 @@ def fits_memory(file: PathLike[str]) -> bool:
     return free is None or 3 * 8 * known.num_rows * known.num_columns <= free
 
 
-def files_of(place: PathLike[str]) -> list[str]:
-    """Return the local files behind a folder or a glob."""
-    import fsspec
-
-    return _found(*_filesystem(fsspec, os.fspath(place)))[0]
+def files_of(place: str, files: Any) -> list[str]:
+    """Return the files behind a folder or a glob of a file system of fsspec."""
+    return _found(files, place)[0]
 
 
-def open_parquet(place: str | PathLike[str]) -> Source:
+def open_parquet(place: str | PathLike[str], files: Any = None) -> Source:
     """Return the Parquet files behind a path, a folder, a glob, or an address such as ``s3://bucket/table/*.parquet``.
+
+    With ``files``, a file system of fsspec, the path is one of it.
 
     Rows are in the order in which ``pandas.read_parquet`` has those of a folder: files by their paths, compared as
     text, so that ``part-10`` comes before ``part-2``. As there, all files of a folder and of the folders in it count,
@@ -58,7 +58,7 @@ def open_parquet(place: str | PathLike[str]) -> Source:
     pandas wrote as an index is no column.
     """
     name = os.fspath(place)
-    if not is_parquet(name):
+    if files is None and not is_parquet(name):
         raise ValueError(
             "X as text must name Parquet data: a file that ends in .parquet, a folder, a glob or an address. "
             "Read other files first, for example with pandas."
@@ -71,7 +71,8 @@ def open_parquet(place: str | PathLike[str]) -> Source:
             f"X: reading {name!r} needs the packages pyarrow and fsspec. "
             "Install them with: pip install 'compsil-kit[scale]'"
         ) from error
-    files, path = _filesystem(fsspec, name)
+    files, path = _filesystem(fsspec, name) if files is None else (files, name)
+    _refuse_delta(files, path, name)
     found, base = _found(files, path)
     if not found:
         raise FileNotFoundError(f"X: there is no Parquet file at {name!r}.")
@@ -80,6 +81,15 @@ def open_parquet(place: str | PathLike[str]) -> Source:
     with readable(what):
         dataset = ds.dataset(found, filesystem=files, format="parquet", partition_base_dir=base, **hive)
     return without(ArrowSource(dataset, what), _indexes(dataset.schema))
+
+
+def _refuse_delta(files: Any, path: str, name: str) -> None:
+    """Refuse a table of Delta Lake: its folder also holds files of rows that were deleted or overwritten."""
+    if files.isdir(f"{path.rstrip('/')}/_delta_log"):
+        raise ValueError(
+            f"X: {name!r} is a Delta Lake table, whose folder also holds rows that are not part of it any more. "
+            "Pass DeltaTable(...).to_pyarrow_dataset() of the package deltalake."
+        )
 
 
 def _indexes(schema: Any) -> list[str]:
@@ -91,11 +101,14 @@ def _indexes(schema: Any) -> list[str]:
 
 def _filesystem(fsspec: Any, name: str) -> tuple[Any, str]:
     try:
-        return fsspec.core.url_to_fs(name)  # type: ignore[no-any-return]
+        files, path = fsspec.core.url_to_fs(name)
     except ImportError as error:
         raise ImportError(f"X: {name!r} needs another package: {error}") from error
     except ValueError as error:
         raise ValueError(f"X: {name!r} is no address that fsspec knows: {error}") from error
+    # What an earlier call saw of a store may be gone, or more may have come.
+    files.invalidate_cache()
+    return files, path
 
 
 def _found(files: Any, path: str) -> tuple[list[str], str | None]:
@@ -113,5 +126,6 @@ def _found(files: Any, path: str) -> tuple[list[str], str | None]:
 
 
 def _tables(places: Iterable[str], base: str) -> list[str]:
-    names = {place: place[len(base) :].strip("/").split("/") for place in places}
+    # A place that ends in a slash is the mark of an empty folder in an object store.
+    names = {place: place[len(base) :].strip("/").split("/") for place in places if not place.endswith("/")}
     return sorted(place for place, parts in names.items() if not any(part.startswith(_IGNORED) for part in parts))

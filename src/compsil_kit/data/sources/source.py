@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,10 +46,16 @@ class Source(ABC):
     fields: tuple[Field, ...]
     # Whether the columns have names of their own; those of an array have none.
     named: bool = True
+    # Whether columns of any type can be handed over, as records.
+    has_records: bool = False
 
     @abstractmethod
     def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
         """Yield all rows in order, of the columns at these positions, with NaN for what is missing."""
+
+    def records(self, at: Sequence[int]) -> Iterator[Any]:
+        """Yield all rows in order as Arrow record batches, of columns of any type."""
+        raise NotImplementedError(f"{self.what} has no records")
 
     def scan(self, at: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
         """Yield what a pass finds, in the order of the rows; those whose data are elsewhere do the work there."""
@@ -71,6 +78,18 @@ class Source(ABC):
         frame = pd.DataFrame(columns, copy=False)
         frame.columns = pd.Index([self.fields[i].name for i in at])
         return frame
+
+
+@contextmanager
+def silent_about_content(what: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Say that a query fails, without what its library says of it: that may quote the content of cells."""
+    try:
+        yield
+    except errors as error:
+        raise ValueError(
+            f"X: {what} cannot be read ({type(error).__name__}). The error itself is not shown, as it may quote cells; "
+            "compute the data without compsil-kit to see it."
+        ) from None
 
 
 def dtype_of(fields: Iterable[Field]) -> np.dtype[Any]:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from compsil_kit.data.matrix import arrow_values
+from compsil_kit.data.sources.arrow import RecordSource
 from compsil_kit.data.sources.pieces import changed, pass_over, shares
 from compsil_kit.data.sources.scan import Part, Work
-from compsil_kit.data.sources.source import Chunk, Field, Source, Tick
+from compsil_kit.data.sources.source import Field, Tick, silent_about_content
 
 _WIDTHS = {"double": 8, "float": 4, "bigint": 8, "int": 4, "smallint": 2, "tinyint": 1, "boolean": 1, "decimal": 16}
 # What comes back from a partition: its number, and bytes.
 _REPLY = "number int, content binary"
 
 
-class SparkSource(Source):
+class SparkSource(RecordSource):
     """A Spark DataFrame that is not streaming; its order is that of its partitions."""
 
     what = "a Spark DataFrame"
@@ -38,7 +40,9 @@ class SparkSource(Source):
         # Names with dots, or that occur twice, cannot be selected; positions can.
         self._frame = frame.toDF(*(f"c{at}" for at in range(len(self.fields))))
         places = self._frame.select(functions.spark_partition_id().alias("place"))
-        self._lengths = _lengths({row["place"]: row["count"] for row in places.groupBy("place").count().collect()})
+        with _quietly():
+            counts = places.groupBy("place").count().collect()
+        self._lengths = _lengths({row["place"]: row["count"] for row in counts})
         self.n_rows = sum(self._lengths)
 
     def scan(self, at: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
@@ -56,15 +60,15 @@ class SparkSource(Source):
             tick(found[number].stop - found[number].start)
             yield found[number]
 
-    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+    def records(self, at: Sequence[int]) -> Iterator[Any]:
         """Fetch one partition after the other."""
         import pyarrow as pa
 
         packed = self._columns(at).mapInArrow(_pack, _REPLY)
-        for row in packed.toLocalIterator():
-            with pa.ipc.open_stream(row["content"]) as reader:
-                for batch in reader:
-                    yield [arrow_values(column) for column in batch.columns]
+        with _quietly():
+            for row in packed.toLocalIterator():
+                with pa.ipc.open_stream(row["content"]) as reader:
+                    yield from reader
 
     def _columns(self, at: Sequence[int]) -> Any:
         return self._frame.select(*(f"c{i}" for i in at))
@@ -88,9 +92,16 @@ def _agree(found: Mapping[int, Part], lengths: Sequence[int]) -> bool:
 
 def _passed(frame: Any, work: Work, lengths: Sequence[int]) -> dict[int, Part]:
     """Return what was found in the partitions that have rows, by their numbers."""
-    replies = frame.mapInArrow(_passing(work, lengths), _REPLY).collect()
+    with _quietly():
+        replies = frame.mapInArrow(_passing(work, lengths), _REPLY).collect()
     parts = {row["number"]: pickle.loads(row["content"]) for row in replies}
     return {number: part for number, part in parts.items() if part.stop > part.start}
+
+
+def _quietly() -> AbstractContextManager[None]:
+    from pyspark.errors import PySparkException
+
+    return silent_about_content(SparkSource.what, (PySparkException,))
 
 
 def _counted(frame: Any) -> tuple[int, ...]:

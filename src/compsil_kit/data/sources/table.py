@@ -123,8 +123,17 @@ class SourceTable:
         self.check_length(seen.n_rows)
         names = list(self.names) if self.source.named else None
         if seen.bad is not None:
-            raise_not_finite(seen.bad.value, seen.bad.row, seen.bad.column, seen.bad.count, names)
+            raise_not_finite(
+                seen.bad.value, seen.bad.row, seen.bad.column, seen.bad.count, names, self._advice(seen.bad.value)
+            )
         warn_of_rounding([names[at] if names else at for at in sorted(seen.rounded)])
+
+    def _advice(self, value: float) -> str:
+        """Say what to do about a cell that is not finite: there is no frame to drop its row from."""
+        if np.isinf(value):
+            return "Replace such values where the table comes from."
+        how = "missing='drop' (--missing drop)" if self.prepared else "prepare(X, missing='drop')"
+        return f"Drop or fill such rows where the table comes from, or with {how} if it fits into memory."
 
     def load(self) -> Dataset:
         """Load all rows, for what cannot be done in one pass."""
