@@ -121,6 +121,21 @@ def stability(X, ks, seeds, m, cluster):
     return found
 
 
+def stability_on(common, X, ks, seeds, m, cluster):
+    """The agreements of each subsample with the one before it on other points, each of the nearest mean, per k."""
+    found = {}
+    for k in ks:
+        labelings = []
+        for seed in seeds:
+            points = X[subsample(seed, len(X), m)]
+            labels = np.asarray(cluster(points, k, seed))
+            means = [points[labels == c].mean(axis=0) for c in range(k)]
+            gaps = [[math.dist(point, mean) for mean in means] for point in common]
+            labelings.append([row.index(min(row)) for row in gaps])
+        found[k] = [adjusted_rand(labelings[i - 1], labelings[i]) for i in range(1, len(seeds))]
+    return found
+
+
 def best_start(starts):
     """The labels of the start that leaves the least inertia; the earlier one if another finds the same clusters."""
     best_labels, least = None, math.inf

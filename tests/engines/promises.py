@@ -39,6 +39,24 @@ def test_the_bits_of_threads(spread):
     assert bits(there) == bits(select_k(X, **WHOLE))
 
 
+def test_a_small_part_of_the_rows_is_compared_on_the_same_points(spread):
+    settings = {"ks": (2, 3, 4), "n_subsamples": 3, "sample_size": 80}
+    with spread():
+        there = select_k(X, **settings)
+    assert there.plan.n_common == 80
+    assert np.isfinite(there.trials.agreement[:, 1:]).all()
+    assert bits(there) == bits(select_k(X, **settings))
+
+
+def test_memory_of_other_machines_is_not_that_of_this_one(spread, monkeypatch):
+    """Enough for one worker, and too little for two."""
+    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 100 * 2**20)
+    with pytest.raises(MemoryError, match=r"\b2 worker"):
+        select_k(X, **SMALL, n_jobs=2)
+    with spread():
+        assert select_k(X, **SMALL).n_subsamples == 10
+
+
 def test_failures_are_counted(spread):
     with spread():
         there = select_k(X, **SMALL, clusterer=failing(0, 7), on_failure="skip")

@@ -12,9 +12,11 @@ import promises
 import pytest
 from distributed import Client, LocalCluster
 from promises import (  # noqa: F401  (what holds on every engine)
+    test_a_small_part_of_the_rows_is_compared_on_the_same_points,
     test_checkpoints,
     test_errors_arrive,
     test_failures_are_counted,
+    test_memory_of_other_machines_is_not_that_of_this_one,
     test_results_arrive_while_others_are_computed,
     test_the_bits_of_threads,
 )

@@ -703,7 +703,7 @@ class TestPictures:
             (render.curve, (8.6, 4.6), ["silhouette"]),
             (render.weights, (8.6, 4.6), ["discrepancy", "weight of micro (0: macro only)"]),
             (lambda result: render.stability(result, 0.05), (12.4, 8.8),
-             ["selection probability", "adjusted Rand index on shared rows", "composite silhouette"]),
+             ["selection probability", "adjusted Rand index", "composite silhouette"]),
         ],
     )  # fmt: skip
     def test_of_a_result(self, blobs, figures, draw, size, labels):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 import naive
-from compsil_kit.method.agreement import adjusted_rand, agreement, shared_rows
+from compsil_kit.method.agreement import adjusted_rand, agreement, nearest_clusters, shared_rows
 from compsil_kit.method.subsample import subsample_rows
 
 
@@ -87,3 +88,45 @@ def test_few_rows_of_very_many_are_found_without_a_table_of_all(far):
     first, second = np.array([7, 3, 5, far]), np.array([5, far, 9, 7])
     here, there = shared_rows(first, second)
     assert sorted(zip(first[here], second[there], strict=True)) == sorted((row, row) for row in (5, 7, far))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_points_belong_to_the_nearest_mean(dtype):
+    rng = np.random.default_rng(4)
+    X, points = (rng.normal(size=(n, 3)).astype(dtype) for n in (60, 20))
+    labelings = [np.arange(60) % 2, rng.permutation(np.arange(60) % 5).astype(np.int8)]
+    for codes, found in zip(labelings, nearest_clusters(X, labelings, points), strict=True):
+        means = np.array([X[codes == c].astype(float).mean(axis=0) for c in range(codes.max() + 1)])
+        gaps = np.linalg.norm(points[:, None].astype(float) - means[None], axis=2)
+        np.testing.assert_array_equal(found, gaps.argmin(axis=1))
+
+
+def test_means_of_values_far_from_zero_keep_their_digits():
+    rng = np.random.default_rng(5)
+    X, codes = rng.normal(size=(400, 2)), np.arange(400) % 3
+    (near,) = nearest_clusters(X, [codes], X[:50])
+    assert len(np.unique(near)) == 3
+    for move in (lambda X: X + 1e9, lambda X: X * 1e200, lambda X: X * 1e-200):
+        (found,) = nearest_clusters(move(X), [codes], move(X[:50]))
+        np.testing.assert_array_equal(near, found)
+
+
+@pytest.mark.parametrize("at", [0, 399])
+def test_a_single_far_value_leaves_the_others_as_they_are(at):
+    """A fill value, alone in its cluster, wherever it stands."""
+    rng = np.random.default_rng(5)
+    X, codes = rng.normal(size=(400, 2)), np.arange(400) % 3
+    X[at], codes[at] = 9.97e36, 3
+    expected = nearest_clusters(np.delete(X, at, axis=0), [np.delete(codes, at)], X[10:60])
+    np.testing.assert_array_equal(nearest_clusters(X, [codes], X[10:60]), expected)
+    assert nearest_clusters(X, [codes], X[[at]]) == [[3]]
+
+
+def test_sparse_points():
+    X = sparse.random_array((300, 40), density=0.1, rng=np.random.default_rng(6)).tocsr()
+    codes = np.arange(300) % 4
+    (found,), (expected,) = (
+        nearest_clusters(X, [codes], X[:60]),
+        nearest_clusters(X.toarray(), [codes], X[:60].toarray()),
+    )
+    np.testing.assert_array_equal(found, expected)

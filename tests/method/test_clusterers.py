@@ -26,7 +26,7 @@ from sklearn.mixture import GaussianMixture
 from small_runs import Fails, split
 
 from compsil_kit import select_k
-from compsil_kit.method.clusterers import NAMED, Clusterer, fit_all_rows, resolve_clusterer
+from compsil_kit.method.clusterers import NAMED, resolve_clusterer
 from compsil_kit.method.metrics import Metric, resolve_metric
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
@@ -241,31 +241,6 @@ def test_a_function_that_writes_into_sparse_data_spoils_only_its_own_copy():
     assert np.array_equal(given.toarray(), X)
 
 
-@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
-def test_the_final_fit_cannot_write_into_the_data(form):
-    def spoil(X, k, seed):
-        if sparse.issparse(X):
-            X.data[:] = 0.0
-        else:
-            with pytest.raises(ValueError, match="read-only"):
-                X[0] = 0.0
-        return split(X, k, seed)
-
-    given = form(X)
-    estimator, labels = fit_all_rows(Clusterer("spoil", function=spoil), given, 3, 0)
-    assert estimator is None
-    assert labels.tolist() == split(X, 3, 0).tolist()
-    assert np.array_equal(given.toarray() if sparse.issparse(given) else given, X)
-
-
-def test_the_final_fit_of_kmeans_uses_ten_starts():
-    by_name, _ = fit_all_rows(resolve_clusterer("kmeans", EUCLIDEAN), X, 3, 11)
-    by_estimator, _ = fit_all_rows(resolve_clusterer(KMeans(n_init=2), EUCLIDEAN), X, 3, 11)
-    assert by_name.get_params()["n_init"] == 10
-    assert by_name.get_params()["random_state"] == 11
-    assert by_estimator.get_params()["n_init"] == 2
-
-
 def test_nearest_neighbours_of_distances_are_read():
     D = pairwise_distances(X[:40])
     spectral = SpectralClustering(affinity="precomputed_nearest_neighbors", n_neighbors=25)
@@ -411,3 +386,23 @@ def test_only_the_first_run_on_a_machine_must_compile(known, monkeypatch):
     assert not kmeans.must_compile(MANY, 999)
     assert not kmeans.must_compile(sparse.csr_array(MANY), 1200)
     assert not resolve_clusterer("gmm", resolve_metric("euclidean")).must_compile(MANY, 1200)
+
+
+def test_whatever_else_is_called_k_means_is_not_taken_for_it():
+    """The confidence, and how clusterings are compared, are decided by the name in the plan."""
+
+    def kmeans(X, k, seed):
+        return split(X, k, seed)
+
+    class Other(KMeans):
+        pass
+
+    Other.__name__ = "KMeans"
+    metric = resolve_metric("euclidean")
+    assert resolve_clusterer(kmeans, metric).name == "kmeans (a function)"
+    assert resolve_clusterer(Other(), metric).name == f"{__name__}.KMeans"
+    assert resolve_clusterer(KMeans(), metric).name == "KMeans"
+    assert resolve_clusterer("kmeans", metric).name == "kmeans"
+    assert resolve_clusterer(split, metric).name == "split"
+    result = select_k(np.random.default_rng(0).normal(size=(300, 2)), ks=(2, 3, 4), clusterer=kmeans)
+    assert "k-means and Euclidean distances only, not for kmeans (a function)" in result.why_no_confidence

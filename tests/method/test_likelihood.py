@@ -216,7 +216,10 @@ KNOWN = {
     "most columns": {"n_features": LIMITS["features"]},
     "several starts": {"n_starts": 5},
     "three candidates": {"ks": (4, 5, 6)},
-    "three shared rows per cluster": {"n_rows": 10**6, "sample_size": 3_873, "ks": (3, 4, 5)},
+    "three shared rows per cluster": {"n_rows": 300, "sample_size": 68, "ks": (3, 4, 5)},
+    "fewer shared rows per cluster": {"n_rows": 300, "sample_size": 67, "ks": (3, 4, 5)},
+    "a small part of many rows": {"n_rows": 10**8, "sample_size": 20_000},
+    "three rows per cluster of many": {"n_rows": 10**8, "sample_size": 15, "ks": (3, 4, 5)},
 }
 UNKNOWN = {
     "clusterer": ({"clusterer": "gmm"}, "k-means and Euclidean distances only, not for gmm and euclidean"),
@@ -227,9 +230,9 @@ UNKNOWN = {
     "two candidates": ({"ks": (2, 3)}, "at least three candidates without gaps"),
     "one candidate": ({"ks": (2,)}, "at least three candidates without gaps"),
     "too large": ({"ks": tuple(range(LIMITS["k"] - 1, LIMITS["k"] + 2))}, f"up to {LIMITS['k']} clusters only"),
-    "hardly overlapping": (
-        {"n_rows": 10**8, "sample_size": 20_000},
-        "two subsamples share about 4 of their 20,000 rows, too few",
+    "hardly any rows": (
+        {"n_rows": 10**8, "sample_size": 14, "ks": (3, 4, 5)},
+        "subsamples of 14 rows are too small to see how stable clusterings into 5 are",
     ),
     "too wide": ({"n_features": LIMITS["features"] + 1}, f"up to {LIMITS['features']} columns only"),
 }

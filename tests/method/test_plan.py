@@ -120,8 +120,28 @@ def test_a_plan_in_words(monkeypatch):
 def test_a_pass_over_a_table_outside_memory_is_told():
     plan = plan_of([2], 3, sample_size=20_000)
     plan = dataclasses.replace(plan, n_rows=10**8, scanned_bytes=4 * 10**9)
-    assert str(plan).startswith("reads 100,000,000 rows once (4 GB), keeps about 59,988\n3 subsamples of 20,000 of")
+    assert str(plan).startswith("reads 100,000,000 rows once (4 GB), keeps about 61,988\n3 subsamples of 20,000 of")
     assert "reads" not in str(plan_of([2], 3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_common"),
+    [
+        ({}, 2_000),
+        ({"clusterer": "KMeans"}, 2_000),
+        ({"sample_size": 1_500}, 1_500),
+        ({"n_rows": 400_001}, 2_000),
+        ({"n_rows": 400_000}, 0),
+        ({"clusterer": "gmm"}, 0),
+        ({"metric": "manhattan"}, 0),
+        # Too few shared rows for the largest k, though a twentieth of them is shared: 15 and 14.
+        ({"n_rows": 300, "sample_size": 68, "ks": (3, 5)}, 0),
+        ({"n_rows": 300, "sample_size": 67, "ks": (3, 5)}, 67),
+    ],
+)
+def test_rows_on_which_clusterings_are_compared(changes, n_common):
+    plan = dataclasses.replace(plan_of([2], 3, sample_size=20_000), n_rows=10**6)
+    assert dataclasses.replace(plan, **changes).n_common == n_common
 
 
 def test_as_many_subsamples_as_it_takes_are_told():

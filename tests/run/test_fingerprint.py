@@ -16,6 +16,8 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
 from compsil_kit.run import fingerprint
+from compsil_kit.run.request import check_request
+from compsil_kit.settings.keywords import SelectKeywords
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
 
@@ -145,3 +147,11 @@ def test_the_description_is_the_same_in_another_process():
 def test_versions_of_other_packages_are_part_of_the_name():
     assert fingerprint.describe(pd.DataFrame).endswith(f"(pandas {pd.__version__})")
     assert fingerprint.describe(KMeans) == "sklearn.cluster._kmeans.KMeans"
+
+
+def test_rows_for_stability_are_part_of_it():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    few, many = (check_request(X, SelectKeywords, {"ks": [2, 3], "sample_size": size}).fingerprint for size in (60, 59))
+    assert "rows for stability" not in few
+    assert many["rows for stability"] == 59
+    assert fingerprint.differences(few, many)[-1] == "rows for stability was not given and is now 59"

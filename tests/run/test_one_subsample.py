@@ -229,7 +229,7 @@ def test_a_stop_is_never_taken_for_a_failure(on_failure):
                 raise Stopped
 
         with pytest.raises(Stopped):
-            run_subsample(X, np.arange(len(X)), (0, True, tuple(range(len(job.plan.ks)))), job, tick)
+            run_subsample(X, np.arange(len(X)), None, (0, True, tuple(range(len(job.plan.ks)))), job, tick)
 
 
 def test_leaving_the_interpreter_is_never_swallowed():

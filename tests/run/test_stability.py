@@ -65,6 +65,33 @@ def test_against_plain_loops(n_starts, cluster):
     assert len(np.unique(result.trials.agreement[:, 1:])) > 10
 
 
+@pytest.mark.parametrize("n_starts", [1, 5])
+def test_few_of_many_rows_are_compared_on_the_same_points(n_starts):
+    """Subsamples of 100 of 4,000 rows share two or three."""
+    many = make_blobs([1600, 1200, 800, 400], 2, cluster_std=2.0, center_box=(-5.0, 5.0), random_state=3)[0] + 1e6
+    result = run(many, n_starts=n_starts)
+    # Drawn by a seed that belongs to no selection.
+    seed = int(np.random.SeedSequence((0, 0), spawn_key=(5,)).generate_state(1)[0])
+    common = many[naive.subsample(seed, 4000, 100)]
+    cluster = one_start if n_starts == 1 else best_of_five
+    expected = naive.stability_on(common, many, result.ks, result.plan.seeds, 100, cluster)
+    for at, k in enumerate(result.ks):
+        parts = [np.nan, *expected[k]]
+        np.testing.assert_allclose(result.trials.agreement[at], parts, rtol=0, atol=2.0**-25 + 1e-12)
+    assert len(np.unique(result.trials.agreement[:, 1:])) > 10
+    assert result.plan.n_common == 100
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert same(run(many, n_starts=n_starts), result)
+    batches = plan_batches(many, **SETTINGS, n_starts=n_starts, n_batches=3)
+    assert same(combine_batches([run_batch(many, batch) for batch in batches]), result)
+
+
+def test_other_clusterers_are_compared_on_shared_rows_alone():
+    many = make_blobs(4000, 2, random_state=3)[0]
+    result = run(many, clusterer=one_start, ks=(5, 6, 7))
+    assert np.isnan(result.stability).all()
+
+
 def test_where_clusters_are_clear_they_are_stable():
     clear = make_blobs(200, 2, centers=[[0, 0], [30, 0], [0, 30]], random_state=0)[0]
     result = run(clear, ks=(2, 3, 4, 5))
@@ -264,7 +291,7 @@ def test_one_subsample_has_no_neighbour():
 
 def test_subsamples_that_share_too_few_rows():
     """50 of 170 rows: neighbours share about 15, three for each of five clusters."""
-    result = run(ks=(2, 16), sample_size=50)
+    result = run(ks=(2, 16), sample_size=50, clusterer=one_start)
     assert np.isfinite(result.stability[0])
     assert np.isnan(result.stability[1])
     assert np.isfinite(result.scores).all()

@@ -261,7 +261,7 @@ def test_stability(result, ax):
     np.testing.assert_array_equal(line.get_ydata(), result.stability)
     low, high = ax.get_ylim()
     assert low <= 0 < 1 < high < 1.1
-    assert ax.get_ylabel() == "adjusted Rand index on shared rows"
+    assert ax.get_ylabel() == "adjusted Rand index"
     assert title(ax) == "how well clusterings of neighbouring subsamples agree"
     assert marked(ax) == [result.best_k]
     assert legend_rows(ax) == 1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from compsil_kit.method.clusterers import fit_all_rows
+from compsil_kit.method.all_rows import fit_all_rows
 from compsil_kit.method.labels import number_by_size
 from compsil_kit.method.silhouette import Silhouettes, silhouettes
 from compsil_kit.run.native_threads import one_openmp_thread

@@ -1,11 +1,14 @@
-"""How well two clusterings agree on the rows that they share: the adjusted Rand index."""
+"""How well two clusterings agree on the rows that they share, or on others: the adjusted Rand index."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin
 
 Array = NDArray[Any]
 
@@ -26,6 +29,25 @@ def shared_rows(first: Array, second: Array) -> tuple[Array, Array]:
     here = place[second]
     there = np.flatnonzero(here >= 0)
     return here[there], there
+
+
+def nearest_clusters(X: Any, labelings: Iterable[Array], points: Any) -> list[Array]:
+    """Return, per labeling of X by codes, the cluster of each point: that whose mean is nearest."""
+    if not sparse.issparse(X):
+        # From the middle on, and by their size: so values far from zero, very large or very small keep their digits,
+        # and so do all others beside a single far one.
+        middle = np.median(X, axis=0).astype(np.float64)
+        size = float(np.abs(X - middle).max()) or 1.0
+        X, points = (X - middle) / size, (points - middle) / size
+    return [pairwise_distances_argmin(points, _means(X, codes)) for codes in labelings]
+
+
+def _means(X: Any, codes: Array) -> Array:
+    places = np.arange(len(codes) + 1)
+    members = sparse.csc_array((np.ones(len(codes)), codes, places))
+    sums = members @ X
+    means: Array = (sums.toarray() if sparse.issparse(sums) else sums) / np.bincount(codes)[:, None]
+    return means
 
 
 def adjusted_rand(first: Array, second: Array) -> float:

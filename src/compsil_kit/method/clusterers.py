@@ -62,6 +62,10 @@ NAMED: dict[str, Callable[[Metric], Any]] = {
     "kmedoids": _medoids("kmedoids", "KMedoids"),
     "clara": _medoids("clara", "CLARA"),
 }
+# What plans call scikit-learn's k-means, by name and as an estimator: points belong to the nearest mean.
+PLAIN_KMEANS = ("kmeans", "KMeans")
+# Names that stand for something in plans and results; whatever else has one of them is called by another.
+_OURS = (*NAMED, *PLAIN_KMEANS)
 _READ_DISTANCES = ("agglomerative", "kmedoids")
 # From so many points on, compiled k-means is worth loading.
 MIN_COMPILED_POINTS = 1000
@@ -214,7 +218,8 @@ def resolve_clusterer(clusterer: Any, metric: Metric) -> Clusterer:
     if hasattr(clusterer, "get_params") and hasattr(clusterer, "set_params"):
         return _by_estimator(clusterer, metric)
     if callable(clusterer):
-        return Clusterer(getattr(clusterer, "__name__", type(clusterer).__name__), function=clusterer)
+        name = getattr(clusterer, "__name__", type(clusterer).__name__)
+        return Clusterer(f"{name} (a function)" if name in _OURS else name, function=clusterer)
     raise TypeError(
         f"clusterer must be a name ({', '.join(NAMED)}), a scikit-learn estimator, or a function "
         f"f(X, k, seed) -> labels; got {describe(clusterer)}."
@@ -245,7 +250,9 @@ def _by_estimator(estimator: Any, metric: Metric) -> Clusterer:
             f"metric='precomputed' gives distances, but clusterer={name} is not set to read them. Set its metric to "
             "'precomputed' where it has one (affinity='precomputed' reads similarities), or wrap it in a function."
         )
-    return Clusterer(name, clone(estimator), parameter)
+    # Another class of that name is no k-means that we know.
+    known = name if name not in _OURS or type(estimator) is sk.KMeans else f"{type(estimator).__module__}.{name}"
+    return Clusterer(known, clone(estimator), parameter)
 
 
 def _reads_distances(estimator: Any) -> bool:
@@ -257,31 +264,6 @@ def _reads_distances(estimator: Any) -> bool:
 def _count_parameter(estimator: Any) -> str:
     params = estimator.get_params(deep=False)
     return next((name for name in ("n_clusters", "n_components") if name in params), "")
-
-
-def fit_all_rows(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, Array]:
-    """Fit the chosen k on all the data; return the fitted estimator (None for a function) and the labels.
-
-    The name ``kmeans`` uses ten starts here: one start is for judging k, the labels deserve the best of ten.
-    """
-    X = _protected(X)
-    if clusterer.function is not None:
-        return None, check_clusters(clusterer.function(X, k, seed), X.shape[0], k)
-    estimator = clusterer.build(k, seed)
-    if clusterer.name == "kmeans":
-        estimator.set_params(n_init=10)
-    labels = np.asarray(fit_predict(estimator, X))
-    check_clusters(labels, X.shape[0], k)
-    return estimator, labels
-
-
-def _protected(X: Any) -> Any:
-    """Return X so that a clusterer that writes into its input does not reach the caller's data."""
-    if sparse.issparse(X):
-        return X.copy()
-    view = X.view()
-    view.setflags(write=False)
-    return view
 
 
 def takes_sparse(clusterer: Clusterer) -> bool:

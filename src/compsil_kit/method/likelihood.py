@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit.method.agreement import FEWEST_SHARED_PER_CLUSTER
+from compsil_kit.method.clusterers import PLAIN_KMEANS
 from compsil_kit.method.criterion import mean_known
 from compsil_kit.method.plan import Plan
 
@@ -38,7 +39,7 @@ def model() -> dict[str, Any]:
 def why_unknown(plan: Plan, n_subsamples: int) -> str:
     """Say why the model has nothing to say of a selection, or return an empty text."""
     limits, ks = model()["limits"], plan.ks
-    if plan.clusterer not in ("kmeans", "KMeans") or plan.metric != "euclidean":
+    if plan.clusterer not in PLAIN_KMEANS or plan.metric != "euclidean":
         return f"it is known for k-means and Euclidean distances only, not for {plan.clusterer} and {plan.metric}"
     if len(ks) < 3 or ks[-1] - ks[0] != len(ks) - 1:
         return "it needs at least three candidates without gaps between them, such as range(2, 11)"
@@ -48,10 +49,10 @@ def why_unknown(plan: Plan, n_subsamples: int) -> str:
         return f"it is known for up to {limits['features']} columns only"
     if n_subsamples < limits["subsamples"]:
         return f"it needs at least {limits['subsamples']} subsamples"
-    if plan.n_shared < FEWEST_SHARED_PER_CLUSTER * ks[-1]:
+    if plan.sample_size < FEWEST_SHARED_PER_CLUSTER * ks[-1]:
         return (
-            f"two subsamples share about {plan.n_shared:,} of their {plan.sample_size:,} rows, too few to see how "
-            "stable the clusterings are (a larger sample_size would do)"
+            f"subsamples of {plan.sample_size:,} rows are too small to see how stable clusterings into {ks[-1]} are "
+            "(a larger sample_size would do)"
         )
     return ""
 

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from compsil_kit.method.clusterers import Clusterer
+from compsil_kit.method.agreement import FEWEST_SHARED_PER_CLUSTER
+from compsil_kit.method.clusterers import PLAIN_KMEANS, Clusterer
 from compsil_kit.method.cost import cost_of
 from compsil_kit.method.criterion import CRITERIA, OF_SEVERAL_STARTS
 from compsil_kit.method.metrics import CLOSED_FORMS, Metric
@@ -33,6 +34,9 @@ MOST_KS = 1_000
 MOST_STARTS = 1_000
 # Starts for the criteria that judge the best of several.
 SEVERAL_STARTS = 5
+# Subsamples of less than this part of the rows share too few of them for clusterings to be compared on those.
+SCARCE = 1 / 20
+MOST_COMMON = 2_000
 
 
 @dataclass(frozen=True)
@@ -106,12 +110,19 @@ class Plan:
     def n_fetched(self) -> int:
         """Distinct rows in all subsamples together, as many as are to be expected."""
         untouched = (1 - self.sample_size / self.n_rows) ** len(self.seeds)
-        return round(self.n_rows * (1 - untouched))
+        return round(self.n_rows * (1 - untouched)) + self.n_common
 
     @property
     def n_shared(self) -> int:
         """Rows that two subsamples share, as many as are to be expected."""
         return self.sample_size**2 // self.n_rows
+
+    @property
+    def n_common(self) -> int:
+        """Rows, the same for all subsamples, on which their clusterings are compared; 0 if on those that two share."""
+        by_means = self.clusterer in PLAIN_KMEANS and self.metric == "euclidean"
+        few = self.sample_size < SCARCE * self.n_rows or self.n_shared < FEWEST_SHARED_PER_CLUSTER * self.ks[-1]
+        return min(self.sample_size, MOST_COMMON) if by_means and few else 0
 
     @property
     def whole_data(self) -> bool:

@@ -13,7 +13,7 @@ from compsil_kit.util.checks import describe, is_integer
 # Seeds of RandomState end here.
 SEED_LIMIT = 2**32
 # Streams of seeds beside that of the scored subsamples.
-CALIBRATION, FURTHER_RUNS, REFERENCES, STRUCTURE = 1, 2, 3, 4
+CALIBRATION, FURTHER_RUNS, REFERENCES, STRUCTURE, COMMON = 1, 2, 3, 4, 5
 # How rows are drawn; part of fingerprints, since it decides which rows a seed stands for.
 SHUFFLE, ONE_BY_ONE = 1, 2
 # Up to so many rows the draw is that of the authors' package.
@@ -80,6 +80,11 @@ def subsample_rows(seed: int, n_rows: int, size: int) -> NDArray[np.int64]:
         _, first = np.unique(drawn, return_index=True)
         drawn = drawn[np.sort(first)]
     return drawn[:size]
+
+
+def common_rows(n_rows: int, size: int) -> NDArray[np.int64]:
+    """Return the rows on which clusterings of all subsamples are compared; they depend on no seed of a selection."""
+    return subsample_rows(derive_seed(0, 0, stream=COMMON), n_rows, size)
 
 
 def draw_version(n_rows: int, size: int) -> int:

@@ -47,7 +47,8 @@ class Derived:
     def stability(self) -> Array:
         """How well clusterings of neighbouring subsamples agree, per k: the mean adjusted Rand index on shared rows.
 
-        NaN with one subsample, or where neighbours share too few rows.
+        Where k-means clusters subsamples of less than a twentieth of the rows, on rows that are the same for all
+        subsamples and belong to the nearest mean. NaN with one subsample, or where neighbours share too few rows.
         """
         return self._numbers.stability
 

@@ -73,7 +73,8 @@ class Trials:
     best_micro, best_macro : ndarray
         Silhouettes of the best of several starts; those of the one start if there was no other.
     agreement : ndarray
-        Adjusted Rand index with the clustering of the subsample before, on the rows that both hold; NaN for the first.
+        Adjusted Rand index with the clustering of the subsample before, on the rows that both hold, or on rows that
+        are the same for all subsamples; NaN for the first.
     within : ndarray
         Share of the sum of squares that is within clusters.
     small : ndarray

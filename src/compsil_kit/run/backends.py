@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 import joblib
-from joblib.parallel import BACKENDS
+from joblib.parallel import BACKENDS, get_active_backend
 
 from compsil_kit.result.trials import current_versions
 
@@ -60,6 +60,12 @@ def check_started(backend: Any) -> None:
                 "joblib's backend 'ray' is set, but Ray has not been started. Call ray.init() before, or "
                 "ray.init(address=...) for a cluster that is running."
             )
+
+
+def is_elsewhere() -> bool:
+    """Tell whether the workers of the backend in force need not be on this machine."""
+    backend, _ = get_active_backend()
+    return type(backend).__name__ in (DASK, RAY, SPARK)
 
 
 def check_workers(backend: Any) -> None:

@@ -14,7 +14,7 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from compsil_kit.method.plan import Plan
-from compsil_kit.method.subsample import subsample_rows
+from compsil_kit.method.subsample import common_rows, subsample_rows
 from compsil_kit.result.trials import Trial
 from compsil_kit.run.backends import check_started, check_workers, in_portions, sendable, without_advice
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, process_controller
@@ -105,12 +105,13 @@ def _in_threads(
     """Run in threads of this process, even with one worker: the waiting main thread can then be interrupted at once."""
     controller = process_controller()
     config = {**sklearn.get_config(), **_settings(job)}
+    common = _common_points(X, job.plan)
 
     def work(task: Task, tick: Callable[[], None]) -> Outcome:
         # scikit-learn's settings and the limit on OpenMP belong to a thread; neither reaches workers by itself.
         with sklearn.config_context(**config), one_openmp_thread(controller):
             rows = subsample_rows(job.plan.seeds[task[0]], job.plan.n_rows, job.plan.sample_size)
-            return run_subsample(take_rows(X, rows, job.metric), rows, task, job, tick)
+            return run_subsample(take_rows(X, rows, job.metric), rows, common, task, job, tick)
 
     if not in_rounds:
         with one_blas_thread(controller):
@@ -122,6 +123,11 @@ def _in_threads(
         yield from outcomes
 
 
+def _common_points(X: Any, plan: Plan) -> Any:
+    """Return the points that all subsamples label, None where those are compared that two of them share."""
+    return X[common_rows(plan.n_rows, plan.n_common)] if plan.n_common else None
+
+
 def _settings(job: Job) -> dict[str, bool]:
     """Return scikit-learn settings that leave out checks which have been made once and for all."""
     return {"assume_finite": True, "skip_parameter_validation": job.clusterer.by_name}
@@ -131,27 +137,27 @@ def _no_tick() -> None:
     """Do nothing: a worker in another process is stopped by its backend."""
 
 
-def _remote(part: tuple[Any, Any], task: Task, job: Job) -> Outcome:
-    """Run a subsample, given as its points and their rows.
+def _remote(part: tuple[Any, Any, Any], task: Task, job: Job) -> Outcome:
+    """Run a subsample, given as its points, their rows, and the points that all subsamples label.
 
     As one tuple: joblib would put arrays of their own on a single worker of Dask, and with it they would be lost.
     """
-    X, rows = part
+    X, rows, common = part
     controller = process_controller()
     with sklearn.config_context(**_settings(job)), one_blas_thread(controller), one_openmp_thread(controller):
-        return run_subsample(X, rows, task, job, _no_tick)
+        return run_subsample(X, rows, common, task, job, _no_tick)
 
 
 def _on_backend(X: Any, tasks: list[Task], job: Job, n_jobs: int | None) -> Generator[Outcome, None, None]:
     """Run on the joblib backend that is in force (processes, Dask, Ray, ...); only the rows of a subsample travel."""
     backend, _ = get_active_backend()
     check_workers(backend)
-    call = sendable(backend, _remote)
+    call, common = sendable(backend, _remote), _common_points(X, job.plan)
 
     def calls() -> Iterator[Any]:
         for task in tasks:
             rows = subsample_rows(job.plan.seeds[task[0]], job.plan.n_rows, job.plan.sample_size)
-            yield call((take_rows(X, rows, job.metric), rows), task, job)
+            yield call((take_rows(X, rows, job.metric), rows, common), task, job)
 
     with without_advice(backend):
         if getattr(backend, "supports_return_generator", False):

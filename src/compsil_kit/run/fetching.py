@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compsil_kit.data.sources.table import FetchedData, SourceTable
 from compsil_kit.errors import Interrupted
 from compsil_kit.method.plan import Plan
-from compsil_kit.method.subsample import subsample_rows
+from compsil_kit.method.subsample import common_rows, subsample_rows
 from compsil_kit.run.pairs import with_predecessors
 from compsil_kit.run.progress import make_row_meter
 from compsil_kit.run.structure import compared_rows
@@ -40,6 +40,8 @@ def needed_rows(plan: Plan, indices: Collection[int] | None = None) -> NDArray[n
     """Return the numbers of all rows that a selection, or some subsamples of it, looks at, ascending."""
     wanted = range(len(plan.seeds)) if indices is None else with_predecessors(indices, plan)
     drawn = [subsample_rows(plan.seeds[index], plan.n_rows, plan.sample_size) for index in wanted]
+    if plan.n_common:
+        drawn.append(common_rows(plan.n_rows, plan.n_common))
     if plan.structure and (indices is None or 0 in indices):
         drawn.append(compared_rows(plan))
     return np.unique(np.concatenate(drawn))

@@ -88,7 +88,8 @@ def _cut(text: str) -> str:
 def _of_draw(plan: Plan) -> Fingerprint:
     """Return which rows a seed stands for; files that do not say it are from before there was another draw."""
     version = draw_version(plan.n_rows, plan.sample_size)
-    return {} if version == SHUFFLE else {"draw of rows": f"version {version}"}
+    draw = {} if version == SHUFFLE else {"draw of rows": f"version {version}"}
+    return draw | ({"rows for stability": plan.n_common} if plan.n_common else {})
 
 
 def _of_clusterer(clusterer: Clusterer) -> Fingerprint:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from compsil_kit.errors import ClusteringError
+from compsil_kit.method.agreement import nearest_clusters
 from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.dispersion import within_shares
 from compsil_kit.method.metrics import Metric
@@ -37,15 +38,19 @@ class Job:
     skip_failures: bool
 
 
-def run_subsample(X: Any, rows: Any, task: Task, job: Job, tick: Callable[[], None]) -> Outcome:
-    """Cluster the given rows, which are X, under its ks, and score what was found unless only labels are wanted."""
+def run_subsample(X: Any, rows: Any, common: Any, task: Task, job: Job, tick: Callable[[], None]) -> Outcome:
+    """Cluster the given rows, which are X, under its ks, and score what was found unless only labels are wanted.
+
+    ``common`` are the points whose labels are compared with those of other subsamples, if these are not X itself.
+    """
     index, scored, positions = task
     seed = job.plan.seeds[index]
     labelings, best, failures = cluster_under_all(X, index, seed, job, tick, positions)
     narrow = np.min_scalar_type(-job.plan.ks[-1])
     compact = {at: codes.astype(narrow) for at, codes in best.items()}
+    seen: tuple[Any, dict[int, Array]] = (rows, compact) if common is None else (None, _labels_of(common, X, compact))
     if not scored:
-        return Outcome(index, rows, compact)
+        return Outcome(index, *seen)
     try:
         # The paper's labelings by themselves: beside others, the last bits of their sums would depend on these.
         values = _silhouettes(X, labelings, job, tick)
@@ -56,13 +61,19 @@ def run_subsample(X: Any, rows: Any, task: Task, job: Job, tick: Callable[[], No
         what = "measuring distances", f"metric={job.plan.metric!r}"
         failed = [_failed(error, what, job.plan.ks[at], index, seed, job) for at in labelings]
         failures = sorted([*failures, *failed], key=lambda failure: failure.k)
-        values, better, compact = {}, {}, {}
+        values, better, compact, seen = {}, {}, {}, (None, {})
     everywhere = range(len(job.plan.ks))
     micro, macro = zip(*(values.get(at, _NONE) for at in everywhere), strict=True)
     best_micro, best_macro = zip(*(better.get(at, _NONE) for at in everywhere), strict=True)
     within, small = _within(X, compact, job), _are_small(labelings if values else {}, job)
     trial = Trial(index, micro, macro, tuple(failures), best_micro, best_macro, within=within, small=small)
-    return Outcome(index, rows, compact, trial)
+    return Outcome(index, *seen, trial)
+
+
+def _labels_of(points: Any, X: Any, labelings: dict[int, Array]) -> dict[int, Array]:
+    """Return the labels of other points than those that were clustered."""
+    found = nearest_clusters(X, labelings.values(), points)
+    return {at: codes.astype(labelings[at].dtype) for at, codes in zip(labelings, found, strict=True)}
 
 
 def _others(best: dict[int, Array], first: dict[int, Array]) -> dict[int, Array]:

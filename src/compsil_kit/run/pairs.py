@@ -18,10 +18,13 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One subsample: its rows, its labels by position in ks, and its trial; None if only the labels were wanted."""
+    """One subsample: its labels by position in ks, the rows that they are of, and its trial.
+
+    The rows are None if they are those that all subsamples label. There is no trial if only the labels were wanted.
+    """
 
     index: int
-    rows: Array
+    rows: Array | None
     labelings: dict[int, Array]
     trial: Trial | None = None
 
@@ -89,7 +92,9 @@ def _ready(known: Mapping[int, Outcome], index: int, plan: Plan) -> Trial | None
 
 
 def _agreements(before: Outcome, here: Outcome, plan: Plan) -> tuple[float, ...]:
-    in_both = shared_rows(before.rows, here.rows)
+    in_both: tuple[Any, Any] = slice(None), slice(None)
+    if before.rows is not None and here.rows is not None:
+        in_both = shared_rows(before.rows, here.rows)
     return tuple(
         agreement(before.labelings[at][in_both[0]], here.labelings[at][in_both[1]], k)
         if at in before.labelings and at in here.labelings

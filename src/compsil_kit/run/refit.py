@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from compsil_kit.data.given import as_given
 from compsil_kit.data.sources.table import FetchedData, SourceTable
-from compsil_kit.method.clusterers import fit_all_rows, resolve_clusterer
+from compsil_kit.method.all_rows import fit_all_rows
+from compsil_kit.method.clusterers import resolve_clusterer
 from compsil_kit.method.labels import number_by_size
 from compsil_kit.method.metrics import resolve_metric
 from compsil_kit.method.stopping import AUTO

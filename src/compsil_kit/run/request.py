@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from compsil_kit.data.dataset import MOST_RATIO, Dataset, scale_ratio
+from compsil_kit.data.distinct import check_enough_distinct
 from compsil_kit.data.given import as_dataset, as_given
-from compsil_kit.data.matrix import check_enough_distinct
 from compsil_kit.data.sources.fetched import known_rows
 from compsil_kit.data.sources.table import SourceTable
 from compsil_kit.errors import ScaleWarning, SelectionError
@@ -25,6 +25,7 @@ from compsil_kit.method.weights import Transform
 from compsil_kit.result.result import SelectionResult, collect
 from compsil_kit.result.trials import Trial
 from compsil_kit.result.trimming import trimmed
+from compsil_kit.run.backends import is_elsewhere
 from compsil_kit.run.engine import n_workers
 from compsil_kit.run.fetching import fetch
 from compsil_kit.run.fingerprint import Fingerprint, fingerprint
@@ -96,7 +97,11 @@ class _Planned:
         """Return the number of workers, if what they need fits into memory."""
         n_jobs = self.settings["n_jobs"]
         held = fetched_bytes(self.plan) if isinstance(self.given, SourceTable) else 0
-        return check_memory(self.plan, self.clusterer, n_workers(n_jobs), held=held, fewer=n_jobs == AUTO)
+        workers = n_workers(n_jobs)
+        # What the machines of a cluster have free is not known here; each of them runs a worker at least.
+        here = 1 if is_elsewhere() else workers
+        fitting = check_memory(self.plan, self.clusterer, here, held=held, fewer=n_jobs == AUTO)
+        return workers if is_elsewhere() else fitting
 
 
 def check_request(
@@ -144,7 +149,7 @@ def _looked_at(
     check_metric_fits(metric, matrix)
     if plan.structure:
         check_testable(clusterer, metric, matrix)
-    check_enough_distinct(matrix, plan.ks[-1])
+    check_enough_distinct(matrix, plan.ks[-1], whole=matrix is data.matrix)
     if not prepared and not metric.precomputed:
         warn_of_scale(matrix, "prepare(df, scale='standard') or StandardScaler; or pass prepare(df, scale=None)")
     job = Job(plan, clusterer, metric, skip_failures=settings["on_failure"] == "skip")

@@ -267,7 +267,7 @@ def _stability(result: SelectionResult, ax: Axes) -> None:
     ax.set_ylim(min(-0.02, float(np.nanmin(agreement, initial=0.0)) - 0.02), 1.04)
     title(ax, "how well clusterings of neighbouring subsamples agree" if known else "the stability is not known")
     _k_axis(ax, result.ks)
-    ax.set_ylabel("adjusted Rand index on shared rows")
+    ax.set_ylabel("adjusted Rand index")
     tidy(ax)
     _legend_below(ax, 2)
 

@@ -1,0 +1,40 @@
+"""The final fit: on all rows, which it cannot change."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from small_runs import split
+
+from compsil_kit.method.all_rows import fit_all_rows
+from compsil_kit.method.clusterers import Clusterer, resolve_clusterer
+from compsil_kit.method.metrics import resolve_metric
+
+EUCLIDEAN = resolve_metric("euclidean")
+X, _ = make_blobs(90, 2, centers=3, random_state=0)
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+def test_the_final_fit_cannot_write_into_the_data(form):
+    def spoil(X, k, seed):
+        if sparse.issparse(X):
+            X.data[:] = 0.0
+        else:
+            with pytest.raises(ValueError, match="read-only"):
+                X[0] = 0.0
+        return split(X, k, seed)
+
+    given = form(X)
+    estimator, labels = fit_all_rows(Clusterer("spoil", function=spoil), given, 3, 0)
+    assert estimator is None
+    assert labels.tolist() == split(X, 3, 0).tolist()
+    assert np.array_equal(given.toarray() if sparse.issparse(given) else given, X)
+
+
+def test_the_final_fit_of_kmeans_uses_ten_starts():
+    by_name, _ = fit_all_rows(resolve_clusterer("kmeans", EUCLIDEAN), X, 3, 11)
+    by_estimator, _ = fit_all_rows(resolve_clusterer(KMeans(n_init=2), EUCLIDEAN), X, 3, 11)
+    assert by_name.get_params()["n_init"] == 10
+    assert by_name.get_params()["random_state"] == 11
+    assert by_estimator.get_params()["n_init"] == 2
