@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +42,7 @@ def _place(name: str, value: Any, kinds: tuple[str, ...], base_dir: Any) -> Path
     return place
 
 
-def label_rows(
-    frame: pd.DataFrame, table: PreparedTable, k: int, keep: list[str] | None, keywords: Mapping[str, Any]
-) -> pd.DataFrame:
+def label_rows(table: PreparedTable, k: int, kept: pd.DataFrame, keywords: Mapping[str, Any]) -> pd.DataFrame:
     """Cluster all rows into k and return one row per row of the data: its position, the columns to keep, its cluster.
 
     Cluster 0 is the largest; rows that were dropped because of missing values have no cluster.
@@ -56,57 +54,64 @@ def label_rows(
     from compsil_kit.run.refit import cluster_rows
 
     _, labels = cluster_rows(table, k, keywords)
-    codes = np.zeros(len(frame), dtype=np.int64)
+    codes = np.zeros(len(table.kept), dtype=np.int64)
     codes[table.kept] = number_by_size(labels)
-    kept = {name: frame[name].to_numpy() for name in keep or []}
     cluster = pd.arrays.IntegerArray(codes, ~table.kept)
-    return pd.DataFrame({"row": np.arange(len(frame)), **kept, "cluster": cluster})
+    columns = {name: kept[name].to_numpy() for name in kept}
+    return pd.DataFrame({"row": np.arange(len(codes)), **columns, "cluster": cluster})
 
 
-def write_label_parts(place: Path | Any, parts: Iterable[Any]) -> tuple[int, int]:
-    """Write labels that come some rows at a time, by the numbers of the rows; return the rows and the size."""
+def write_label_parts(
+    place: Path | Any, parts: Iterable[Any], keep: Callable[[int], Any] | None = None
+) -> tuple[int, int]:
+    """Write labels that come some rows at a time, by the numbers of the rows; return the rows and the size.
+
+    ``keep`` gives that many more rows of columns to write with them.
+    """
     import numpy as np
-    import pandas as pd
+    import pyarrow as pa
 
     with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
         # All of it first: an object store would keep the half of a table whose second half cannot be read.
         file, n_rows = Path(folder) / "labels", 0
         with _writer(place, file) as write:
             for labels in parts:
-                write(
-                    pd.DataFrame({"row": np.arange(n_rows, n_rows + len(labels)), "cluster": labels.astype(np.int64)})
-                )
+                rows = pa.table({"row": np.arange(n_rows, n_rows + len(labels))})
+                for name, column in [] if keep is None else _columns(keep(len(labels))):
+                    rows = rows.append_column(name, column)
+                write(rows.append_column("cluster", pa.array(labels, type=pa.int64())))
                 n_rows += len(labels)
         return n_rows, store_file(place, file)
 
 
+def _columns(table: Any) -> Iterator[tuple[str, Any]]:
+    return zip(table.column_names, table.columns, strict=True)
+
+
 @contextmanager
-def _writer(place: Path | Any, file: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
-    """Yield a function that adds rows to a file, in the format that the name of its place ends in."""
+def _writer(place: Path | Any, file: Path) -> Iterator[Callable[[Any], None]]:
+    """Yield a function that adds an Arrow table to a file, in the format that the name of its place ends in."""
     if str(place).lower().endswith(".csv"):
+        import pandas as pd
+
         with file.open("w", newline="") as text:
-            yield lambda frame: frame.to_csv(text, index=False, header=text.tell() == 0)
+            # With Arrow's types: as NumPy has them, whole numbers become floats where some are missing.
+            yield lambda table: table.to_pandas(types_mapper=pd.ArrowDtype).to_csv(
+                text, index=False, header=text.tell() == 0
+            )
         return
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([("row", pa.int64()), ("cluster", pa.int64())])
-    with pq.ParquetWriter(file, schema) as table:
-        yield lambda frame: table.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+    with ExitStack() as open_file:
+        writer: Any = None
 
+        def write(table: Any) -> None:
+            nonlocal writer
+            if writer is None:
+                writer = open_file.enter_context(pq.ParquetWriter(file, table.schema))
+            writer.write_table(table)
 
-def check_keep(keep: list[str] | None, frame: pd.DataFrame | None) -> None:
-    """Refuse columns that are not in the data, or that have the name of a column of the labels."""
-    if keep and frame is None:
-        raise ValueError(
-            "labels_keep requires a table in memory, and this one is read in parts. Leave it out: the labels have the "
-            "number of each row, by which they can be joined."
-        )
-    for name in keep or []:
-        if name in ("row", "cluster"):
-            raise ValueError(f"labels_keep must not contain {name!r}: the labels have a column of that name already.")
-        if frame is not None and name not in frame.columns:
-            raise ValueError(f"labels_keep: {name!r} is not a column of the data.")
+        yield write
 
 
 def write_labels(place: Path | Any, labels: pd.DataFrame) -> int:

@@ -14,9 +14,10 @@ from compsil_airflow.coerce import coerce
 from compsil_airflow.compat import AirflowSkipException, Context
 from compsil_airflow.decision import THRESHOLDS, check_thresholds
 from compsil_airflow.errors import data_errors, interruptions, without_values
+from compsil_airflow.keeping import check_keep
 from compsil_airflow.lineage import LineageOperator
 from compsil_airflow.links import ReportLink, check_report_url
-from compsil_airflow.progress import log_progress
+from compsil_airflow.progress import LogProgress
 from compsil_airflow.results import publish
 from compsil_airflow.source import Source, bind
 from compsil_airflow.templates import AuthorTemplatesOperator, hide, passed_by_dag, passed_by_expand, reveal
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from compsil_kit import PreparedTable, SelectionResult
+    from compsil_kit.data.sources.source import Source as OutsideMemory
     from compsil_kit.data.sources.table import SourceTable
 
-    # The table as it is, unless it is outside memory, and as it is clustered.
-    Data = tuple[pd.DataFrame | None, PreparedTable | SourceTable]
+    # The table as it is, in memory or outside it, and as it is clustered.
+    Data = tuple[pd.DataFrame | OutsideMemory, PreparedTable | SourceTable]
 
 
 class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
@@ -42,9 +44,9 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     Parameters
     ----------
     data : path or URI, optional
-        A CSV, TSV, Parquet, Feather or JSON Lines file, local or in an object store; or a local folder or glob of
-        Parquet files, which are read in parts and need not fit into memory. It may come from the XCom of an upstream
-        task. Exactly one of ``data``, ``sql`` and ``python_callable`` must be given.
+        A CSV, TSV, Parquet, Feather or JSON Lines file, local or in an object store; or a folder or glob of Parquet
+        files, which are read in parts and need not fit into memory. It may come from the XCom of an upstream task.
+        Exactly one of ``data``, ``sql`` and ``python_callable`` must be given.
     conn_id : str, optional
         The Airflow connection for ``data`` or ``sql``.
     sql : str, optional
@@ -252,13 +254,10 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         columns = self.columns if isinstance(self.columns, list | tuple) else None
         found = Source(*place, given, known, self.log.warning, columns).load()
         with data_errors():
-            import pandas as pd
-
             from compsil_kit import prepare
             from compsil_kit.settings.keywords import TableKeywords
 
-            frame = found if isinstance(found, pd.DataFrame) else None
-            files.check_keep(self.labels_keep, frame)
+            check_keep(self.labels_keep, found)
             table = prepare(found, **self._keywords(TableKeywords))
         said = table.preparation
         assert said is not None
@@ -266,7 +265,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         self.log.info("Data: %s rows; %s", f"{table.shape[0]:,}", said)
         for note in said.notes:
             self.log.warning("%s", note)
-        return frame, table
+        return found, table
 
     def _select(self, table: PreparedTable | SourceTable, context: Context) -> SelectionResult:
         """Run the selection, from the checkpoint of an earlier attempt if there is one."""
@@ -275,11 +274,12 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         from compsil_kit.settings.keywords import SelectKeywords
 
         kept = self.checkpoint is not None and self.random_state is not None
-        request = check_request(table, SelectKeywords, self._keywords(SelectKeywords), digest=kept)
+        tell = LogProgress(self.log)
+        given = {**self._keywords(SelectKeywords), "progress": tell}
+        request = check_request(table, SelectKeywords, given, digest=kept)
         self.log.info("Plan: %s", request.plan)
         if self.checkpoint == AUTO and self.random_state is not None:
             self._checkpoint = own_checkpoint(request, context["ti"], self.log)
-        tell = log_progress(self.log)
         if self._checkpoint is None or isinstance(self._checkpoint, Path):
             return run_selection(replace(request, checkpoint=self._checkpoint), tell)
         with mirrored(self._checkpoint, self.log) as mirror:

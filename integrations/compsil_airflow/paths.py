@@ -58,6 +58,18 @@ def remote_path(place: Any, conn_id: str | None = None) -> Any:
     return place if isinstance(place, ObjectStoragePath) else ObjectStoragePath(str(place), conn_id=conn_id)
 
 
+def file_system(place: Path | Any, conn_id: str | None = None) -> tuple[Any, str]:
+    """Return the file system of fsspec in which a path is, with its connection, and the path there."""
+    if isinstance(place, Path):
+        from fsspec.implementations.local import LocalFileSystem
+
+        return LocalFileSystem(), str(place)
+    remote = remote_path(place, conn_id)
+    # A worker may run several attempts: what an earlier one saw of the store may be gone, or more may have come.
+    remote.fs.invalidate_cache()
+    return remote.fs, remote.path
+
+
 def check_scheme(name: str, place: Any, conn_id: str | None = None) -> None:
     """Refuse the URI of a file system that Airflow does not know, before anything is read or written."""
     try:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from compsil_airflow import files
 from compsil_airflow.compat import Asset, Context
 from compsil_airflow.decision import Decision, decide
 from compsil_airflow.errors import data_errors
+from compsil_airflow.keeping import kept_frame, kept_rows
 from compsil_airflow.links import REPORT_URL
+from compsil_airflow.progress import LogProgress
 from compsil_airflow.xcom import summarise
 from compsil_mlflow import log_if_active
 
@@ -55,13 +57,24 @@ def _write_labels(
     from compsil_kit.data.dataset import PreparedTable
     from compsil_kit.run.refit import label_rows
 
-    place, (frame, table) = operator._labels_place, data
+    place, keep, (found, table) = operator._labels_place, operator.labels_keep or [], data
     with data_errors():
         if isinstance(table, PreparedTable):
-            rows = table.raw if frame is None else frame
-            labels = files.label_rows(rows, table, k, operator.labels_keep, keywords)
+            labels = files.label_rows(table, k, kept_frame(found, keep), keywords)
             return labels, len(labels), files.write_labels(place, labels)
-        return None, *files.write_label_parts(place, label_rows(table, k, **keywords))
+        kept = kept_rows(table.source, keep) if keep else None
+        given = {**keywords, "progress": (tell := LogProgress(operator.log))}
+        parts = _told(label_rows(table, k, **given), table.source.n_rows, tell)
+        return None, *files.write_label_parts(place, parts, kept)
+
+
+def _told(parts: Iterable[Any], n_rows: int, tell: LogProgress) -> Iterator[Any]:
+    """Yield labels, and log how many rows have some."""
+    done = 0
+    for labels in parts:
+        yield labels
+        done += len(labels)
+        tell.rows(done, n_rows)
 
 
 def write_files(

@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from compsil_airflow.compat import Context, ObjectStoragePath, context_merge, determine_kwargs
 from compsil_airflow.errors import data_errors
 from compsil_airflow.names import hide_values
-from compsil_airflow.paths import check_place, check_scheme, fetched
+from compsil_airflow.paths import check_place, check_scheme, fetched, file_system
 from compsil_airflow.sql import hook_of, run_query
 
 if TYPE_CHECKING:
@@ -90,22 +90,28 @@ class Source:
         return self._named(frame, place)
 
     def _outside(self, name: str, place: Any) -> Any:
-        """Return local Parquet data that are no single file, or too large for memory; None for all others."""
-        from compsil_kit.data.sources.parquet import files_of, fits_memory, is_parquet, open_parquet
+        """Return Parquet data that are no single file, or too large for memory; None for all others."""
+        from compsil_kit.data.readers import KINDS, ending_of
+        from compsil_kit.data.sources.parquet import ENDINGS, files_of, open_parquet
 
-        if not isinstance(place, Path) or not is_parquet(str(place)):
+        ending = ending_of(PurePath(str(place)))
+        if ending in KINDS and ending not in ENDINGS:
             return None
-        if place.is_file():
-            return None if fits_memory(place) else open_parquet(place)
-        if place.is_dir() and not _has_only_parquet(place):
+        store, path = file_system(place, self.conn_id)
+        if store.isfile(path):
+            return open_parquet(path, store) if ending in ENDINGS and _is_too_large(store, path) else None
+        if not store.isdir(path) and not any(c in path for c in "*?["):
+            return None
+        if store.isdir(path) and not _has_only_parquet(store, path):
             raise ValueError(f"{name}: {place} is a folder. Pass a file, or read the folder in python_callable.")
-        found = files_of(place)
+        found = files_of(path, store)
         if not found:
             raise FileNotFoundError(errno.ENOENT, f"{name}: there is no Parquet file here", str(place))
-        for file in found:
-            # A link among the files of a folder may lead elsewhere.
-            check_place(name, file, self.base_dir)
-        return open_parquet(place)
+        if isinstance(place, Path):
+            for file in found:
+                # A link among the files of a folder may lead elsewhere.
+                check_place(name, file, self.base_dir)
+        return open_parquet(path, store)
 
     def _named(self, frame: pd.DataFrame, place: Any) -> pd.DataFrame:
         """Name columns by position if the file has no header: its first row must not get into logs."""
@@ -125,10 +131,20 @@ class Source:
         return pd.DataFrame.from_records(rows, columns=names, coerce_float=True)
 
 
-def _has_only_parquet(folder: Path) -> bool:
+def _is_too_large(store: Any, path: str) -> bool:
+    """Tell whether a Parquet file does not fit into memory."""
+    from compsil_kit.data.sources.parquet import fits_memory
+
+    with store.open(path) as file:
+        return not fits_memory(file)
+
+
+def _has_only_parquet(store: Any, folder: str) -> bool:
     """Tell whether no other files are in a folder and those below; it stops at the first, as there may be millions."""
-    names = (name for _, _, files in os.walk(folder) for name in files)
-    return all(name.startswith(("_", ".")) or name.lower().endswith((".parquet", ".pq")) for name in names)
+    from compsil_kit.data.sources.parquet import ENDINGS
+
+    names = (name for _, _, files in store.walk(folder) for name in files if name)
+    return all(name.startswith(("_", ".")) or name.lower().endswith(ENDINGS) for name in names)
 
 
 def bind(

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from runs import run_select
 
 import compsil_pandas  # noqa: F401  (registers df.compsil)
-from compsil_airflow.files import check_keep, labels_place, report_place, write_label_parts, write_labels
+from compsil_airflow.files import labels_place, report_place, write_label_parts, write_labels
 
 
 @pytest.mark.parametrize("name", ["l.csv", "L.CSV", "l.parquet", "L.Parquet"])
@@ -26,16 +28,6 @@ def test_places_of_files(tmp_path):
         labels_place(None, ["key"], tmp_path)
     with pytest.raises(ValueError, match=r"^report_path must end in \.html or \.htm; got 'r\.csv'\.$"):
         report_place("r.csv", tmp_path)
-
-
-def test_columns_to_keep(frame):
-    check_keep(None, frame)
-    check_keep(["key", "word"], frame)
-    for name in ("row", "cluster"):
-        with pytest.raises(ValueError, match=rf"^labels_keep must not contain '{name}'"):
-            check_keep(["key", name], frame.assign(row=0, cluster=0))
-    with pytest.raises(ValueError, match=r"^labels_keep: 'kee' is not a column"):
-        check_keep(["key", "kee"], frame)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -128,7 +120,16 @@ def test_a_pass_that_breaks_off_leaves_no_labels(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_columns_to_keep_need_a_table_in_memory():
-    check_keep(None, None)
-    with pytest.raises(ValueError, match=r"^labels_keep requires a table in memory"):
-        check_keep(["key"], None)
+@pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
+def test_columns_keep_their_types_in_parts(name, tmp_path):
+    kept = pa.table({"key": pa.array([7, None, 9]), "word": pa.array(["a", "b,c", None]).dictionary_encode()})
+    parts = iter([kept.slice(0, 2), kept.slice(2)])
+    write_label_parts(tmp_path / name, [np.array([1, 0]), np.array([1])], lambda n_rows: next(parts))
+    if name.endswith("csv"):
+        assert (tmp_path / name).read_text() == 'row,key,word,cluster\n0,7,a,1\n1,,"b,c",0\n2,9,,1\n'
+        return
+    labels = pq.read_table(tmp_path / name)
+    assert labels.column_names == ["row", "key", "word", "cluster"]
+    assert labels["key"].to_pylist() == [7, None, 9]
+    assert labels["word"].to_pylist() == ["a", "b,c", None]
+    assert {str(labels.schema.field(at).type) for at in ("row", "key", "cluster")} == {"int64"}

@@ -17,7 +17,7 @@ import compsil_pandas  # noqa: F401  (registers df.compsil)
 from compsil_airflow import SelectKOperator
 from compsil_airflow.coerce import coerce
 from compsil_airflow.compat import AirflowFailException, AirflowSkipException
-from compsil_airflow.progress import log_progress
+from compsil_airflow.progress import LogProgress
 from compsil_kit import prepare
 from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, defaults_of
 
@@ -150,13 +150,13 @@ def test_logs_tell_the_story_without_cells(csv, capfd):
 def test_progress_is_told_every_five_seconds_and_at_the_end(monkeypatch):
     now, said = [0.0], []
     monkeypatch.setattr("compsil_airflow.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
-    tell = log_progress(SimpleNamespace(info=lambda text, *values: said.append(text % values)))
+    tell = LogProgress(SimpleNamespace(info=lambda text, *values: said.append(text % values)))
     for done, now[0] in [(2, 1.0), (3, 4.9), (4, 5.0), (5, 9.9), (6, 10.0), (7, 10.1), (8, 10.2)]:
         tell(done, 8)
     resumed, *others = said
     assert resumed == "Resuming: 2 of 8 subsamples were finished by an earlier attempt"
     assert others == [f"{done} of 8 subsamples finished" for done in (4, 6, 8)]
-    tell = log_progress(SimpleNamespace(info=pytest.fail))
+    tell = LogProgress(SimpleNamespace(info=pytest.fail))
     tell(1, 8)
 
 

@@ -112,8 +112,8 @@ def test_labels_are_those_of_the_first_seed_of_the_selection(data, result, logge
     monkeypatch.setattr("compsil_airflow.files.label_rows", lambda *values: given.append(values) or data[0])
     left = Left(_labels_place=tmp_path / "l.csv")
     publish(left.operator, result, data, left.context)
-    ((frame, table, k, keep, keywords),) = given
-    assert (frame is data[0], table is data[1], k, keep) == (True, True, result.best_k, None)
+    ((table, k, kept, keywords),) = given
+    assert (table is data[1], k, list(kept)) == (True, result.best_k, [])
     assert keywords["random_state"] == result.plan.seeds
 
 

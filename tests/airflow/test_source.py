@@ -1,7 +1,10 @@
 """Every place that data can come from, for real."""
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import contextmanager
 from datetime import timedelta
 from types import SimpleNamespace
@@ -14,6 +17,7 @@ from runs import QUICK, run, run_select
 
 from compsil_airflow import SelectKOperator
 from compsil_airflow.compat import AirflowFailException
+from compsil_airflow.paths import file_system
 from compsil_airflow.source import Source, _has_only_parquet, as_frame, bind
 
 WRITERS = {
@@ -230,7 +234,7 @@ class TestBySource:
         (tmp_path / "parts" / "year=2026").mkdir(parents=True)
         for name in ("a.parquet", "_SUCCESS", ".hidden.csv", "year=2026/b.PQ"):
             (tmp_path / "parts" / name).touch()
-        assert _has_only_parquet(tmp_path / "parts")
+        assert _has_only_parquet(*file_system(tmp_path / "parts"))
         (tmp_path / "parts" / "year=2026" / "notes.csv").touch()
         with pytest.raises(AirflowFailException, match=r"is a folder\. Pass a file, or read the folder"):
             Source(data=tmp_path / "parts").load()
@@ -381,6 +385,52 @@ class TestObjectStore:
         printed = capfd.readouterr()
         assert "s3://compsil_test_s3@data/in/bad.parquet: not a readable table" in printed.out + printed.err
 
+    @pytest.fixture
+    def lake(self, bucket, frame):
+        """Three Parquet files under one prefix, with what Spark leaves beside them."""
+        for number in range(3):
+            part = frame[number * 100 : (number + 1) * 100].to_parquet(index=False)
+            bucket.put_object(Bucket="data", Key=f"lake/part-{number}.parquet", Body=part)
+        bucket.put_object(Bucket="data", Key="lake/_SUCCESS", Body=b"")
+        bucket.put_object(Bucket="data", Key="whole.parquet", Body=frame.to_parquet(index=False))
+        return "s3://compsil_test_s3@data"
+
+    @pytest.mark.parametrize("place", ["lake", "lake/", "lake/*.parquet", "lake/part-[0-2].parquet", "whole.parquet"])
+    def test_folders_globs_and_files_too_large_for_memory(self, lake, expected, place, monkeypatch):
+        monkeypatch.setattr("compsil_kit.data.sources.parquet.fits_memory", lambda file: False)
+        assert Source(data=f"{lake}/{place}").load().n_rows == 300
+        assert scores(run_select(data=f"{lake}/{place}", columns=["x", "y"])) == pytest.approx(expected)
+
+    def test_a_folder_by_conn_id_with_labels(self, lake, bucket, frame):
+        import io
+
+        places = {"data": "s3://data/lake", "labels_path": f"{lake}/out/labels.parquet"}
+        assert run_select(conn_id="compsil_test_s3", labels_keep=["key"], **places).state == "success"
+        labels = bucket.get_object(Bucket="data", Key="out/labels.parquet")["Body"].read()
+        assert pd.read_parquet(io.BytesIO(labels))["key"].tolist() == frame["key"].tolist()
+
+    def test_a_large_file_that_fits_is_loaded(self, lake):
+        assert isinstance(Source(data=f"{lake}/whole.parquet").load(), pd.DataFrame)
+
+    def test_folders_of_other_files(self, lake, bucket):
+        bucket.put_object(Bucket="data", Key="lake/notes.txt", Body=b"x")
+        with pytest.raises(AirflowFailException, match=r"^data: s3://.*/lake is a folder\."):
+            Source(data=f"{lake}/lake").load()
+        bucket.delete_object(Bucket="data", Key="lake/notes.txt")
+
+    def test_the_command_line_reads_from_it_too(self, lake, s3_address):
+        keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "tester")
+        env = {**os.environ, **keys, "AWS_ENDPOINT_URL": s3_address, "AWS_DEFAULT_REGION": "us-east-1"}
+        command = [sys.executable, "-m", "compsil_kit", "select", "s3://data/lake/*.parquet", "--columns", "x,y"]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "k* = 3 of 2..10" in done.stdout
+
+    @pytest.mark.parametrize("place", ["late/*.parquet", "late", "late.parquet"])
+    def test_data_that_may_still_come_are_tried_again(self, lake, place):
+        done = run_select(data=f"{lake}/{place}", retries=1, retry_delay=timedelta(0))
+        assert (done.state, done.task().try_number) == ("failed", 2)
+
 
 SMALL = {"sample_size": 300, "columns": ["x", "y"]}
 
@@ -456,11 +506,29 @@ class TestOutsideMemory:
         assert sorted(map(tuple, middles.tolist())) == [(0, 0), (0, 9), (9, 0)]
         assert done.xcom("selection")["files"] == [str(path)]
 
-    def test_columns_to_keep_need_memory(self, folder, tmp_path, capfd):
-        done = run_select(data=str(folder), labels_path=str(tmp_path / "l.csv"), labels_keep=["word"], **SMALL)
-        assert done.state == "failed"
+    def test_columns_to_keep(self, folder, table, tmp_path):
+        path = tmp_path / "l.parquet"
+        done = run_select(data=str(folder), labels_path=str(path), labels_keep=["word", "y"], **SMALL)
+        assert done.state == "success"
+        labels = pd.read_parquet(path)
+        assert list(labels) == ["row", "word", "y", "cluster"]
+        assert labels["y"].tolist() == table["y"].tolist()
+        assert set(labels["word"]) == {"secret"}
+
+    def test_columns_to_keep_of_a_small_table(self, frame, tmp_path):
+        (tmp_path / "parts").mkdir()
+        frame.to_parquet(tmp_path / "parts" / "0.parquet")
+        path = tmp_path / "l.csv"
+        done = run_select(data=str(tmp_path / "parts"), labels_path=str(path), labels_keep=["key"])
+        assert done.state == "success"
+        assert pd.read_csv(path)["key"].tolist() == frame["key"].tolist()
+
+    def test_passes_over_rows_are_logged(self, folder, tmp_path, capfd, monkeypatch):
+        monkeypatch.setattr("compsil_airflow.progress.PROGRESS_SECONDS", 0.0)
+        assert run_select(data=str(folder), labels_path=str(tmp_path / "l.csv"), **SMALL).state == "success"
         log = capfd.readouterr()
-        assert "labels_keep requires a table in memory" in log.out + log.err
+        # To select, to fit the clusterer, and to label.
+        assert (log.out + log.err).count("60,000 of 60,000 rows read") >= 3
 
     def test_holes_are_told_by_row_and_column(self, folder, tmp_path, capfd):
         bad = pd.read_parquet(folder / "part-0.parquet").assign(x=lambda found: found["x"].where(found.index != 77))
