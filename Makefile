@@ -136,6 +136,7 @@ bench-scale: $(VENV)/.bench $(VENV)-engines/.test java
 	$(BIN)/python -m benchmarks.scale.cap
 	$(BIN)/python -m benchmarks.scale.longest benchmarks/scale/longest
 	$(BIN)/python -m benchmarks.scale.adaptive benchmarks/scale/longest
+	$(BIN)/python -m benchmarks.scale.confidence
 	$(BIN)/python -m benchmarks.scale.run
 
 bench: $(VENV)/.bench

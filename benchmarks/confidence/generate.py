@@ -36,22 +36,22 @@ class Generated:
         return np.array([(nearest[self.y == each] == each).mean() for each in range(self.k)])
 
 
-def generate(number: int) -> Generated:
-    """Return the data set of this number."""
+def generate(number: int, more: int = 1) -> Generated:
+    """Return the data set of this number, or one of its kind with so many times more rows."""
     rng = np.random.default_rng((SEED, number))
     kind = rng.random()
     # Plane pictures, as most collections hold, and tables.
     d = int(rng.integers(1, 4)) if rng.random() < 0.4 else _between(rng, 2, 100)
     if kind < NO_CLUSTERS:
-        X, k = _without_clusters(rng, _between(rng, 100, 20_000), d), 1
+        X, k = _without_clusters(rng, more * _between(rng, 100, 20_000), d), 1
         y = np.zeros(len(X), dtype=np.int64)
     elif kind < NO_CLUSTERS + TABLES:
         # Two classes are the most common case.
         k, d = 2 if rng.random() < 0.5 else _between(rng, 2, 8), max(d, 4)
-        X, y = _table(rng, _sizes(rng, _between(rng, 100, 20_000), k), d)
+        X, y = _table(rng, _sizes(rng, more * _between(rng, 100, 20_000), k), d)
     else:
         k = int(rng.integers(2, 11)) if rng.random() < 0.5 else _between(rng, 2, MOST_CLUSTERS)
-        X, y = _clusters(rng, _sizes(rng, _between(rng, max(100, 2 * FEWEST_POINTS * k), 20_000), k), d)
+        X, y = _clusters(rng, _sizes(rng, more * _between(rng, max(100, 2 * FEWEST_POINTS * k), 20_000), k), d)
     if rng.random() < OUTLIERS:
         low, high = X.min(axis=0), X.max(axis=0)
         n = int(len(X) * rng.uniform(0.005, 0.03))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.confidence.generate import generate
+from benchmarks.confidence.generate import Generated, generate
 from compsil_kit import SelectionResult, select_k
 from compsil_kit.method import likelihood
 from compsil_kit.method.criterion import mean_known
@@ -28,8 +28,7 @@ N_SUBSAMPLES, MOST_ROWS, STARTS, FEWEST_KS = 6, 1500, (1, 5), 3
 def measured(number: int) -> dict[str, Any]:
     """Return what is known of one data set, and what selections of one start and of several say of it."""
     made = generate(number)
-    n_distinct = len(np.unique(made.X, axis=0))
-    ks = [k for k in made.ks if 2 * k <= n_distinct and 4 * k <= len(made.X)]
+    ks = candidates(made)
     size = min(MOST_ROWS, resolve_sample_size("auto", len(made.X), max(ks, default=2)))
     record: dict[str, Any] = {"number": number, "k": made.k, "n": len(made.X), "d": made.X.shape[1], "ks": ks}
     record["recall"] = round(float(made.recalls().min()), 4)
@@ -43,6 +42,12 @@ def measured(number: int) -> dict[str, Any]:
         )  # fmt: skip
         record[str(starts)] = plain_numbers(result)
     return record
+
+
+def candidates(made: Generated) -> list[int]:
+    """Return those of a set's candidates for which it has enough rows, and enough distinct ones."""
+    n_distinct = len(np.unique(made.X, axis=0))
+    return [k for k in made.ks if 2 * k <= n_distinct and 4 * k <= len(made.X)]
 
 
 def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:

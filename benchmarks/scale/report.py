@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.scale.cap import SIZES
+from benchmarks.scale.confidence import MORE
+from benchmarks.truth.report import calibration_table
 from compsil_kit.method.cost import ONCE, cost_of
 from compsil_kit.method.plan import Plan
 
@@ -25,11 +27,14 @@ def write_page() -> None:
     parts = {
         "machine": scale["machine"],
         "times": _times(scale["sizes"]),
+        "chosen": _chosen(scale["sizes"]),
+        "silhouettes": " and ".join(f"{value:.3f} with {k} clusters" for k, value in scale["silhouettes"].items()),
         "parts": _parts(scale["sizes"]),
         "computed": _computed(),
         "cap": _cap(_by_key(_lines("cap.jsonl"))),
         "cap_sentence": _cap_sentence(_by_key(_lines("cap.jsonl"))),
         "adaptive": _adaptive(_lines("adaptive.jsonl")),
+        "confidence": _confidence(_lines("confidence.jsonl")),
     }
     for name, text in parts.items():
         page = page.replace(f"{{{{{name}}}}}", text)
@@ -58,6 +63,19 @@ def _times(sizes: dict[str, Any]) -> str:
              _seconds(memory["seconds"]), *others]
         )  # fmt: skip
     return _table(heading, rows)
+
+
+def _chosen(sizes: dict[str, Any]) -> str:
+    """Return which k was chosen; the figures of speed mean little without it."""
+    rows = []
+    for size, row in sizes.items():
+        found = row["parquet"]
+        said = [f"{found[kind]} ({found['confidence'][str(found[kind])]:.0%})" for kind in ("best", "likely")]
+        others = [str(row[name]["best"]) if name in row else "–" for name in ("scikit-learn", "spark")]
+        rows.append([f"{int(size):,}", *said, *others])
+    return _table(
+        ["rows", "composite (confidence)", "likely k (confidence)", "scikit-learn's loop", "Spark's loop"], rows
+    )
 
 
 def _parts(sizes: dict[str, Any]) -> str:
@@ -150,7 +168,21 @@ def _adaptive(runs: list[dict[str, Any]]) -> str:
     return _table(["set", "same choice as 200", "subsamples", "clusterings, of those of 200"], [*rows, total])
 
 
+def _confidence(runs: list[dict[str, Any]]) -> str:
+    known = [run for run in runs if "few" in run and "many" in run]
+    names = {"few": "as generated", "many": f"{MORE} times the rows"}
+    kinds = {"composite": "the composite's choice", "likely": "the likely k"}
+    found = {
+        f"confidence of {kinds[kind]}, {names[rows]}": tuple(zip(*(run[rows][kind] for run in known), strict=True))
+        for kind in kinds
+        for rows in names
+    }
+    return calibration_table({name: (list(said), list(true)) for name, (said, true) in found.items()})
+
+
 def _seconds(value: float) -> str:
+    if value < 1:
+        return f"{value:.2f} s"
     return f"{value:.1f} s" if value < 100 else f"{value:,.0f} s" if value < 3600 else f"{value / 3600:.1f} h"
 
 
@@ -171,13 +203,15 @@ def _draw(sizes: dict[str, Any]) -> None:
     for kind in ("parquet", "scikit-learn"):
         known = [(int(size), row[kind]["peak"] / 1e9) for size, row in sizes.items() if kind in row]
         colour = "C0" if kind == "parquet" else "C2"
-        right.loglog(
+        right.semilogx(
             *zip(*known, strict=True), marker="o" if kind == "parquet" else "^", color=colour, label=names[kind]
         )
     right.set(xlabel="rows", ylabel="GB", title="Peak memory of the process")
+    right.set_ylim(bottom=0)
     right.legend(frameon=False, fontsize="small")
     for axes in (left, right):
         axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(DOCS / "_static" / "scale.png", dpi=150)
 
 

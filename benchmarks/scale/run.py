@@ -14,9 +14,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
+
 from benchmarks.measure import machine
 from benchmarks.scale.report import write_page
-from benchmarks.scale.tables import write
+from benchmarks.scale.tables import K, rows, write
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results" / "scale.json"
@@ -43,6 +46,12 @@ def measure(kind: str, place: Path) -> dict[str, Any] | None:
     return found
 
 
+def best_silhouettes() -> dict[int, float]:
+    """Return what k-means can reach at best, about, with the number of clusters that were drawn and with one fewer."""
+    X = rows(SIZES[0])
+    return {k: float(silhouette_score(X, KMeans(k, n_init=20, random_state=0).fit_predict(X))) for k in (K - 1, K)}
+
+
 def main() -> None:
     """Measure all sizes, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -51,7 +60,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
-        found: dict[str, Any] = {"machine": machine(), "sizes": {}}
+        found: dict[str, Any] = {"machine": machine(), "silhouettes": best_silhouettes(), "sizes": {}}
         going_on = set(KINDS)
         for size in [size for size in SIZES if size <= options.most_rows]:
             place = write(folder, size)

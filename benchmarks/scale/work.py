@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -40,8 +39,10 @@ def from_parquet(place: Path) -> dict[str, Any]:
     scanned, _ = timed(scan)
     fetched = check_request(str(place), SelectKeywords, settings)
     selecting, _ = timed(lambda: run_selection(fetched, False))
+    likely = result.reweigh(criterion="likely").best_k
     return {
         "seconds": whole, "peak": peak, "scan": scanned, "selection": selecting, "best": result.best_k,
+        "likely": likely, "confidence": {k: float(result.confidence[result.ks.index(k)]) for k in result.ks},
         "predicted": plan.estimate_seconds(WORKERS), "bytes": plan.scanned_bytes, "fetched": plan.n_fetched,
         "clusterings": plan.n_clusterings, "sample_size": plan.sample_size,
     }  # fmt: skip
@@ -143,8 +144,9 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def peak_bytes() -> int:
-    """Return the largest resident memory of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Return the largest resident memory of this process so far; getrusage would count that of its parent, too."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
 
 
 if __name__ == "__main__":
