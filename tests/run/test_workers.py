@@ -49,7 +49,9 @@ try:
     select_k(X, n_jobs=n_jobs, progress=tell, **settings)
 except KeyboardInterrupt as stop:
     result = stop.result
-    print(json.dumps([str(stop), result.n_subsamples, result.partial, result.best_k]), flush=True)
+    line = json.dumps([str(stop), result.n_subsamples, result.partial, result.best_k])
+    # One write: print makes two of it if Python is unbuffered, and a worker may write between them.
+    os.write(1, line.encode() + b"\\n")
 """
 
 
