@@ -128,6 +128,38 @@ def test_pages_that_are_damaged_are_told_when_they_are_read(tmp_path):
         list(source.chunks([0]))
 
 
+@pytest.mark.parametrize("bad", ["a", "b", "c"])
+def test_the_file_that_is_damaged_is_named_among_several(tmp_path, bad):
+    for name in "abc":
+        pq.write_table(pa.table({"x": np.random.default_rng(0).normal(size=5000)}), tmp_path / f"{name}.parquet")
+    place = tmp_path / f"{bad}.parquet"
+    content = bytearray(place.read_bytes())
+    place.write_bytes(content[:50])
+    message = rf"X: Parquet data at '.*', file '.*/{bad}\.parquet', cannot be read \(\w+\)"
+    with pytest.raises(ValueError, match=message):
+        open_parquet(tmp_path)
+    # The number of rows can be read, the rows cannot.
+    content[:8000] = bytes(8000)
+    place.write_bytes(content)
+    source = open_parquet(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        list(source.chunks([0]))
+
+
+def test_links_to_folders_are_followed_as_pandas_does(tmp_path):
+    table, elsewhere = tmp_path / "table", tmp_path / "elsewhere"
+    (elsewhere / "deep").mkdir(parents=True)
+    table.mkdir()
+    for at, place in enumerate([table / "c", elsewhere / "a", elsewhere / "deep" / "a"]):
+        pq.write_table(pa.table({"a": [float(at)] * 2}), place.with_suffix(".parquet"))
+    (table / "b").symlink_to(elsewhere)
+    assert column(open_parquet(table)) == [1.0, 1.0, 2.0, 2.0, 0.0, 0.0] == pd.read_parquet(table)["a"].tolist()
+    assert column(open_parquet(f"{table}/b*")) == [1.0, 1.0, 2.0, 2.0]
+    (elsewhere / "up").symlink_to(table)
+    with pytest.raises(ValueError, match=r"X: '.*/table/b/up' is a symbolic link to a folder that it is in\."):
+        open_parquet(table)
+
+
 @pytest.mark.parametrize(
     ("name", "known"),
     [
@@ -268,7 +300,7 @@ def test_parts_of_a_file_are_those_that_were_asked_for(tmp_path):
     place = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": np.arange(70.0)}), place, row_group_size=10)
     (fragment,) = ds.dataset(place).get_fragments()
-    parts = list(arrow._portions([fragment.subset(row_group_ids=[1, 4, 6])]))
+    parts = list(arrow._portions(fragment.subset(row_group_ids=[1, 4, 6])))
     found = np.concatenate([part.to_table()["a"].to_numpy() for part in parts])
     np.testing.assert_array_equal(found, [*range(10, 20), *range(40, 50), *range(60, 70)])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -41,46 +41,63 @@ class ArrowSource(RecordSource):
             raise ValueError(
                 f"X: {what} has several columns of the name {few([quoted(name) for name in twice])}. Rename them."
             )
-        with readable(what):
-            self.n_rows = int(dataset.count_rows())
+        self._n_files = len(getattr(dataset, "files", ()))
+        self.n_rows = self._count()
 
     def records(self, at: Sequence[int]) -> Iterator[Any]:
         """Yield the record batches of a scan in order."""
         with readable(self.what):
             yield from self._batches([self.fields[i].name for i in at])
 
+    def _count(self) -> int:
+        import pyarrow as pa
+
+        with readable(self.what):
+            try:
+                return int(self.dataset.count_rows())
+            except (pa.ArrowException, OSError):
+                # One by one, to find out which file it is.
+                for fragment in self._fragments():
+                    with readable(one_of(self.what, fragment.path, self._n_files)):
+                        fragment.count_rows()
+                raise
+
+    def _fragments(self) -> list[Any]:
+        """Return the files; none of a dataset with a filter, which does not give them away, as they have other rows."""
+        with suppress(ValueError):
+            return list(self.dataset.get_fragments())
+        return []
+
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
         import pyarrow.dataset as ds
 
         reading = {"columns": list(names), "batch_size": CHUNK_ROWS}
-        fragments = None
+        fragments = list[Any]()
         if isinstance(getattr(self.dataset, "format", None), ds.ParquetFileFormat):
             # Without the cache in which a scan keeps all of a file that it has seen.
             plain = {"pre_buffer": False, "use_buffered_stream": True, "buffer_size": BUFFER_BYTES}
             reading["fragment_scan_options"] = ds.ParquetFragmentScanOptions(**plain)
-            # A dataset with a filter does not give away its files, as these have other rows.
-            with suppress(ValueError):
-                fragments = self.dataset.get_fragments()
-        if fragments is not None:
-            for part in _portions(fragments):
-                yield from part.to_batches(schema=self.dataset.schema, **reading)
-        else:
+            fragments = self._fragments()
+        for fragment in fragments:
+            with readable(one_of(self.what, fragment.path, self._n_files)):
+                for part in _portions(fragment):
+                    yield from part.to_batches(schema=self.dataset.schema, **reading)
+        if not fragments:
             # By one thread: several read as fast as they can, and hold what is not asked for yet in memory.
             yield from self.dataset.to_batches(**reading, batch_readahead=4, fragment_readahead=1, use_threads=False)
 
 
-def _portions(fragments: Iterable[Any]) -> Iterator[Any]:
-    """Yield Parquet files by some row groups at a time: within these, several threads may read ahead."""
-    for fragment in fragments:
-        groups, n_rows = list[int](), 0
-        for group in fragment.row_groups:
-            if groups and n_rows + group.num_rows > PORTION_ROWS:
-                yield fragment.subset(row_group_ids=groups)
-                groups, n_rows = [], 0
-            groups.append(group.id)
-            n_rows += group.num_rows
-        if groups:
+def _portions(fragment: Any) -> Iterator[Any]:
+    """Yield a Parquet file by some row groups at a time: within these, several threads may read ahead."""
+    groups, n_rows = list[int](), 0
+    for group in fragment.row_groups:
+        if groups and n_rows + group.num_rows > PORTION_ROWS:
             yield fragment.subset(row_group_ids=groups)
+            groups, n_rows = [], 0
+        groups.append(group.id)
+        n_rows += group.num_rows
+    if groups:
+        yield fragment.subset(row_group_ids=groups)
 
 
 def arrow_field(field: Any) -> Field:
@@ -89,6 +106,11 @@ def arrow_field(field: Any) -> Field:
     numeric = arrow_numeric(kind)
     width = max(1, getattr(field.type, "bit_width", 64) // 8) if numeric else 8
     return Field(field.name, kind, numeric, kind == "float", width)
+
+
+def one_of(what: str, file: str, n_files: int) -> str:
+    """Name the file too where there are several."""
+    return f"{what}, file {file!r}," if n_files > 1 else what
 
 
 @contextmanager

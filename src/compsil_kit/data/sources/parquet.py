@@ -7,9 +7,10 @@ import os
 import re
 from collections.abc import Iterable
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from compsil_kit.data.sources.arrow import ArrowSource, readable
+from compsil_kit.data.sources.arrow import ArrowSource, one_of, readable
 from compsil_kit.data.sources.columns import without
 from compsil_kit.data.sources.source import Source
 from compsil_kit.util.free_memory import available_bytes
@@ -78,7 +79,8 @@ def open_parquet(place: str | PathLike[str], files: Any = None) -> Source:
         raise FileNotFoundError(f"X: there is no Parquet file at {name!r}.")
     hive = {} if base is None else {"partitioning": ds.HivePartitioning.discover(infer_dictionary=True)}
     what = f"Parquet data at {name!r}"
-    with readable(what):
+    # The columns are those of the first file.
+    with readable(one_of(what, found[0], len(found))):
         dataset = ds.dataset(found, filesystem=files, format="parquet", partition_base_dir=base, **hive)
     return without(ArrowSource(dataset, what), _indexes(dataset.schema))
 
@@ -116,13 +118,30 @@ def _found(files: Any, path: str) -> tuple[list[str], str | None]:
     if files.isfile(path):
         return [path], None
     if files.isdir(path):
-        return _tables(files.find(path), path), path
+        return _tables(_below(files, path), path), path
     if not any(c in path for c in _GLOB):
         return [], None
     # Folders too: a glob such as table/year=* names them.
-    places = {place for match in files.glob(path) for place in files.find(match)}
+    places = {place for match in files.glob(path) for place in _below(files, match)}
     base = re.split(rf"[^/]*[{re.escape(_GLOB)}]", path)[0].rstrip("/")
     return _tables(places, base), base
+
+
+def _below(files: Any, place: str) -> Iterable[str]:
+    """Return all files of a folder and of the folders in it; a file is returned itself."""
+    from fsspec.implementations.local import LocalFileSystem
+
+    found: list[str] = files.find(place)
+    if not isinstance(files, LocalFileSystem):
+        return found
+    # fsspec takes a link to a folder for a file; readers of tables follow it.
+    links = [Path(each) for each in found if os.path.islink(each) and os.path.isdir(each)]
+    for link in links:
+        if link.resolve() in [folder.resolve() for folder in link.parents]:
+            raise ValueError(
+                f"X: {str(link)!r} is a symbolic link to a folder that it is in. Remove it, or pass a glob without it."
+            )
+    return [*({*found} - {*map(str, links)}), *(each for link in links for each in _below(files, str(link)))]
 
 
 def _tables(places: Iterable[str], base: str) -> list[str]:
