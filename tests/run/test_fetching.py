@@ -133,6 +133,8 @@ def test_a_checkpoint_goes_on(tmp_path):
     assert result.to_dict() == select_k(prepare(FRAME), **FAST).to_dict()
     with pytest.raises(ValueError, match="belongs to another selection: the content of X differs"):
         select_k(prepare(CutSource(columns_of(seed=1))), **FAST, checkpoint=path)
+    with pytest.raises(ValueError, match="another selection: X was outside memory and is now in memory"):
+        select_k(prepare(FRAME), **FAST, checkpoint=path)
 
 
 def test_a_function_is_told_of_subsamples_only():

@@ -11,6 +11,8 @@ from scipy import sparse
 
 _BLOCK_BYTES = 16 * 2**20
 DIGEST_BYTES = 16
+# What the digest of a table outside memory begins with: it is another one than that of the same rows in memory.
+OUTSIDE = "outside memory "
 
 
 def content_digest(X: Any) -> str:

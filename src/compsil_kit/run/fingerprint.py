@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from compsil_kit.data.dataset import Dataset
-from compsil_kit.data.digest import DIGEST_BYTES, content_digest
+from compsil_kit.data.digest import DIGEST_BYTES, OUTSIDE, content_digest
 from compsil_kit.method.clusterers import Clusterer
 from compsil_kit.method.metrics import Metric
 from compsil_kit.method.plan import Plan
@@ -64,8 +64,15 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     if "clusterer" in names:
         # Another clusterer has other parameters: that goes without saying.
         names = [name for name in names if not name.startswith(_PARAMETER)]
-    found = ["the content of X differs" if name == "data" else _phrase(name, there, here) for name in names[:_MOST]]
+    found = [_of_data(there, here) if name == "data" else _phrase(name, there, here) for name in names[:_MOST]]
     return found if len(names) <= _MOST else [*found, f"and {len(names) - _MOST} more"]
+
+
+def _of_data(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    was, is_now = (
+        "outside memory" if str(each.get("data")).startswith(OUTSIDE) else "in memory" for each in (there, here)
+    )
+    return "the content of X differs" if was == is_now else f"X was {was} and is now {is_now}"
 
 
 def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:

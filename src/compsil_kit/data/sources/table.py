@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit.data.dataset import Dataset, Preparation
+from compsil_kit.data.digest import OUTSIDE
 from compsil_kit.data.matrix import raise_not_finite, read
 from compsil_kit.data.odd_columns import odd_columns
 from compsil_kit.data.scaling import scaled, scaled_by
@@ -108,7 +109,7 @@ class SourceTable:
         if self.scale is not None and seen.moments is not None:
             known = scaled_by(seen.moments, self.names, known, self.scale)
         done = None if self.preparation is None else replace(self.preparation, notes=notes)
-        key = f"{seen.digest} scale {self.scale}" if digest else ""
+        key = f"{OUTSIDE}{seen.digest} scale {self.scale}" if digest else ""
         return FetchedData(FetchedRows(seen.n_rows, rows, known), done, key, seen.moments)
 
     def check_length(self, n_rows: int) -> None:
