@@ -153,12 +153,14 @@ def in_portions(calls: Iterable[Any], n_jobs: int | None) -> Generator[Any, None
 def _results(parallel: joblib.Parallel, part: list[Any]) -> list[Any]:
     try:
         return list(parallel(part))
-    except TypeError as error:
-        if "_ExceptionWithTraceback" not in str(error):
+    except (TypeError, AttributeError) as error:
+        # With Spark Connect, joblibspark fails a second time while it cleans up.
+        if "_ExceptionWithTraceback" not in f"{error} {error.__context__}":
             raise
         raise RuntimeError(
             "Spark could not finish a subsample, and joblibspark does not say why: Spark's log has the cause. "
-            "Usually workers were lost or ran out of memory, or cannot import the clusterer or the metric."
+            "Usually workers were lost or ran out of memory, or cannot import the clusterer or the metric; or it is a "
+            "Spark Connect session that has no cluster behind it."
         ) from error
 
 
