@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from tables import columns_of, write_parquet
 
 from compsil_kit import CompositeSilhouette, SelectionResult, select_k, silhouettes
+from compsil_kit.method.criterion import CRITERIA
 
 mpl.use("agg")
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 30, axis=0))
@@ -116,6 +117,12 @@ def test_as_many_subsamples_as_it_takes():
     found = CompositeSilhouette(ks=(2, 3, 4), n_subsamples="auto").fit(X)
     assert found.result_.n_subsamples % 10 == 0
     assert len(found.labels_) == len(X)
+
+
+def test_every_criterion_is_followed_by_a_refit():
+    for criterion in CRITERIA:
+        model = CompositeSilhouette(range(2, 6), n_subsamples=8, criterion=criterion).fit(X)
+        assert len(set(model.labels_)) == model.best_k_
 
 
 def test_without_refit_there_is_only_the_choice():

@@ -33,7 +33,7 @@ class SelectionError(RuntimeError, ValueError):
 class Interrupted(KeyboardInterrupt):
     """The run was stopped by Ctrl-C or by the kernel's interrupt.
 
-    ``done`` of ``total`` ``unit`` ("subsamples" or "groups") were finished. ``result`` holds the selection from the
+    ``done`` of ``total`` ``unit`` ("subsamples", "groups" or "rows read") were finished. ``result`` holds the selection from the
     finished subsamples, marked partial, or None if none was finished; of a selection per group, the ``GroupSelection``
     of what was finished. In a notebook, ``sys.last_value.result`` reaches it after the fact.
     """
@@ -48,4 +48,4 @@ class Interrupted(KeyboardInterrupt):
     @property
     def summary(self) -> str:
         """How far the run got, in a few words."""
-        return f"stopped after {self.done} of {self.total} {self.unit}"
+        return f"stopped after {self.done:,} of {self.total:,} {self.unit}"

@@ -522,7 +522,7 @@ def test_a_comparison_loads_parquet_files(folder, capsys, monkeypatch):
     monkeypatch.setattr("compsil_kit.data.sources.table.available_bytes", lambda: 1_000)
     code, _, err = run(capsys, "compare", str(folder), *FEW)
     assert code == 1
-    assert "X must be loaded whole for this: 50,500 rows of 3 columns" in err
+    assert "X must be loaded completely for this: 50,500 rows of 3 columns" in err
 
 
 def test_folders_of_a_plot_are_made(tmp_path):

@@ -20,7 +20,7 @@ def test_as_many_distinct_rows_as_clusters_are_enough(form):
 @pytest.mark.parametrize(("k_max", "n_distinct"), [(4, 3), (2, 1)])
 def test_of_rows_that_were_not_fetched_nothing_is_said(k_max, n_distinct):
     rows = np.arange(12.0)[:, None] % n_distinct
-    with pytest.raises(ValueError, match=rf"all subsamples together have only {n_distinct} distinct ones\. "):
+    with pytest.raises(ValueError, match=rf"all subsamples together have only {n_distinct} distinct row\(s\)\. "):
         check_enough_distinct(rows, k_max, whole=False)
 
 

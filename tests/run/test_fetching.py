@@ -161,7 +161,7 @@ def test_an_interrupt_of_the_pass_says_how_far_it_got():
             yield chunk
 
     table.chunks = interrupted
-    with pytest.raises(Interrupted, match="stopped after 40000 of 50500 rows of the pass over the data") as caught:
+    with pytest.raises(Interrupted, match="stopped after 40,000 of 50,500 rows read; nothing was computed yet") as caught:
         select_k(prepare(table), **FAST)
     assert (caught.value.done, caught.value.total, caught.value.result) == (40_000, LARGE, None)
 
@@ -195,7 +195,7 @@ def test_columns_of_different_scales_are_warned_of_unless_prepared():
 def test_what_is_wrong_with_the_rows_is_told_as_in_memory():
     for n in (1, 2):
         # Of the rows that were not fetched nothing is said.
-        with pytest.raises(ValueError, match=rf"up to 4 .*rows of all subsamples together have only {n} distinct ones"):
+        with pytest.raises(ValueError, match=rf"up to 4 .*all subsamples together have only {n} distinct row"):
             select_k(CutSource({"a": np.arange(LARGE) % n}), **FAST)
     with pytest.raises(ValueError, match="metric='precomputed' needs the matrix of distances in memory"):
         select_k(source(), **FAST, metric="precomputed", clusterer="agglomerative")
@@ -215,5 +215,29 @@ def test_a_comparison_loads_the_table(monkeypatch):
     settings = FAST | {"criteria": ["composite", "elbow"], "n_subsamples": 1, "ks": [2, 3]}
     assert compare(prepare(source()), **settings).choices == compare(prepare(FRAME), **settings).choices
     monkeypatch.setattr("compsil_kit.data.sources.table.available_bytes", lambda: 1_000)
-    with pytest.raises(MemoryError, match="X must be loaded whole for this"):
+    with pytest.raises(MemoryError, match="X must be loaded completely for this"):
         compare(prepare(source()), **settings)
+
+
+def test_an_interrupted_pass_leaves_nothing_open():
+    """The error may be kept for long, in sys.last_value, and with it all that was open where it was raised."""
+    closed = []
+
+    class Reader(CutSource):
+        def chunks(self, at):
+            try:
+                yield from super().chunks(at)
+            finally:
+                closed.append(at)
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    def told(done, total):
+        pytest.fail("no subsample is computed")
+
+    told.rows = stop
+    with pytest.raises(Interrupted) as caught:
+        select_k(prepare(Reader(COLUMNS)), **FAST, progress=told)
+    assert caught.value.result is None
+    assert len(closed) == 1

@@ -48,6 +48,12 @@ def test_candidates_of_the_selection_do_not_matter():
     assert len(set(labels)) == 3
 
 
+@pytest.mark.parametrize("keywords", [{"criterion": "likely"}, {"structure": True}, {"rule": "lcb"}])
+def test_how_k_was_chosen_does_not_matter(keywords):
+    expected = cluster_rows(X, 3, {"random_state": 1})[1]
+    assert np.array_equal(cluster_rows(X, 3, {"random_state": 1, **keywords})[1], expected)
+
+
 def test_what_the_selection_has_said_of_scale_is_not_said_again():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)

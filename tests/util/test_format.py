@@ -6,6 +6,7 @@ import pytest
 from compsil_kit.util.format import (
     did_you_mean,
     few,
+    format_bytes,
     format_ks,
     format_seconds,
     listed,
@@ -34,6 +35,17 @@ def test_percentages(value, shown):
 def test_words_are_chosen_by_the_percentage_that_is_printed():
     for value in np.linspace(0.006, 0.994, 989):
         assert percent(value) == f"{whole_percent(value)} %"
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "shown"),
+    [
+        (0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (9_940, "9.9 kB"), (9_960, "10 kB"), (123_456, "123 kB"),
+        (999_600, "1.0 MB"), (4e9, "4.0 GB"), (4e11, "400 GB"), (2.5e12, "2.5 TB"), (4e15, "4,000 TB"),
+    ],
+)  # fmt: skip
+def test_sizes(n_bytes, shown):
+    assert format_bytes(n_bytes) == shown
 
 
 def test_numbers():

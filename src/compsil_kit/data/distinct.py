@@ -23,8 +23,8 @@ def check_enough_distinct(matrix: Any, k_max: int, *, whole: bool = True) -> Non
         size = min(n_rows, size * 8)
     if n_distinct < k_max and not whole:
         raise ValueError(
-            f"ks asks for up to {k_max} clusters, but the rows of all subsamples together have only {n_distinct} "
-            "distinct ones. Pass smaller ks, or a larger sample_size."
+            f"ks asks for up to {k_max} clusters, but all subsamples together have only {n_distinct} distinct "
+            "row(s). Pass smaller ks, or a larger sample_size."
         )
     if n_distinct == 1:
         raise ValueError("X is constant: every row is the same, so there is nothing to cluster.")

@@ -118,6 +118,9 @@ def pandas_values(column: Any) -> Array:
     # Nullable, Arrow-backed and sparse columns: missing becomes NaN, which is reported with its place.
     small = str(column.dtype).lower().startswith(("float32", "float[", "sparse[float32"))
     dense = column.sparse.to_dense() if str(column.dtype).startswith("Sparse") else column
+    if dense.dtype.kind in "iu" and not dense.hasnans:
+        # As they are: whether float64 can hold them is asked later.
+        return np.asarray(dense.to_numpy(dtype=np.dtype(f"{dense.dtype.kind}{dense.dtype.itemsize}")))
     values = dense.to_numpy(dtype=np.float32 if small else np.float64, na_value=np.nan)
     return np.asarray(values)
 

@@ -19,7 +19,7 @@ from compsil_kit.method.stopping import AUTO, MOST_SUBSAMPLES, ROUND
 from compsil_kit.method.subsample import SEED_LIMIT, make_seeds
 from compsil_kit.util import schema
 from compsil_kit.util.checks import check_integer, check_real, describe, is_integer
-from compsil_kit.util.format import format_ks, format_seconds
+from compsil_kit.util.format import format_bytes, format_ks, format_seconds
 
 POINTS_PER_CLUSTER = 30
 # Fractions of the data by number of rows (method, "Subsample size").
@@ -108,9 +108,9 @@ class Plan:
 
     @property
     def n_fetched(self) -> int:
-        """Distinct rows in all subsamples together, as many as are to be expected."""
-        untouched = (1 - self.sample_size / self.n_rows) ** len(self.seeds)
-        return round(self.n_rows * (1 - untouched)) + self.n_common
+        """Distinct rows in all subsamples, and among those that all of them label, as many as are to be expected."""
+        untouched = (1 - self.sample_size / self.n_rows) ** len(self.seeds) * (1 - self.n_common / self.n_rows)
+        return round(self.n_rows * (1 - untouched))
 
     @property
     def n_shared(self) -> int:
@@ -151,7 +151,7 @@ class Plan:
         least = f"{ROUND} to " if self.adaptive else ""
         most = "at most " if self.adaptive else ""
         read = (
-            f"reads {self.n_rows:,} rows once ({self.scanned_bytes / 1e9:,.2g} GB), keeps about {self.n_fetched:,}\n"
+            f"reads {self.n_rows:,} rows once ({format_bytes(self.scanned_bytes)}), keeps about {self.n_fetched:,}\n"
             if self.scanned_bytes
             else ""
         )

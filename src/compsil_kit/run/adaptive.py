@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from threading import Event
 
 from compsil_kit.method.stopping import ROUND, look
@@ -32,9 +33,10 @@ def _until_sure(
     """
     planned = _rounds(request, trials)
     work = run(request.data.matrix, request.job, request.n_jobs, stop=stop, in_rounds=in_rounds, rounds=planned)
-    for trial in work:
-        trials.append(trial)
-        yield trial
+    with closing(work):
+        for trial in work:
+            trials.append(trial)
+            yield trial
 
 
 def _rounds(request: Request, trials: list[Trial]) -> Iterator[Round]:

@@ -31,7 +31,7 @@ def fetch(
     try:
         return table.fetch(needed_rows(plan, indices), tick, digest=digest)
     except KeyboardInterrupt as stop:
-        raise Interrupted(n_read, plan.n_rows, "rows of the pass over the data", "nothing was computed yet") from stop
+        raise Interrupted(n_read, plan.n_rows, "rows read", "nothing was computed yet") from stop
     finally:
         meter.close()
 

@@ -74,7 +74,9 @@ def label_rows(X: Any, k: int, **keywords: Unpack[SelectKeywords]) -> Iterator[N
 
 def _for_one(k: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keywords for one k; where it was left open how many subsamples there are, their seeds tell."""
-    given = {**keywords, "ks": [check_integer("k", k, minimum=2)], "checkpoint": None}
+    # Nothing is chosen any more, and some ways of choosing need several ks.
+    choosing = {name: defaults_of(SelectKeywords)[name] for name in ("criterion", "rule", "structure", "checkpoint")}
+    given = {**keywords, **choosing, "ks": [check_integer("k", k, minimum=2)]}
     seeds = given.get("random_state")
     if given.get("n_subsamples") == AUTO and isinstance(seeds, Sequence):
         given["n_subsamples"] = len(seeds) - given.get("n_calibration", 0)

@@ -177,7 +177,10 @@ def _check_criterion(criterion: str, plan: Plan) -> None:
     """Refuse a criterion that has nothing to say of this selection before it is computed, not after."""
     reason = why_unknown(plan, plan.n_subsamples) if criterion == LIKELY else ""
     if reason:
-        raise ValueError(f"criterion='likely' chooses by the confidence: {reason}. Pass criterion='stable' or another.")
+        raise ValueError(
+            f"criterion='likely' selects k by the confidence, which is not known here: {reason}. Pass "
+            "criterion='stable' or another."
+        )
 
 
 def warn_of_scale(matrix: Any, means: str) -> None:

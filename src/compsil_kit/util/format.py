@@ -6,6 +6,8 @@ import difflib
 import math
 from collections.abc import Iterable, Sequence
 
+_UNITS = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3}
+
 
 def number(value: float, digits: int = 4) -> str:
     """Return a number for the table; a dash where it is undefined."""
@@ -46,6 +48,13 @@ def format_seconds(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def format_bytes(n_bytes: float) -> str:
+    """Return a size in the unit a person would use, in two digits or more."""
+    unit, size = next(((unit, size) for unit, size in _UNITS.items() if n_bytes >= 0.9995 * size), ("B", 1))
+    value = n_bytes / size
+    return f"{value:.1f} {unit}" if value < 9.95 and size > 1 else f"{value:,.0f} {unit}"
 
 
 def shorten(names: tuple[str, ...], most: int = 12) -> str:

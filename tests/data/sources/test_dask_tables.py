@@ -196,3 +196,11 @@ def test_cells_are_not_quoted(tmp_path):
     with pytest.raises(ValueError, match=r"X: a Dask collection cannot be read \(ValueError\)") as caught:
         select_k(frame, ks=[2, 3], n_subsamples=2, sample_size=200)
     assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_whole_numbers_that_allow_for_missing_ones_and_are_rounded_are_warned_of():
+    frame = pd.DataFrame({"a": np.arange(LARGE, dtype=np.int64) + 2**53, "b": np.arange(float(LARGE))})
+    for kind in ("Int64", "int64[pyarrow]"):
+        table = dd.from_pandas(frame.astype({"a": kind}), npartitions=2)
+        with pytest.warns(UserWarning, match=r"X: column 'a' has whole numbers beyond 2\*\*53"):
+            select_k(prepare(table), ks=[2, 3], n_subsamples=2, sample_size=200)

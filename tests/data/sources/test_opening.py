@@ -77,5 +77,7 @@ def test_several_paths_are_not_one():
 def test_what_gives_its_rows_only_once_is_refused():
     table = pa.table({"a": [1.0, 2.0]})
     for X in (table.to_reader(), ds.dataset(table).scanner()):
-        with pytest.raises(TypeError, match=rf"X gives its rows only once, .*got a {type(X).__name__}\. Pass what it"):
+        with pytest.raises(
+            TypeError, match=rf"X must be readable more than once, .*got a {type(X).__name__}\. Pass the dataset"
+        ):
             select_k(X)

@@ -122,14 +122,14 @@ def test_a_file_that_changes_is_told(tmp_path):
     place = write_parquet(tmp_path / "table", columns_of(), n_files=2)
     table = prepare(place)
     write_parquet(place / "part-1.parquet", columns_of(30_000))
-    with pytest.raises(ValueError, match=r"X: Parquet data at .* a file .* was changed since its rows were counted"):
+    with pytest.raises(ValueError, match=r"X: Parquet data at .* a file .* was changed after its rows were counted"):
         select_k(table, **FAST)
 
 
 @pytest.mark.parametrize("n_rows", [LARGE - 1, LARGE + 1])
 def test_rows_that_come_or_go_are_told(n_rows):
     source = CutSource(columns_of())
-    source.n_rows, source.chunks = n_rows, lambda at: iter([[np.arange(float(LARGE))] * 3])
+    source.n_rows, source.chunks = n_rows, lambda at: (each for each in [[np.arange(float(LARGE))] * 3])
     with pytest.raises(
         ValueError, match=rf"X has changed: a table of the tests had {n_rows:,} rows .* and 50,500 when"
     ):
@@ -182,10 +182,10 @@ def test_what_does_not_fit_is_refused_before_it_is_read(monkeypatch):
     needed = 3 * LARGE * 3 * 8
     monkeypatch.setattr(module, "available_bytes", lambda: needed - 1)
     with pytest.raises(
-        MemoryError, match=r"X must be loaded whole for this: 50,500 rows of 3 columns need about 0\.0 GiB"
+        MemoryError, match=r"X must be loaded completely for this: 50,500 rows of 3 columns need about 0\.0 GiB"
     ):
         table.load()
-    with pytest.raises(MemoryError, match="X must be loaded whole"):
+    with pytest.raises(MemoryError, match="X must be loaded completely"):
         prepare(CutSource(columns_of()), scale="robust")
     assert source.handed == []
     for free in (needed, None):

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from compsil_kit.data.matrix import arrow_numeric, arrow_values
-from compsil_kit.data.sources.source import CHUNK_ROWS, Chunk, Field, Source
+from compsil_kit.data.sources.source import CHUNK_ROWS, Chunks, Field, Source
 from compsil_kit.util.format import few, quoted
 
 # Of each column, what is read from a file at a time; a store answers few large requests faster than many small ones.
@@ -22,7 +22,7 @@ class RecordSource(Source):
 
     has_records = True
 
-    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+    def chunks(self, at: Sequence[int]) -> Chunks:
         """Yield the values of the record batches."""
         for batch in self.records(at):
             if batch.num_rows:
@@ -39,7 +39,7 @@ class ArrowSource(RecordSource):
         twice = [name for name, n in Counter(dataset.schema.names).items() if n > 1]
         if twice:
             raise ValueError(
-                f"X: {what} has several columns of the name {few([quoted(name) for name in twice])}. Rename them."
+                f"X: {what} has more than one column named {few([quoted(name) for name in twice])}. Rename them."
             )
         self._n_files = len(getattr(dataset, "files", ()))
         self.n_rows = self._count()
@@ -55,6 +55,8 @@ class ArrowSource(RecordSource):
         with readable(self.what):
             try:
                 return int(self.dataset.count_rows())
+            except MemoryError:
+                raise
             except (pa.ArrowException, OSError):
                 # One by one, to find out which file it is.
                 for fragment in self._fragments():
@@ -120,12 +122,15 @@ def readable(what: str) -> Iterator[None]:
 
     try:
         yield
+    except MemoryError:
+        # Arrow's own is one of its errors as well.
+        raise
     except (pa.ArrowException, OSError) as error:
         # Files that are gone or not ours to read have a number or an error of their own; what is damaged has neither.
         if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
             raise
         raise ValueError(
-            f"X: {what} cannot be read ({type(error).__name__}): a file is damaged, of another kind, or was changed "
-            "since its rows were counted; or the files differ in the types of their columns, or two columns have one "
-            "name."
+            f"X: {what} cannot be read ({type(error).__name__}). Possible causes: a file is damaged, of another kind, "
+            "or was changed after its rows were counted; the files have different types of columns; two columns have "
+            "the same name."
         ) from None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from compsil_kit.data.sources.source import Chunk, Field, Source
+from compsil_kit.data.sources.source import Chunks, Field, Source
 
 # What is read at a time, about.
 STEP_BYTES = 2**25
@@ -28,7 +28,7 @@ class ChunkedSource(Source):
         field = (str(kind), kind.kind in "biuf", kind == np.float32, kind.itemsize)
         self.fields = tuple(Field(at, *field) for at in range(array.shape[1]))
 
-    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+    def chunks(self, at: Sequence[int]) -> Chunks:
         """Yield ranges of rows that end where chunks do, so that none is read twice."""
         # Arrays without chunks have None.
         rows = (getattr(self._array, "chunks", None) or (1,))[0]

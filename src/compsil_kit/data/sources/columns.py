@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from compsil_kit.data.sources.scan import Part, Work
-from compsil_kit.data.sources.source import Chunk, Source, Tick
+from compsil_kit.data.sources.source import Chunks, Source, Tick
 from compsil_kit.util.format import quoted, shorten
 
 
@@ -20,7 +20,7 @@ class Without(Source):
         self._at = [at for at, field in enumerate(source.fields) if str(field.name) not in names]
         self.fields = tuple(source.fields[at] for at in self._at)
 
-    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+    def chunks(self, at: Sequence[int]) -> Chunks:
         """Yield the rows of the other source."""
         return self._source.chunks([self._at[i] for i in at])
 

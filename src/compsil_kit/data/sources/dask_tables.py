@@ -13,7 +13,7 @@ import numpy as np
 from compsil_kit.data.matrix import is_numeric_dtype, pandas_values
 from compsil_kit.data.sources.pieces import as_counted, pass_over, shares
 from compsil_kit.data.sources.scan import Part, Work
-from compsil_kit.data.sources.source import Array, Chunk, Field, Source, Tick, silent_about_content
+from compsil_kit.data.sources.source import Array, Chunks, Field, Source, Tick, silent_about_content
 
 # Partitions that a scheduler without workers of its own computes before what was found is put together.
 AT_A_TIME = 16
@@ -38,7 +38,7 @@ class DaskSource(Source):
         tasks = [run(piece, share) for piece, share in zip(self.pieces(at), shares(work, self.lengths), strict=True)]
         return as_counted(_computed(tasks, AT_A_TIME), self.lengths, self.what, tick)
 
-    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+    def chunks(self, at: Sequence[int]) -> Chunks:
         """Fetch one partition after the other."""
         return (chunk for chunk in map(_values, _computed(self.pieces(at), 1)) if len(chunk[0]))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from compsil_kit.data.matrix import polars_numeric, polars_values
-from compsil_kit.data.sources.source import CHUNK_ROWS, Chunk, Field, Source, silent_about_content
+from compsil_kit.data.sources.source import CHUNK_ROWS, Chunks, Field, Source, silent_about_content
 
 _BITS = ("8", "16", "32", "64", "128")
 
@@ -31,7 +31,7 @@ class LazySource(Source):
             self.fields = tuple(_field(name, dtype) for name, dtype in frame.collect_schema().items())
             self.n_rows = int(frame.select(pl.len()).collect(engine="streaming").item())
 
-    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+    def chunks(self, at: Sequence[int]) -> Chunks:
         """Yield the batches of the query in order; names of columns are unique in Polars."""
         return ([polars_values(column) for column in batch.get_columns()] for batch in self._batches(at) if len(batch))
 

@@ -43,8 +43,8 @@ def open_source(X: Any) -> Source | None:
     homes = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
     if any(home in _ONCE for home in homes):
         raise TypeError(
-            f"X gives its rows only once, and they are counted before they are read: got a {type(X).__name__}. Pass "
-            "what it was made of, such as a dataset or a relation, or its rows as a table."
+            f"X must be readable more than once, because its rows are counted before they are read; got a "
+            f"{type(X).__name__}. Pass the dataset or the relation that it was made from, or load it as a table."
         )
     reader = next((_READERS[home] for home in homes if home in _READERS), None)
     if reader is None:

@@ -73,8 +73,8 @@ def open_parquet(place: str | PathLike[str], files: Any = None) -> Source:
             "Install them with: pip install 'compsil-kit[scale]'"
         ) from error
     files, path = _filesystem(fsspec, name) if files is None else (files, name)
-    _refuse_delta(files, path, name)
     found, base = _found(files, path)
+    _refuse_delta(files, base or path, name)
     if not found:
         raise FileNotFoundError(f"X: there is no Parquet file at {name!r}.")
     hive = {} if base is None else {"partitioning": ds.HivePartitioning.discover(infer_dictionary=True)}
@@ -107,7 +107,7 @@ def _filesystem(fsspec: Any, name: str) -> tuple[Any, str]:
     except ImportError as error:
         raise ImportError(f"X: {name!r} needs another package: {error}") from error
     except ValueError as error:
-        raise ValueError(f"X: {name!r} is no address that fsspec knows: {error}") from error
+        raise ValueError(f"X: {name!r} is not an address that fsspec supports: {error}") from error
     # What an earlier call saw of a store may be gone, or more may have come.
     files.invalidate_cache()
     return files, path

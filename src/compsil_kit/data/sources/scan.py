@@ -65,7 +65,8 @@ class Work:
         """Pass over consecutive rows of which the first one has the number ``start``."""
         at, found, bad, rounded = start, [], None, set()
         grid = _Grid(start, self)
-        for chunk in chunks:
+        for given in chunks:
+            chunk = [_narrowed(column) for column in given]
             stop = at + len(chunk[0])
             low, high = np.searchsorted(self.rows, (at, stop))
             found.append(self._matrix(chunk, self.rows[low:high] - at))
@@ -84,9 +85,7 @@ class Work:
         return Block(number, moments_of(rows) if self.moments else None, seen)
 
     def _matrix(self, chunk: Chunk, rows: Any) -> Array:
-        # A long double beyond the range of a double becomes infinity, which is reported with its place.
-        with np.errstate(over="ignore"):
-            return np.stack([column[rows].astype(self.dtype, copy=False) for column in chunk], axis=1)
+        return np.stack([column[rows].astype(self.dtype, copy=False) for column in chunk], axis=1)
 
 
 class _Grid:
@@ -157,6 +156,14 @@ def gathered(parts: Iterable[Part], work: Work) -> Seen:
 def _closed(edges: Sequence[tuple[int, Array]], before: int, work: Work) -> Iterator[Block]:
     for number in sorted({number for number, _ in edges if number < before}):
         yield work.of_block(number, np.concatenate([rows for where, rows in edges if where == number]))
+
+
+def _narrowed(column: Array) -> Array:
+    """Return long doubles as doubles; one beyond their range becomes infinity, which is reported with its place."""
+    if column.dtype.kind != "f" or column.dtype.itemsize <= 8:
+        return column
+    with np.errstate(over="ignore"):
+        return column.astype(np.float64)
 
 
 def _not_finite(chunk: Chunk, start: int) -> NotFinite | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 # Rows in a row, as one array per column.
 Chunk = Sequence[Array]
+Chunks = Generator[Chunk, None, None]
 # It is told how many more rows were read; it may raise to end the pass.
 Tick = Callable[[int], None]
 # Rows that are handed over at a time where a source leaves it to us.
@@ -50,7 +51,7 @@ class Source(ABC):
     has_records: bool = False
 
     @abstractmethod
-    def chunks(self, at: Sequence[int]) -> Iterator[Chunk]:
+    def chunks(self, at: Sequence[int]) -> Chunks:
         """Yield all rows in order, of the columns at these positions, with NaN for what is missing."""
 
     def records(self, at: Sequence[int]) -> Iterator[Any]:
@@ -59,13 +60,9 @@ class Source(ABC):
 
     def scan(self, at: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
         """Yield what a pass finds, in the order of the rows; those whose data are elsewhere do the work there."""
-
-        def counted() -> Iterator[Chunk]:
-            for chunk in self.chunks(at):
-                yield chunk
-                tick(len(chunk[0]))
-
-        yield work(counted(), 0)
+        # Closed at once also where the pass is interrupted: a traceback may keep what is open for long.
+        with closing(self.chunks(at)) as chunks:
+            yield work(_told(chunks, tick), 0)
 
     def frame(self, at: Sequence[int]) -> pd.DataFrame:
         """Return all rows of some columns as a pandas frame: for what cannot be done in one pass."""
@@ -78,6 +75,12 @@ class Source(ABC):
         frame = pd.DataFrame(columns, copy=False)
         frame.columns = pd.Index([self.fields[i].name for i in at])
         return frame
+
+
+def _told(chunks: Iterable[Chunk], tick: Tick) -> Iterator[Chunk]:
+    for chunk in chunks:
+        yield chunk
+        tick(len(chunk[0]))
 
 
 @contextmanager

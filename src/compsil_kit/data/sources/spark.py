@@ -99,9 +99,10 @@ def _passed(frame: Any, work: Work, lengths: Sequence[int]) -> dict[int, Part]:
 
 
 def _quietly() -> AbstractContextManager[None]:
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    return silent_about_content(SparkSource.what, (PySparkException,))
+    return silent_about_content(SparkSource.what, (PySparkException, Py4JJavaError))
 
 
 def _counted(frame: Any) -> tuple[int, ...]:

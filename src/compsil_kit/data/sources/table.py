@@ -117,7 +117,7 @@ class SourceTable:
         if n_rows != self.source.n_rows:
             raise ValueError(
                 f"X has changed: {self.source.what} had {self.source.n_rows:,} rows when they were counted, and "
-                f"{n_rows:,} when they were read. Pass data that nobody writes to."
+                f"{n_rows:,} when they were read. Pass data that do not change during the run."
             )
 
     def _check(self, seen: Seen) -> None:
@@ -152,9 +152,9 @@ class SourceTable:
         needed, free = 3 * self.shape[0] * self.shape[1] * self.dtype.itemsize, available_bytes()
         if free is not None and needed > free:
             raise MemoryError(
-                f"X must be loaded whole for this: {self.shape[0]:,} rows of {self.shape[1]:,} columns need about "
-                f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass a part of the rows, or fewer "
-                "columns. What select_k reads in one pass, a scale other than 'robust' and missing='raise', needs less."
+                f"X must be loaded completely for this: {self.shape[0]:,} rows of {self.shape[1]:,} columns need about "
+                f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass fewer rows or columns. "
+                "select_k reads X in one pass with a scale other than 'robust' and missing='raise', and needs less."
             )
         return self.source.frame(self.at)
 
