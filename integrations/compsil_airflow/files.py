@@ -62,11 +62,11 @@ def label_rows(table: PreparedTable, k: int, kept: pd.DataFrame, keywords: Mappi
 
 
 def write_label_parts(
-    place: Path | Any, parts: Iterable[Any], keep: Callable[[int], Any] | None = None
+    place: Path | Any, parts: Iterable[Any], kept: Callable[[], Any] | None = None
 ) -> tuple[int, int]:
     """Write labels that come some rows at a time, by the numbers of the rows; return the rows and the size.
 
-    ``keep`` gives that many more rows of columns to write with them.
+    ``kept`` gives the columns to write with the labels that came last.
     """
     import numpy as np
     import pyarrow as pa
@@ -77,7 +77,7 @@ def write_label_parts(
         with _writer(place, file) as write:
             for labels in parts:
                 rows = pa.table({"row": np.arange(n_rows, n_rows + len(labels))})
-                for name, column in [] if keep is None else _columns(keep(len(labels))):
+                for name, column in [] if kept is None else _columns(kept()):
                     rows = rows.append_column(name, column)
                 write(rows.append_column("cluster", pa.array(labels, type=pa.int64())))
                 n_rows += len(labels)
@@ -94,7 +94,7 @@ def _writer(place: Path | Any, file: Path) -> Iterator[Callable[[Any], None]]:
     if str(place).lower().endswith(".csv"):
         import pandas as pd
 
-        with file.open("w", newline="") as text:
+        with file.open("w", encoding="utf-8", newline="") as text:
             # With Arrow's types: as NumPy has them, whole numbers become floats where some are missing.
             yield lambda table: table.to_pandas(types_mapper=pd.ArrowDtype).to_csv(
                 text, index=False, header=text.tell() == 0

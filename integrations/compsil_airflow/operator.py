@@ -221,6 +221,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         """Turn text into values, and refuse what cannot work before any data are loaded."""
         with data_errors():
             from compsil_kit.settings.keywords import SelectKeywords, TableKeywords
+            from compsil_kit.settings.rules import check_together
             from compsil_kit.settings.surfaces import check_keywords
 
             for name in self.template_fields:
@@ -228,7 +229,8 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             self._checkpoint = given_checkpoint(self.checkpoint, self.base_dir)
             check_keywords(TableKeywords, self._keywords(TableKeywords))
             local = self._checkpoint if isinstance(self._checkpoint, Path) else None
-            check_keywords(SelectKeywords, {**self._keywords(SelectKeywords), "checkpoint": local})
+            checked = check_keywords(SelectKeywords, {**self._keywords(SelectKeywords), "checkpoint": local})
+            check_together({**checked, "checkpoint": self._checkpoint})
             check_thresholds(self._thresholds(), self.fallback_k, self.on_unsure)
             check_report_url(self.report_url)
             self._labels_place = files.labels_place(self.labels_path, self.labels_keep, self.base_dir)

@@ -125,20 +125,29 @@ def _blocks(file: Any) -> Iterator[bytes]:
         yield block
 
 
-def store(place: Path | Any, content: bytes | Iterable[bytes]) -> None:
+def store(place: Path | Any, content: bytes) -> None:
     """Write a file completely or not at all; object stores replace an object once its upload is complete."""
-    from compsil_kit.util.atomic import write_atomically
-
     if isinstance(place, Path):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(place, content)
+        _write_local(place, content)
         return
-    with remote_path(place).open("wb") as file:
-        file.writelines([content] if isinstance(content, bytes) else content)
+    # Not by a file that is opened: closing it uploads what it has, also after an error or the end of the task.
+    remote = remote_path(place)
+    remote.fs.pipe_file(remote.path, content)
 
 
 def store_file(place: Path | Any, file: Path) -> int:
     """Write what a finished local file holds, as :func:`store` does, and return its size."""
-    with file.open("rb") as content:
-        store(place, _blocks(content))
+    if isinstance(place, Path):
+        with file.open("rb") as content:
+            _write_local(place, _blocks(content))
+    else:
+        remote = remote_path(place)
+        remote.fs.put_file(str(file), remote.path)
     return file.stat().st_size
+
+
+def _write_local(place: Path, content: bytes | Iterable[bytes]) -> None:
+    from compsil_kit.util.atomic import write_atomically
+
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(place, content)

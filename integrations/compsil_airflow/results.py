@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compsil_airflow import files
 from compsil_airflow.compat import Asset, Context
 from compsil_airflow.decision import Decision, decide
 from compsil_airflow.errors import data_errors
-from compsil_airflow.keeping import kept_frame, kept_rows
+from compsil_airflow.keeping import kept_frame
 from compsil_airflow.links import REPORT_URL
 from compsil_airflow.progress import LogProgress
 from compsil_airflow.xcom import summarise
@@ -55,17 +56,19 @@ def _write_labels(
 ) -> tuple[pd.DataFrame | None, int, int]:
     """Write the labels; return them if they were in memory, their number, and the size of the file."""
     from compsil_kit.data.dataset import PreparedTable
+    from compsil_kit.data.sources.beside import Beside
     from compsil_kit.run.refit import label_rows
 
     place, keep, (found, table) = operator._labels_place, operator.labels_keep or [], data
     with data_errors():
         if isinstance(table, PreparedTable):
-            labels = files.label_rows(table, k, kept_frame(found, keep), keywords)
-            return labels, len(labels), files.write_labels(place, labels)
-        kept = kept_rows(table.source, keep) if keep else None
+            frame = files.label_rows(table, k, kept_frame(found, keep), keywords)
+            return frame, len(frame), files.write_labels(place, frame)
+        beside = Beside(table.source, keep) if keep else None
         given = {**keywords, "progress": (tell := LogProgress(operator.log))}
-        parts = _told(label_rows(table, k, **given), table.source.n_rows, tell)
-        return None, *files.write_label_parts(place, parts, kept)
+        labels = label_rows(table if beside is None else replace(table, source=beside), k, **given)
+        parts = _told(labels, table.source.n_rows, tell)
+        return None, *files.write_label_parts(place, parts, None if beside is None else beside.take)
 
 
 def _told(parts: Iterable[Any], n_rows: int, tell: LogProgress) -> Iterator[Any]:

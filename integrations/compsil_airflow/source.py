@@ -92,7 +92,7 @@ class Source:
     def _outside(self, name: str, place: Any) -> Any:
         """Return Parquet data that are no single file, or too large for memory; None for all others."""
         from compsil_kit.data.readers import KINDS, ending_of
-        from compsil_kit.data.sources.parquet import ENDINGS, files_of, open_parquet
+        from compsil_kit.data.sources.parquet import ENDINGS, files_of, has_others, open_parquet
 
         ending = ending_of(PurePath(str(place)))
         if ending in KINDS and ending not in ENDINGS:
@@ -102,8 +102,11 @@ class Source:
             return open_parquet(path, store) if ending in ENDINGS and _is_too_large(store, path) else None
         if not store.isdir(path) and not any(c in path for c in "*?["):
             return None
-        if store.isdir(path) and not _has_only_parquet(store, path):
-            raise ValueError(f"{name}: {place} is a folder. Pass a file, or read the folder in python_callable.")
+        if store.isdir(path) and has_others(path, store):
+            raise ValueError(
+                f"{name}: {place} is a folder that contains files other than Parquet. Pass a file or a glob such as "
+                "'folder/*.parquet', or read the folder in python_callable."
+            )
         found = files_of(path, store)
         if not found:
             raise FileNotFoundError(errno.ENOENT, f"{name}: there is no Parquet file here", str(place))
@@ -137,14 +140,6 @@ def _is_too_large(store: Any, path: str) -> bool:
 
     with store.open(path) as file:
         return not fits_memory(file)
-
-
-def _has_only_parquet(store: Any, folder: str) -> bool:
-    """Tell whether no other files are in a folder and those below; it stops at the first, as there may be millions."""
-    from compsil_kit.data.sources.parquet import ENDINGS
-
-    names = (name for _, _, files in store.walk(folder) for name in files if name)
-    return all(name.startswith(("_", ".")) or name.lower().endswith(ENDINGS) for name in names)
 
 
 def bind(

@@ -42,7 +42,7 @@ from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
         ({"checkpoint": "foo://bucket/file"}, "checkpoint: Airflow knows no file system for foo://"),
         ({"labels_path": "foo://bucket/l.csv"}, "labels_path: Airflow knows no file system for foo://"),
         ({"data": "foo://bucket/table.csv"}, "data: Airflow knows no file system for foo://"),
-        ({"data": "/usr"}, "data: /usr is a folder. Pass a file, or read the folder in python_callable."),
+        ({"data": "/usr"}, "data: /usr is a folder that contains files other than Parquet. Pass a file or a glob"),
         ({"columns": ["x", "why"]}, "columns: 'why' is not a column of the data"),
         ({"report_url": "javascript:alert(1)"}, "report_url must begin with http:// or https://"),
         ({"on_unsure": "skip"}, "on_unsure requires min_probability or min_confidence"),

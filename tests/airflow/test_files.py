@@ -124,7 +124,7 @@ def test_a_pass_that_breaks_off_leaves_no_labels(tmp_path):
 def test_columns_keep_their_types_in_parts(name, tmp_path):
     kept = pa.table({"key": pa.array([7, None, 9]), "word": pa.array(["a", "b,c", None]).dictionary_encode()})
     parts = iter([kept.slice(0, 2), kept.slice(2)])
-    write_label_parts(tmp_path / name, [np.array([1, 0]), np.array([1])], lambda n_rows: next(parts))
+    write_label_parts(tmp_path / name, [np.array([1, 0]), np.array([1])], lambda: next(parts))
     if name.endswith("csv"):
         assert (tmp_path / name).read_text() == 'row,key,word,cluster\n0,7,a,1\n1,,"b,c",0\n2,9,,1\n'
         return

@@ -264,6 +264,8 @@ class TestByItself:
         operator = SelectKOperator(task_id="t", data="a.csv")
         operator._coerce_parameters()
         assert operator._checkpoint is place
+        with pytest.raises(AirflowFailException, match="checkpoint needs the same seeds in every run"):
+            SelectKOperator(task_id="t", data="a.csv", random_state=None)._coerce_parameters()
 
     @pytest.mark.parametrize(
         ("checkpoint", "seed", "used"),

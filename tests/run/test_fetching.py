@@ -161,7 +161,9 @@ def test_an_interrupt_of_the_pass_says_how_far_it_got():
             yield chunk
 
     table.chunks = interrupted
-    with pytest.raises(Interrupted, match="stopped after 40,000 of 50,500 rows read; nothing was computed yet") as caught:
+    with pytest.raises(
+        Interrupted, match="stopped after 40,000 of 50,500 rows read; nothing was computed yet"
+    ) as caught:
         select_k(prepare(table), **FAST)
     assert (caught.value.done, caught.value.total, caught.value.result) == (40_000, LARGE, None)
 

@@ -15,7 +15,7 @@ from tables import columns_of, write_parquet
 from compsil_kit import prepare, select_k
 from compsil_kit.data.sources import arrow
 from compsil_kit.data.sources.opening import open_source
-from compsil_kit.data.sources.parquet import files_of, fits_memory, is_parquet, open_parquet
+from compsil_kit.data.sources.parquet import files_of, fits_memory, has_others, is_parquet, open_parquet
 
 
 @pytest.fixture
@@ -319,3 +319,20 @@ def test_too_little_memory_is_no_damage():
     """Arrow's error is one of memory, and one of Arrow's as well."""
     with pytest.raises(MemoryError, match="enough"), arrow.readable("data"):
         raise pa.ArrowMemoryError("not enough")
+
+
+def test_files_that_are_no_parquet_in_a_folder(tmp_path):
+    base = tmp_path / "parts"
+    for name in ("a.parquet", "_SUCCESS", ".hidden.csv", "year=2026/b.PQ", ".ipynb_checkpoints/c.csv", "_log/d.json"):
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).touch()
+    (tmp_path / "more").mkdir()
+    (base / "linked").symlink_to(tmp_path / "more")
+    files = fsspec.filesystem("file")
+    assert not has_others(str(base), files)
+    assert not has_others(f"{base}/", files)
+    (base / "year=2026" / "notes.csv").touch()
+    assert has_others(str(base), files)
+    (base / "_delta_log").mkdir()
+    with pytest.raises(ValueError, match="is a Delta Lake table"):
+        has_others(str(base), files)

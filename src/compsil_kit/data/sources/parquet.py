@@ -48,6 +48,17 @@ def files_of(place: str, files: Any) -> list[str]:
     return _found(files, place)[0]
 
 
+def has_others(folder: str, files: Any) -> bool:
+    """Tell whether a folder has files that are not Parquet; it stops at the first, as there may be millions."""
+    _refuse_delta(files, folder, folder)
+    base = folder.rstrip("/")
+    for root, _, names in files.walk(base):
+        seen = [name for name in names if name and not _is_note(f"{root[len(base) :]}/{name}")]
+        if not all(name.lower().endswith(ENDINGS) or _is_linked(files, f"{root}/{name}") for name in seen):
+            return True
+    return False
+
+
 def open_parquet(place: str | PathLike[str], files: Any = None) -> Source:
     """Return the Parquet files behind a path, a folder, a glob, or an address such as ``s3://bucket/table/*.parquet``.
 
@@ -129,13 +140,8 @@ def _found(files: Any, path: str) -> tuple[list[str], str | None]:
 
 def _below(files: Any, place: str) -> Iterable[str]:
     """Return all files of a folder and of the folders in it; a file is returned itself."""
-    from fsspec.implementations.local import LocalFileSystem
-
     found: list[str] = files.find(place)
-    if not isinstance(files, LocalFileSystem):
-        return found
-    # fsspec takes a link to a folder for a file; readers of tables follow it.
-    links = [Path(each) for each in found if os.path.islink(each) and os.path.isdir(each)]
+    links = [Path(each) for each in found if _is_linked(files, each)]
     for link in links:
         if link.resolve() in [folder.resolve() for folder in link.parents]:
             raise ValueError(
@@ -144,7 +150,17 @@ def _below(files: Any, place: str) -> Iterable[str]:
     return [*({*found} - {*map(str, links)}), *(each for link in links for each in _below(files, str(link)))]
 
 
+def _is_linked(files: Any, place: str) -> bool:
+    """Tell whether a file is a link to a local folder: fsspec takes it for a file, readers of tables follow it."""
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(files, LocalFileSystem) and os.path.islink(place) and os.path.isdir(place)
+
+
+def _is_note(path: str) -> bool:
+    return any(part.startswith(_IGNORED) for part in path.strip("/").split("/"))
+
+
 def _tables(places: Iterable[str], base: str) -> list[str]:
     # A place that ends in a slash is the mark of an empty folder in an object store.
-    names = {place: place[len(base) :].strip("/").split("/") for place in places if not place.endswith("/")}
-    return sorted(place for place, parts in names.items() if not any(part.startswith(_IGNORED) for part in parts))
+    return sorted(place for place in places if not place.endswith("/") and not _is_note(place[len(base) :]))
