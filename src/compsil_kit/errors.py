@@ -33,9 +33,9 @@ class SelectionError(RuntimeError, ValueError):
 class Interrupted(KeyboardInterrupt):
     """The run was stopped by Ctrl-C or by the kernel's interrupt.
 
-    ``done`` of ``total`` ``unit`` ("subsamples", "groups" or "rows read") were finished. ``result`` holds the selection from the
-    finished subsamples, marked partial, or None if none was finished; of a selection per group, the ``GroupSelection``
-    of what was finished. In a notebook, ``sys.last_value.result`` reaches it after the fact.
+    ``done`` of ``total`` ``unit`` ("subsamples", "groups" or "rows read") were finished. ``result`` holds the selection
+    from the finished subsamples, marked partial, or None if none was finished; of a selection per group, the
+    ``GroupSelection`` of what was finished. In a notebook, ``sys.last_value.result`` reaches it after the fact.
     """
 
     result: Any = None
