@@ -51,8 +51,7 @@ def interruptions(describe_kept: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except Interrupted as stop:
-        done = f"after {stop.done:,} of {stop.total:,} {stop.unit}"
-        raise AirflowException(f"Stopped {done}. {describe_kept()}") from None
+        raise AirflowException(f"S{stop.summary[1:]}. {describe_kept()}") from None
     except KeyboardInterrupt:
         raise AirflowException(f"Stopped by a signal. {describe_kept()}") from None
 

@@ -30,6 +30,10 @@ class SelectionError(RuntimeError, ValueError):
     result: SelectionResult | None = None
 
 
+# What an interrupted pass over a table outside memory counts.
+ROWS_READ = "rows read"
+
+
 class Interrupted(KeyboardInterrupt):
     """The run was stopped by Ctrl-C or by the kernel's interrupt.
 
@@ -48,4 +52,5 @@ class Interrupted(KeyboardInterrupt):
     @property
     def summary(self) -> str:
         """How far the run got, in a few words."""
-        return f"stopped after {self.done:,} of {self.total:,} {self.unit}"
+        form = "," if self.unit == ROWS_READ else ""
+        return f"stopped after {self.done:{form}} of {self.total:{form}} {self.unit}"

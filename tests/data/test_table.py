@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
@@ -135,3 +137,17 @@ def test_a_number_may_be_named_by_its_text():
     assert prepare(frame, columns=["2020"], scale=None).matrix.tolist() == [[1.0], [2.0]]
     # Of a number and a text that look the same, the text is meant.
     assert prepare(frame, columns=["2021"], scale=None).matrix.tolist() == [[3.0], [5.0]]
+
+
+def test_other_tables_and_arrays(frame):
+    expected = prepare(frame, columns=["age", "spend"])
+    for table in (pl.from_pandas(frame[["age", "spend"]]), pa.Table.from_pandas(frame[["age", "spend"]])):
+        found = prepare(table)
+        np.testing.assert_array_equal(found.matrix, expected.matrix)
+        assert found.preparation == expected.preparation
+    array = prepare(frame[["age", "spend"]].to_numpy(dtype=float))
+    np.testing.assert_array_equal(array.matrix, expected.matrix)
+    assert array.preparation.columns == ("0", "1")
+    for wrong in ([[1.0, 2.0]], np.zeros(3), None):
+        with pytest.raises(TypeError, match=r"^frame must be a table \(pandas, Polars, pyarrow\), a two-dim.*; got "):
+            prepare(wrong)

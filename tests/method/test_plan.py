@@ -154,3 +154,10 @@ def test_as_many_subsamples_as_it_takes_are_told():
     plan = dataclasses.replace(plan_of([2, 3], 200), adaptive="composite")
     assert str(plan).startswith("10 to 200 subsamples of")
     assert "at most 400 clusterings" in str(plan)
+
+
+def test_the_word_for_as_many_subsamples_as_it_takes_is_told():
+    with pytest.raises(
+        TypeError, match=r"n_subsamples must be an integer of at least 1, or 'auto' for .*; got 'Auto'\."
+    ):
+        plan_selection(GOOD, ks=[2, 3], n_subsamples="Auto")

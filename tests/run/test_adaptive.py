@@ -184,3 +184,26 @@ def test_the_plan_says_how_many_there_can_be():
 def test_where_the_number_must_be_known(call, what):
     with pytest.raises(ValueError, match=f"^n_subsamples must be a whole number for {what}"):
         call()
+
+
+def test_read_under_other_settings_it_does_not_claim_to_be_sure(close):
+    said = close.reweigh(n_subsamples=25).explain()
+    assert "were enough" not in said
+    assert "chosen under other settings, with criterion='composite'; under these, 25 need not be enough." in said
+    micro = close.reweigh(criterion="micro")
+    n_best = int(micro.n_run[micro.best_index])
+    assert n_best < close.n_subsamples
+    assert f"need not be enough. k = {micro.best_k} ran on {n_best} of them." in micro.explain()
+
+
+def test_a_checkpoint_of_other_seeds_or_calibration_is_refused(tmp_path):
+    path = tmp_path / "run.json"
+    auto = {"ks": KS, "n_subsamples": "auto", "checkpoint": path}
+    first = select_k(CLEAR, **auto)
+    assert same(select_k(CLEAR, **auto), first)
+    with pytest.raises(ValueError, match="another selection: n_calibration was 0 and is now 3; random_state"):
+        select_k(CLEAR, n_calibration=3, **auto)
+    seeds = plan_selection(CLEAR, ks=KS, n_subsamples=MOST_SUBSAMPLES).seeds
+    assert same(select_k(CLEAR, random_state=seeds, **auto), first)
+    with pytest.raises(ValueError, match=r"another selection: random_state gives other seeds\."):
+        select_k(CLEAR, random_state=seeds[::-1], **auto)

@@ -23,7 +23,7 @@ from compsil_kit.data.sources.source import Source
 from compsil_kit.data.sources.table import SourceTable
 from compsil_kit.data.table import prepare
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
+from compsil_kit.errors import ROWS_READ, ClusteringError, Interrupted, SelectionError
 from compsil_kit.method.warmup import cache_folders, warm_up
 from compsil_kit.settings.keywords import (
     CompareKeywords,
@@ -52,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.run(arguments)
     except Interrupted as stop:
-        kept = getattr(arguments, "checkpoint", None)
+        # Of rows that were read, nothing is kept.
+        kept = getattr(arguments, "checkpoint", None) if stop.unit != ROWS_READ else None
         _complain(stop.summary + (f"; the same command continues from {kept}" if kept else ""))
         if stop.result is not None:
             _print(stop.result, arguments)

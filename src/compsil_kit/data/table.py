@@ -40,9 +40,9 @@ def prepare(
 
     Parameters
     ----------
-    frame : DataFrame or table outside memory
-        The table: a pandas frame; or, outside memory, the path, glob or address of Parquet files, a ``pyarrow``
-        dataset, a Polars LazyFrame, a DuckDB relation, an array of Zarr or h5py, Dask, Spark.
+    frame : DataFrame, array or table outside memory
+        The table, of pandas, Polars or pyarrow, or an array; or, outside memory, the path, glob or address of Parquet
+        files, a ``pyarrow`` dataset, a Polars LazyFrame, a DuckDB relation, an array of Zarr or h5py, Dask, Spark.
     columns : list of names, optional
         Columns to use. All numeric and boolean ones if None.
     scale : {"standard", "robust", "minmax"} or None, default="standard"
@@ -72,6 +72,7 @@ def prepare_frame(
     frame: pd.DataFrame, columns: Any, scale: str | None, missing: str, left_out: tuple[str, ...] = ()
 ) -> PreparedTable:
     """Make a pandas frame ready for clustering, as :func:`prepare` says; ``left_out`` has been left out before."""
+    frame = _as_pandas(frame)
     positions, others = choose_columns(frame, columns)
     left_out = (*left_out, *others)
     chosen = frame.iloc[:, positions]
@@ -87,6 +88,20 @@ def prepare_frame(
         matrix = scaled(names, matrix, scale)
     done = Preparation(names, left_out, scale, int((~kept).sum()), tuple(notes))
     return PreparedTable(matrix, done, kept, chosen)
+
+
+def _as_pandas(frame: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    if isinstance(frame, np.ndarray) and frame.ndim == 2:
+        return pd.DataFrame(frame)
+    found = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+    if not isinstance(found, pd.DataFrame):
+        raise TypeError(
+            "frame must be a table (pandas, Polars, pyarrow), a two-dimensional array, or a table outside memory; got "
+            f"{describe(frame)}."
+        )
+    return found
 
 
 def check_missing(missing: Any) -> str:

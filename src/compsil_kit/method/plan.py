@@ -140,7 +140,8 @@ class Plan:
         Returns
         -------
         float
-            Seconds, meant to be right within a factor of two for k-means on data with clusters, of three elsewhere.
+            Seconds, meant to be right within a factor of two for k-means on data with clusters, of three for other
+            clusterers. On data without clusters k-means takes more steps, and up to about ten times as long.
         """
         return cost_of(self).seconds(n_workers)
 
@@ -199,6 +200,11 @@ def check_subsamples(n_subsamples: Any) -> int | str:
     """Return the number of subsamples as it was given, if it can be one."""
     if isinstance(n_subsamples, str) and n_subsamples == AUTO:
         return n_subsamples
+    if isinstance(n_subsamples, str):
+        raise TypeError(
+            "n_subsamples must be an integer of at least 1, or 'auto' for as many as it takes; got "
+            f"{describe(n_subsamples)}."
+        )
     return check_integer("n_subsamples", n_subsamples, minimum=1, maximum=MOST)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit.data.sources.table import FetchedData, SourceTable
-from compsil_kit.errors import Interrupted
+from compsil_kit.errors import ROWS_READ, Interrupted
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.subsample import common_rows, subsample_rows
 from compsil_kit.run.pairs import with_predecessors
@@ -31,7 +31,7 @@ def fetch(
     try:
         return table.fetch(needed_rows(plan, indices), tick, digest=digest)
     except KeyboardInterrupt as stop:
-        raise Interrupted(n_read, plan.n_rows, "rows read", "nothing was computed yet") from stop
+        raise Interrupted(n_read, plan.n_rows, ROWS_READ, "nothing was computed yet") from stop
     finally:
         meter.close()
 

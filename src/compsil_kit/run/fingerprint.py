@@ -38,7 +38,8 @@ def fingerprint(data: Dataset, job: Job, choice: Mapping[str, Any]) -> Fingerpri
     Unless there are as many as it takes: then what is run under which ks depends on the choice among earlier ones.
     """
     plan = job.plan
-    adaptive = {"n_subsamples": "auto", **{name: describe(value) for name, value in choice.items()}}
+    how = {name: describe(value) for name, value in choice.items()}
+    adaptive = {"n_subsamples": "auto", "n_calibration": plan.n_calibration, "seeds": _digest(str(plan.seeds)), **how}
     return {
         "data": data.digest,
         "rows": plan.n_rows,
@@ -64,7 +65,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     if "clusterer" in names:
         # Another clusterer has other parameters: that goes without saying.
         names = [name for name in names if not name.startswith(_PARAMETER)]
-    found = [_of_data(there, here) if name == "data" else _phrase(name, there, here) for name in names[:_MOST]]
+    found = [_phrase(name, there, here) for name in names[:_MOST]]
     return found if len(names) <= _MOST else [*found, f"and {len(names) - _MOST} more"]
 
 
@@ -76,6 +77,11 @@ def _of_data(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
 
 
 def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    if name == "data":
+        return _of_data(there, here)
+    if name == "seeds":
+        return "random_state gives other seeds"
+
     def shown(values: Mapping[str, Any]) -> str:
         value = values.get(name, "not given")
         try:

@@ -9,7 +9,7 @@ import numpy as np
 
 from compsil_kit.method.criterion import LIKELY
 from compsil_kit.method.selection import MAX_LOST
-from compsil_kit.method.stopping import MOST_SUBSAMPLES
+from compsil_kit.method.stopping import MOST_SUBSAMPLES, SURE
 from compsil_kit.method.weights import transform_name
 from compsil_kit.settings.keywords import SelectKeywords, keywords_of
 from compsil_kit.show.chances import (
@@ -120,6 +120,14 @@ def why_stopped(result: SelectionResult) -> str:
     left_out = f" {n_left_out} of {len(result.ks)} candidates were left out on the way." if n_left_out else ""
     if result.n_subsamples >= MOST_SUBSAMPLES:
         return f"It stopped at {result.n_subsamples} subsamples, the most that n_subsamples='auto' takes.{left_out}"
+    if result.probability[result.best_index] < SURE or result.criterion != result.plan.adaptive:
+        # It is read under other settings than those under which it was sure enough.
+        n_best = int(result.n_run[result.best_index])
+        alone = f" k = {result.best_k} ran on {n_best} of them." if n_best < result.n_subsamples else ""
+        return (
+            f"The number of subsamples was chosen under other settings, with criterion={result.plan.adaptive!r}; under "
+            f"these, {result.n_subsamples} need not be enough.{alone}"
+        )
     return f"{result.n_subsamples} subsamples were enough: the selection probability is 99 % or more.{left_out}"
 
 

@@ -8,6 +8,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from distributed import Client, LocalCluster
 from tables import LARGE, columns_of, write_parquet
@@ -204,3 +205,34 @@ def test_whole_numbers_that_allow_for_missing_ones_and_are_rounded_are_warned_of
         table = dd.from_pandas(frame.astype({"a": kind}), npartitions=2)
         with pytest.warns(UserWarning, match=r"X: column 'a' has whole numbers beyond 2\*\*53"):
             select_k(prepare(table), ks=[2, 3], n_subsamples=2, sample_size=200)
+
+
+# Dask's own, with a newer pandas.
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index is deprecated")
+def test_partitions_stay_as_they_were_counted(tmp_path):
+    """Dask joins partitions of which few columns are read."""
+    columns = {"id": np.arange(LARGE), "flag": np.zeros(LARGE, dtype=bool), **COLUMNS}
+    frame = dd.read_parquet(write_parquet(tmp_path / "table", columns, n_files=10))
+    for part in (frame[["x1", "x0"]], frame.assign(w=frame.x0 * 2)[["w", "x0", "x1"]]):
+        assert select_k(part, **FAST).to_dict() == select_k(part.compute(), **FAST).to_dict()
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index is deprecated")
+def test_a_boolean_that_is_missing_is_found(tmp_path):
+    flags = pa.array([None if at == 50_123 else at % 3 == 0 for at in range(LARGE)])
+    place = write_parquet(tmp_path / "a.parquet", pa.table({**COLUMNS, "flag": flags}))
+    frame = dd.read_parquet(place, split_row_groups=True)
+    for scale in ("standard", None):
+        with pytest.raises(ValueError, match=r"X must be finite; it has NaN at row 50123, column 'flag'\."):
+            select_k(prepare(frame, scale=scale), **FAST)
+    dropped = prepare(frame, missing="drop")
+    assert dropped.preparation.columns == ("x0", "x1", "x2", "flag")
+    assert dropped.preparation.n_dropped == 1
+
+
+def test_what_is_masked_is_missing():
+    masked = da.ma.masked_less(da.from_array(np.column_stack([*COLUMNS.values()]), chunks=(9_000, 3)), -1e9)
+    assert select_k(masked, **FAST).to_dict() == select_k(masked.compute().data, **FAST).to_dict()
+    masked[50_200, 1] = np.ma.masked
+    with pytest.raises(ValueError, match=r"NaN at row 50200, column 1\."):
+        select_k(masked, **FAST)

@@ -113,3 +113,11 @@ def test_cells_are_not_quoted(tmp_path):
         with pytest.raises(ValueError, match=r"X: a Polars LazyFrame cannot be read \(\w+Error\)") as caught:
             select_k(query, **FAST)
         assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_names_are_no_patterns():
+    columns = columns_of()
+    query = pl.DataFrame({"^x1$": columns["x0"], "*": columns["x2"], "x1": columns["x1"]}).lazy()
+    values = list(LazySource(query).chunks([0, 1]))
+    np.testing.assert_array_equal(np.concatenate([first for first, _ in values]), columns["x0"])
+    np.testing.assert_array_equal(np.concatenate([second for _, second in values]), columns["x2"])

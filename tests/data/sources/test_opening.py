@@ -81,3 +81,14 @@ def test_what_gives_its_rows_only_once_is_refused():
             TypeError, match=rf"X must be readable more than once, .*got a {type(X).__name__}\. Pass the dataset"
         ):
             select_k(X)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
+def test_a_memory_map_of_other_numbers_is_read_in_parts(tmp_path, dtype):
+    X = (np.column_stack([*columns_of().values()]) * 3).astype(dtype)
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    source = open_source(mapped)
+    assert (source.what, source.n_rows, source.named) == ("a memory map", len(X), False)
+    fast = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
+    assert select_k(mapped, **fast).to_dict() == select_k(X, **fast).to_dict()

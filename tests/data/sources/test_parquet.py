@@ -103,7 +103,7 @@ def test_what_pandas_wrote_as_an_index_is_no_column(tmp_path, index):
 @pytest.mark.parametrize("name", ["missing.parquet", "none/*.parquet", "empty"])
 def test_nothing_there(tmp_path, name):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="X: there is no Parquet file at"):
+    with pytest.raises(FileNotFoundError, match=r"X: there is no Parquet file at .*begin with '_' or '\.' are ignored"):
         open_parquet(tmp_path / name)
 
 
@@ -336,3 +336,39 @@ def test_files_that_are_no_parquet_in_a_folder(tmp_path):
     (base / "_delta_log").mkdir()
     with pytest.raises(ValueError, match="is a Delta Lake table"):
         has_others(str(base), files)
+
+
+def test_metadata_of_pandas_may_be_empty(tmp_path):
+    table = pa.table({"a": [1.0, 2.0]}).replace_schema_metadata({b"pandas": b"null"})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert column(open_parquet(tmp_path / "a.parquet")) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("store", ["file", "memory"])
+def test_a_file_with_other_columns_in_its_place_is_told(tmp_path, store):
+    """As many rows as before: the footer that is remembered would be read as that of the new file."""
+    rows = np.random.default_rng(0).normal(size=(500, 3))
+    files = fsspec.filesystem(store)
+    base = str(tmp_path / "table") if store == "file" else "memory://changing"
+    files.makedirs(base)
+
+    def write(names):
+        with files.open(f"{base}/a.parquet", "wb") as file:
+            pq.write_table(pa.table(dict(zip(names, rows.T, strict=True))), file)
+
+    write("abc")
+    for place in (base, f"{base}/a.parquet", f"{base}/*.parquet"):
+        write("abc")
+        source = open_parquet(place)
+        assert column(source) == rows[:, 0].tolist()
+        write("bac")
+        with pytest.raises(ValueError, match=r"^X has changed: a file of Parquet data at '.*' was written since its"):
+            column(source)
+        # While it is read.
+        source = open_parquet(place)
+        reading = source.chunks([0])
+        next(reading)
+        write("abc")
+        with pytest.raises(ValueError, match="X has changed"):
+            list(reading)
+    files.rm(base, recursive=True)

@@ -122,7 +122,7 @@ def test_a_file_that_changes_is_told(tmp_path):
     place = write_parquet(tmp_path / "table", columns_of(), n_files=2)
     table = prepare(place)
     write_parquet(place / "part-1.parquet", columns_of(30_000))
-    with pytest.raises(ValueError, match=r"X: Parquet data at .* a file .* was changed after its rows were counted"):
+    with pytest.raises(ValueError, match=r"X has changed: a file of Parquet data at .* was written since its rows"):
         select_k(table, **FAST)
 
 
@@ -191,3 +191,10 @@ def test_what_does_not_fit_is_refused_before_it_is_read(monkeypatch):
     for free in (needed, None):
         monkeypatch.setattr(module, "available_bytes", lambda free=free: free)
         assert table.load().shape == (LARGE, 3)
+
+
+def test_columns_of_an_array_are_named_by_their_place_in_it():
+    columns = {at: values.copy() for at, values in enumerate(columns_of(n_columns=4).values())}
+    columns[2][50_100] = np.nan
+    with pytest.raises(ValueError, match=r"NaN at row 50100, column 2\."):
+        select_k(prepare(CutSource(columns, named=False), columns=[3, 2]), **FAST)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -32,9 +32,11 @@ class RecordSource(Source):
 class ArrowSource(RecordSource):
     """A ``pyarrow.dataset.Dataset``; its order is that of its files, and within them of their rows."""
 
-    def __init__(self, dataset: Any, what: str = "a pyarrow dataset") -> None:
+    def __init__(
+        self, dataset: Any, what: str = "a pyarrow dataset", has_changed: Callable[[], bool] = lambda: False
+    ) -> None:
         """Look at the schema and count the rows, which Parquet files know."""
-        self.what, self.dataset = what, dataset
+        self.what, self.dataset, self._has_changed = what, dataset, has_changed
         self.fields = tuple(arrow_field(field) for field in dataset.schema)
         twice = [name for name, n in Counter(dataset.schema.names).items() if n > 1]
         if twice:
@@ -46,8 +48,17 @@ class ArrowSource(RecordSource):
 
     def records(self, at: Sequence[int]) -> Iterator[Any]:
         """Yield the record batches of a scan in order."""
+        self._check_unchanged()
         with readable(self.what):
             yield from self._batches([self.fields[i].name for i in at])
+        self._check_unchanged()
+
+    def _check_unchanged(self) -> None:
+        if self._has_changed():
+            raise ValueError(
+                f"X has changed: a file of {self.what} was written since its rows were counted. Pass data that do not "
+                "change during the run."
+            )
 
     def _count(self) -> int:
         import pyarrow as pa

@@ -18,9 +18,9 @@ class ChunkedSource(Source):
 
     named = False
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Any, what: str = "") -> None:
         """Look at the shape and the type of the values."""
-        self.what = f"an array of {type(array).__module__.partition('.')[0]}"
+        self.what = what or f"an array of {type(array).__module__.partition('.')[0]}"
         if len(array.shape) != 2:
             raise ValueError(f"X must have two dimensions, rows and columns; got {self.what} of shape {array.shape}.")
         self._array, kind = array, np.dtype(array.dtype)

@@ -56,8 +56,11 @@ class DaskFrame(DaskSource):
         super().__init__("a Dask DataFrame", fields, _lengths(self.pieces([0]) if fields else []), named=True)
 
     def pieces(self, at: Sequence[int]) -> list[Any]:
-        """Return the partitions of these columns; only these are read."""
-        return list(self._frame.iloc[:, list(at)].to_delayed())
+        """Return the partitions of these columns; only these are read.
+
+        What Dask does by itself would join partitions of few columns, and those were counted one by one.
+        """
+        return list(self._frame.iloc[:, list(at)].simplify().to_delayed(optimize_graph=False))
 
 
 class DaskArray(DaskSource):
@@ -87,7 +90,11 @@ class DaskArray(DaskSource):
 def _values(piece: Any) -> list[Array]:
     """Return the columns of a partition, which is a pandas frame or an array."""
     if hasattr(piece, "iloc"):
-        return [pandas_values(piece.iloc[:, place]) for place in range(piece.shape[1])]
+        columns = [piece.iloc[:, place] for place in range(piece.shape[1])]
+        # A partition in which booleans are missing has objects, whatever the other ones have.
+        return [pandas_values(column.astype("Float64") if column.dtype == object else column) for column in columns]
+    if isinstance(piece, np.ma.MaskedArray):
+        return list(np.ma.filled(piece.astype(np.float64), np.nan).T)
     return list(np.asarray(piece).T)
 
 

@@ -43,7 +43,8 @@ class LazySource(Source):
     def _batches(self, at: Sequence[int]) -> Iterator[Any]:
         import polars as pl
 
-        query = self._frame.select([self.fields[i].name for i in at])
+        # By position: Polars takes names such as ^b$ for patterns.
+        query = self._frame.select(pl.nth(list(at)))
         with silent_about_content(self.what, (pl.exceptions.PolarsError,)):
             yield from query.collect_batches(chunk_size=CHUNK_ROWS, maintain_order=True, engine="streaming")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ ENDINGS = (".parquet", ".pq")
 _GLOB = "*?["
 # Files of these names are the notes of those who write tables: _SUCCESS, _metadata, .part-0.parquet.crc.
 _IGNORED = ("_", ".")
+# What stores say of an object that is another one after its content has changed.
+_TELLING = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "created")
 
 
 def is_parquet(name: str) -> bool:
@@ -87,13 +90,28 @@ def open_parquet(place: str | PathLike[str], files: Any = None) -> Source:
     found, base = _found(files, path)
     _refuse_delta(files, base or path, name)
     if not found:
-        raise FileNotFoundError(f"X: there is no Parquet file at {name!r}.")
+        raise FileNotFoundError(
+            f"X: there is no Parquet file at {name!r}. Files and folders that begin with '_' or '.' are ignored."
+        )
     hive = {} if base is None else {"partitioning": ds.HivePartitioning.discover(infer_dictionary=True)}
     what = f"Parquet data at {name!r}"
+    # Before anything is read of the files: their footers are kept, and would not fit other content.
+    state = partial(_state, files, found, base)
+    known = state()
     # The columns are those of the first file.
     with readable(one_of(what, found[0], len(found))):
         dataset = ds.dataset(found, filesystem=files, format="parquet", partition_base_dir=base, **hive)
-    return without(ArrowSource(dataset, what), _indexes(dataset.schema))
+    return without(ArrowSource(dataset, what, lambda: state() != known), _indexes(dataset.schema))
+
+
+def _state(files: Any, found: Sequence[str], base: str | None) -> dict[str, list[Any]]:
+    """Return what changes with the content of files: of a store, by one listing."""
+    if _is_local(files):
+        stats = {place: os.stat(place) for place in found if os.path.exists(place)}
+        return {place: [seen.st_size, seen.st_mtime_ns, seen.st_ino] for place, seen in stats.items()}
+    files.invalidate_cache()
+    listed = {found[0]: files.info(found[0])} if base is None else files.find(base, detail=True)
+    return {place: [listed[place].get(name) for name in _TELLING] for place in found if place in listed}
 
 
 def _refuse_delta(files: Any, path: str, name: str) -> None:
@@ -107,7 +125,7 @@ def _refuse_delta(files: Any, path: str, name: str) -> None:
 
 def _indexes(schema: Any) -> list[str]:
     """Return the columns that were the index of a pandas frame; one that counts rows is no column."""
-    pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}")) or {}
     names = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
     return [name for name in names if name in schema.names]
 
@@ -150,11 +168,15 @@ def _below(files: Any, place: str) -> Iterable[str]:
     return [*({*found} - {*map(str, links)}), *(each for link in links for each in _below(files, str(link)))]
 
 
-def _is_linked(files: Any, place: str) -> bool:
-    """Tell whether a file is a link to a local folder: fsspec takes it for a file, readers of tables follow it."""
+def _is_local(files: Any) -> bool:
     from fsspec.implementations.local import LocalFileSystem
 
-    return isinstance(files, LocalFileSystem) and os.path.islink(place) and os.path.isdir(place)
+    return isinstance(files, LocalFileSystem)
+
+
+def _is_linked(files: Any, place: str) -> bool:
+    """Tell whether a file is a link to a local folder: fsspec takes it for a file, readers of tables follow it."""
+    return _is_local(files) and os.path.islink(place) and os.path.isdir(place)
 
 
 def _is_note(path: str) -> bool:

@@ -124,10 +124,9 @@ class SourceTable:
         self.check_length(seen.n_rows)
         names = list(self.names) if self.source.named else None
         if seen.bad is not None:
-            raise_not_finite(
-                seen.bad.value, seen.bad.row, seen.bad.column, seen.bad.count, names, self._advice(seen.bad.value)
-            )
-        warn_of_rounding([names[at] if names else at for at in sorted(seen.rounded)])
+            column = seen.bad.column if names else self.at[seen.bad.column]
+            raise_not_finite(seen.bad.value, seen.bad.row, column, seen.bad.count, names, self._advice(seen.bad.value))
+        warn_of_rounding([names[place] if names else self.at[place] for place in sorted(seen.rounded)])
 
     def _advice(self, value: float) -> str:
         """Say what to do about a cell that is not finite: there is no frame to drop its row from."""
@@ -173,7 +172,7 @@ def as_it_is(source: Source) -> SourceTable:
     if wrong:
         raise ValueError(
             f"X has columns that are not numeric: {few(wrong)}. "
-            "Leave them out by passing only the numeric columns, or encode them as numbers first."
+            "Leave them out with prepare(X, columns=[...]), or encode them as numbers first."
         )
     return SourceTable(source, tuple(range(len(source.fields))))
 
