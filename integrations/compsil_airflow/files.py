@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from fnmatch import fnmatchcase
+from os import PathLike
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from compsil_airflow.compat import ObjectStoragePath
 from compsil_airflow.paths import check_place, check_writable, store, store_file
 
 if TYPE_CHECKING:
@@ -40,6 +44,27 @@ def _place(name: str, value: Any, kinds: tuple[str, ...], base_dir: Any) -> Path
         raise ValueError(f"{name} must end in {' or '.join(kinds)}; got {str(value)!r}.")
     check_writable(name, place)
     return place
+
+
+def check_apart(data: Any, places: Mapping[str, Any], base_dir: Any) -> None:
+    """Refuse to write over the data, or among their files: the next run would read that as data."""
+    if not isinstance(data, str | PathLike | ObjectStoragePath):
+        return
+    source = _plain(check_place("data", data, base_dir))
+    for name, place in places.items():
+        written = _plain(place) if place is not None else ""
+        # Only two stars go beyond a folder.
+        named = fnmatchcase(written, source) if "**" in source else PurePosixPath(written).match(source)
+        if written and (named or written.startswith(f"{source}/")):
+            raise ValueError(
+                f"{name} must not be among the files that data names: the next run would read it as data; got "
+                f"{str(place)!r}. Pass a path outside of {str(data)!r}."
+            )
+
+
+def _plain(place: Any) -> str:
+    """Return a path without the connection that a URI may name."""
+    return re.sub(r"(?<=://)[^/@]*@", "", str(place)).rstrip("/")
 
 
 def label_rows(table: PreparedTable, k: int, kept: pd.DataFrame, keywords: Mapping[str, Any]) -> pd.DataFrame:

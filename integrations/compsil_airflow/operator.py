@@ -235,6 +235,8 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             check_report_url(self.report_url)
             self._labels_place = files.labels_place(self.labels_path, self.labels_keep, self.base_dir)
             self._report_place = files.report_place(self.report_path, self.base_dir)
+            places = {"labels_path": self._labels_place, "report_path": self._report_place}
+            files.check_apart(self.data, places, self.base_dir)
 
     def _thresholds(self) -> dict[str, float | None]:
         return {name: getattr(self, name) for name in THRESHOLDS}

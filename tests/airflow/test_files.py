@@ -1,5 +1,7 @@
 """Labels and reports."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -8,7 +10,9 @@ import pytest
 from runs import run_select
 
 import compsil_pandas  # noqa: F401  (registers df.compsil)
-from compsil_airflow.files import labels_place, report_place, write_label_parts, write_labels
+from compsil_airflow import SelectKOperator
+from compsil_airflow.compat import AirflowFailException
+from compsil_airflow.files import check_apart, labels_place, report_place, write_label_parts, write_labels
 
 
 @pytest.mark.parametrize("name", ["l.csv", "L.CSV", "l.parquet", "L.Parquet"])
@@ -133,3 +137,37 @@ def test_columns_keep_their_types_in_parts(name, tmp_path):
     assert labels["key"].to_pylist() == [7, None, 9]
     assert labels["word"].to_pylist() == ["a", "b,c", None]
     assert {str(labels.schema.field(at).type) for at in ("row", "key", "cluster")} == {"int64"}
+
+
+@pytest.mark.parametrize(
+    ("data", "written", "apart"),
+    [
+        ("/d/t", "/d/t/labels.parquet", False),
+        ("/d/t/", "/d/t/deep/labels.csv", False),
+        ("/d/t", "/d/tables/labels.csv", True),
+        ("/d/t.csv", "/d/t.csv", False),
+        ("/d/*.parquet", "/d/labels.parquet", False),
+        ("/d/*.parquet", "/d/labels.csv", True),
+        ("/d/*.parquet", "/d/out/labels.parquet", True),
+        ("/d/**/*.parquet", "/d/out/labels.parquet", False),
+        ("s3://conn@bucket/t", "s3://bucket/t/labels.parquet", False),
+        ("s3://bucket/t/*.parquet", "s3://other@bucket/t/l.parquet", False),
+        ("s3://bucket/t", "s3://elsewhere/t/l.parquet", True),
+        ("s3://bucket/t", "/bucket/t/l.parquet", True),
+        (None, "/d/labels.csv", True),
+    ],
+)
+def test_nothing_is_written_among_the_data(data, written, apart):
+    place = written if "://" in written else Path(written)
+    check_apart(data, {"report_path": None}, None)
+    if apart:
+        check_apart(data, {"labels_path": place}, None)
+        return
+    with pytest.raises(ValueError, match=rf"^labels_path must not be among the files that data names.*{written}"):
+        check_apart(data, {"labels_path": place}, None)
+
+
+def test_a_task_that_would_write_among_its_data_is_refused(tmp_path):
+    operator = SelectKOperator(task_id="t", data=str(tmp_path), labels_path=str(tmp_path / "l.parquet"))
+    with pytest.raises(AirflowFailException, match="labels_path must not be among the files that data names"):
+        operator._coerce_parameters()

@@ -73,3 +73,15 @@ def test_clusterers(monkeypatch, clusterer, installed, dtype, seconds):
     plan = dataclasses.replace(plan_of([3], 4, sample_size=800), clusterer=clusterer, dtype=dtype)
     assert cost_of(plan).clustering == pytest.approx(4 * seconds)
     assert cost_of(dataclasses.replace(plan, n_starts=5)).clustering == pytest.approx(20 * seconds)
+
+
+def test_the_test_for_structure_is_counted():
+    """296 sets of at most 500 rows, two starts under each k."""
+    plan = plan_of([2, 3, 5], 40, sample_size=20_000)
+    plan = dataclasses.replace(plan, n_rows=10**6)
+    tested = cost_of(dataclasses.replace(plan, structure=True))
+    assert cost_of(plan).structure == 0
+    assert (tested.clustering, tested.distances) == (cost_of(plan).clustering, cost_of(plan).distances)
+    small = cost_of(plan_of([2, 3, 5], 1, sample_size=500))
+    assert tested.structure == pytest.approx(296 * (2 * small.clustering + small.distances))
+    assert tested.seconds(2) == pytest.approx(cost_of(plan).seconds(2) + tested.structure / 2)
