@@ -1,13 +1,16 @@
 """Relations of DuckDB as X."""
 
+from dataclasses import replace
+
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 from tables import LARGE, columns_of, write_parquet
 
-from compsil_kit import prepare, select_k
+from compsil_kit import label_rows, prepare, select_k
 from compsil_kit.data.matrix import to_matrix
+from compsil_kit.data.sources.beside import Beside
 from compsil_kit.data.sources.duck import DuckSource
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
@@ -75,3 +78,18 @@ def test_what_the_database_says_is_not_repeated(connection):
     with pytest.raises(ValueError, match=r"X: a DuckDB relation cannot be read \(\w+\)") as caught:
         select_k(relation, **FAST)
     assert "s3cret" not in str(caught.value)
+
+
+def test_columns_beside_the_rows_come_from_one_query(connection):
+    """A connection refuses a second result while the first one is read; small ones are read at once."""
+    n_rows = 300_000
+    relation = connection.sql(f"select range % 7 as a, range % 1000 as b, 'n' || range as word from range({n_rows})")
+    table = prepare(relation, columns=["a", "b"])
+    beside = Beside(table.source, ["word", "a"])
+    n_seen = 0
+    for labels in label_rows(replace(table, source=beside), 2, sample_size=200):
+        kept = beside.take()
+        assert len(kept) == len(labels)
+        assert kept["word"][0].as_py() == f"n{n_seen}"
+        n_seen += len(labels)
+    assert n_seen == n_rows

@@ -1,4 +1,4 @@
-"""Arrays that are read in chunks; those of Zarr are tested where Zarr is."""
+"""Arrays that are read in chunks; those of Zarr and h5py are tested where these are."""
 
 import numpy as np
 import pytest
