@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: ``python -m benchmarks.scale.work KIND FOLDER ROWS`` prints it as JSON."""
+"""One measurement in a process of its own: ``python -m benchmarks.scale.work KIND PLACE`` prints it as JSON."""
 
 from __future__ import annotations
 

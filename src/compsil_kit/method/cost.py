@@ -1,4 +1,4 @@
-"""What a selection costs: bytes scanned, rows fetched, clusterings, pairs of distances, and the seconds they take.
+"""What a selection costs: the seconds for the bytes scanned, the clusterings, the pairs of distances and the test.
 
 The constants were measured once; seconds are meant to be right within a factor of two for k-means on data with
 clusters, of three for other clusterers. How many steps k-means takes where there are no clusters is not known before.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from compsil_kit.method.clusterers import PLAIN_KMEANS
 from compsil_kit.method.silhouette import MIN_COMPILED_POINTS
 from compsil_kit.util.optional import has
 
@@ -66,7 +67,7 @@ def _clustering(plan: Plan, k: int) -> float:
     """Return the seconds of one clustering."""
     rows, features = plan.sample_size, plan.n_features
     linear, quadratic = 1.5e-3 + rows * k * features * 1.5e-8, rows**2 * 4e-8
-    if plan.clusterer in ("kmeans", "KMeans") and has("numba"):
+    if plan.clusterer in PLAIN_KMEANS and has("numba"):
         # Steps that go over points are the same in few dimensions; in single precision scikit-learn does them.
         linear = 3e-4 + rows * k * (7.5e-8 + 4e-9 * features if plan.dtype == "float32" else 2.8e-8 + 1e-9 * features)
     return {
