@@ -39,8 +39,8 @@ MISTAKES = {
     "%compsil df -B many": "argument -B/--n-subsamples: must be a whole number; got 'many'.",
     "%compsil df -B kmx": "argument -B/--n-subsamples: unknown value 'kmx'. Did you mean 'kmax'?",
     "%compsil df -B 0": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1; got 0.",
-    "%compsil df -B name": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1, or 'auto' for as "
-    "many as it takes; got 'text'.",
+    "%compsil df -B name": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1, or 'auto' for "
+    "as many as it takes; got 'text'.",
     "%compsil df --z wide": "argument --z: must be a number; got 'wide'.",
     "%compsil df --sample-size half": "argument --sample-size: must be auto, paper, a number of rows, or a fraction "
     "such as 0.5; got 'half'.",
