@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from servers import PATIENCE, postgres, s3
 
 HOME = Path(tempfile.mkdtemp(prefix="compsil-airflow-"))
 # Before anything imports Airflow, which reads them once.
@@ -30,9 +31,8 @@ MAJOR = int(version("apache-airflow").partition(".")[0])
 
 def pytest_sessionstart():
     (HOME / "dags").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "airflow", "db", "migrate"], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "airflow", "db", "migrate"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
 
 
@@ -74,7 +74,6 @@ def csv(frame, tmp_path):
 def postgres_port(frame):
     """A real PostgreSQL with the table ``points``."""
     import psycopg2
-    from servers import postgres
 
     with postgres() as port:
         database = psycopg2.connect(host="127.0.0.1", port=port, user="tester", dbname="postgres")
@@ -97,8 +96,6 @@ def postgres_conn_id(postgres_port, monkeypatch):
 
 @pytest.fixture(scope="session")
 def s3_address(tmp_path_factory):
-    from servers import s3
-
     with s3(tmp_path_factory.mktemp("s3")) as address:
         yield address
 

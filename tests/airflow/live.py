@@ -5,9 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ class Live:
 
     address: str
     home: Path
+    processes: Sequence[Any]
     _token: str = field(default="", repr=False)
 
     def ask(self, path: str, method: str = "GET", body: Any = None) -> Any:
@@ -59,7 +61,7 @@ class Live:
             found = self.ask(f"dags/{dag_id}/dagRuns/{quote(run_id)}")["state"]
             return found if found in FINAL else None
 
-        return str(wait_for(f"the end of {dag_id}", state, pause=0.5))
+        return str(wait_for(f"the end of {dag_id}", state, pause=0.5, processes=self.processes))
 
     def task(self, dag_id: str, run_id: str, task_id: str) -> dict[str, Any]:
         """Return what the API says of a task instance."""
@@ -80,15 +82,22 @@ class Live:
 class Live2:
     """A running Airflow 2, with the methods that both majors have."""
 
-    process: Any
+    driver: Any
     home: Path
+    processes: Sequence[Any]
 
     def _ask(self, *command: str) -> Any:
-        self.process.stdin.write(json.dumps(command) + "\n")
-        self.process.stdin.flush()
-        for line in self.process.stdout:
-            if line.startswith(MARK):
-                return json.loads(line.removeprefix(MARK))
+        # One that never answers is killed, which ends its output.
+        watch = threading.Timer(PATIENCE, self.driver.kill)
+        watch.start()
+        try:
+            self.driver.stdin.write(json.dumps(command) + "\n")
+            self.driver.stdin.flush()
+            for line in self.driver.stdout:
+                if line.startswith(MARK):
+                    return json.loads(line.removeprefix(MARK))
+        finally:
+            watch.cancel()
         raise RuntimeError(f"the driver of Airflow 2 ended at {command}")
 
     def unpause(self, dag_id: str) -> None:
@@ -110,7 +119,7 @@ class Live2:
             (found,) = [run["state"] for run in self.runs(dag_id) if run["id"] == run_id]
             return found if found in FINAL else None
 
-        return str(wait_for(f"the end of {dag_id}", state, pause=0.5))
+        return str(wait_for(f"the end of {dag_id}", state, pause=0.5, processes=self.processes))
 
     def xcom(self, dag_id: str, run_id: str, task_id: str) -> Any:
         """Return what a task returned."""
@@ -154,7 +163,8 @@ def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
 def prepare_database(environment: dict[str, str]) -> None:
     """Make the tables of Airflow, and read its DAGs into them."""
     for step in (["db", "migrate"], ["dags", "reserialize"]):
-        done = subprocess.run([*AIRFLOW, *step], env=environment, capture_output=True, text=True, check=False)
+        command = [*AIRFLOW, *step]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -167,16 +177,14 @@ def live_airflow2(home: Path, dags: Path, postgres_port: int, **extra: str) -> I
         "AIRFLOW__SCHEDULER__MIN_FILE_PROCESS_INTERVAL": "300",
     }
     prepare_database(environment)
-    driver = [sys.executable, str(Path(__file__).with_name("driver2.py"))]
+    drive = [sys.executable, str(Path(__file__).with_name("driver2.py"))]
     with ExitStack() as stack:
         logs = [stack.enter_context((home / f"{name}.log").open("w")) for name in ("scheduler", "driver")]
-        scheduler = [*AIRFLOW, "scheduler", "--skip-serve-logs"]
-        stack.enter_context(running(scheduler, logs[0], signal.SIGINT, env=environment))
+        schedule = [*AIRFLOW, "scheduler", "--skip-serve-logs"]
+        scheduler = stack.enter_context(running(schedule, logs[0], signal.SIGINT, env=environment))
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": logs[1], "text": True}
-        process = stack.enter_context(subprocess.Popen(driver, env=environment, **pipes))
-        yield Live2(process, home)
-        # It ends with its input.
-        process.stdin.close()
+        driver = stack.enter_context(running(drive, logs[1], env=environment, **pipes))
+        yield Live2(driver, home, [driver, scheduler])
 
 
 @contextmanager
@@ -185,16 +193,17 @@ def live_airflow(home: Path, dags: Path, **extra: str) -> Iterator[Live]:
     port = free_port()
     environment = settings_for(home, dags, port) | extra
     prepare_database(environment)
+    processes = []
     with ExitStack() as stack:
         for name, command in {"api": ["api-server"], "scheduler": ["scheduler", "--skip-serve-logs"]}.items():
             log = stack.enter_context((home / f"{name}.log").open("w"))
             # Airflow's parents pass an interrupt on to their children, but not a termination.
-            stack.enter_context(running([*AIRFLOW, *command], log, signal.SIGINT, env=environment))
-        live = Live(f"http://127.0.0.1:{port}", home)
+            processes.append(stack.enter_context(running([*AIRFLOW, *command], log, signal.SIGINT, env=environment)))
+        live = Live(f"http://127.0.0.1:{port}", home, processes)
 
         def healthy() -> bool:
             found = json.load(_open(f"{live.address}/api/v2/monitor/health"))
             return all(found[part]["status"] == "healthy" for part in ("metadatabase", "scheduler"))
 
-        wait_for("Airflow", healthy, pause=0.5)
+        wait_for("Airflow", healthy, pause=0.5, processes=processes)
         yield live

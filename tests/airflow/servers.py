@@ -1,6 +1,7 @@
 """Real servers on loopback for the tests, each stopped by its process id."""
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -9,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,12 +18,16 @@ import pytest
 
 # Seconds after which something is given up that never happens; busy machines take long for everything.
 PATIENCE = 600.0
+# A port is anybody's until its server binds it, so these are none of those that systems hand out by themselves.
+PORTS = range(20_000, 30_000)
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    for port in random.sample(PORTS, 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"no free port among a hundred from {PORTS.start} to {PORTS.stop}")
 
 
 def answers(port: int) -> bool:
@@ -30,10 +35,17 @@ def answers(port: int) -> bool:
         return True
 
 
-def wait_for(what: str, ready: Callable[[], Any], pause: float = 0.2) -> Any:
-    """Return the first true value of ``ready``; a server that is still starting refuses connections."""
+def wait_for(what: str, ready: Callable[[], Any], pause: float = 0.2, processes: Sequence[Any] = ()) -> Any:
+    """Return the first true value of ``ready``; a server that is still starting refuses connections.
+
+    If processes have to bring it about, the end of any of them is the end of the waiting.
+    """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
+        # First: a stranger who has the port of a server that failed would answer in its place.
+        for process in processes:
+            if process.poll() is not None:
+                raise RuntimeError(f"{what}: {process.args} ended with {process.returncode}")
         try:
             if found := ready():
                 return found
@@ -46,17 +58,18 @@ def wait_for(what: str, ready: Callable[[], Any], pause: float = 0.2) -> Any:
 @contextmanager
 def running(command: Sequence[str], log: IO[str], stop: int = signal.SIGTERM, **settings: Any) -> Iterator[Any]:
     """Run a program until the end of the block; it and what it started are ended by their own process group."""
-    process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **settings)
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.send_signal(stop)
-            try:
-                process.wait(PATIENCE / 10)
-            except subprocess.TimeoutExpired:
+    settings = {"stdout": log, "stderr": subprocess.STDOUT, **settings}
+    with subprocess.Popen(command, start_new_session=True, **settings) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(stop)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(PATIENCE / 10)
+            # Always: a program that ends by itself may leave others behind.
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait(PATIENCE)
 
 
 # PostgreSQL refuses to run as root; Debian's packages come with a user for it.
@@ -84,10 +97,11 @@ def postgres() -> Iterator[int]:
             shutil.chown(folder, "postgres")
         data = folder / "data"
         make = [str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "tester", "-E", "UTF8", "--no-sync"]
-        subprocess.run(make, check=True, capture_output=True, cwd=folder, **_NOT_ROOT)
+        subprocess.run(make, check=True, capture_output=True, cwd=folder, timeout=PATIENCE, **_NOT_ROOT)
         serve = [str(programs / "postgres"), "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", name, "-F"]
-        with (folder / "log.txt").open("w") as log, running(serve, log, signal.SIGINT, cwd=folder, **_NOT_ROOT):
-            wait_for("PostgreSQL", lambda: "ready to accept connections" in (folder / "log.txt").read_text())
+        said = folder / "log.txt"
+        with said.open("w") as log, running(serve, log, signal.SIGINT, cwd=folder, **_NOT_ROOT) as process:
+            wait_for("PostgreSQL", lambda: "ready to accept connections" in said.read_text(), processes=[process])
             yield port
 
 
@@ -106,6 +120,6 @@ def s3(folder: Path) -> Iterator[str]:
     """Run an S3 store on loopback and yield its address."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with (folder / "s3.txt").open("w") as log, running(command, log, signal.SIGINT):
-        wait_for("the S3 store", lambda: answers(port))
+    with (folder / "s3.txt").open("w") as log, running(command, log, signal.SIGINT) as process:
+        wait_for("the S3 store", lambda: answers(port), processes=[process])
         yield f"http://127.0.0.1:{port}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from servers import PATIENCE
 
 from compsil_airflow import demo
 
@@ -27,7 +28,7 @@ def test_the_demo_prints_the_run_and_its_xcoms(tmp_path):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
     done = subprocess.run(
         [sys.executable, "-m", "compsil_airflow.demo"],
-        cwd=tmp_path, env=kept, capture_output=True, text=True, check=False,
+        cwd=tmp_path, env=kept, capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "DAG run: success" in done.stdout

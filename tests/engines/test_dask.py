@@ -20,7 +20,7 @@ from promises import (  # noqa: F401  (what holds on every engine)
     test_results_arrive_while_others_are_computed,
     test_the_bits_of_threads,
 )
-from waiting import join, until
+from waiting import PATIENCE, join, until
 
 from compsil_kit import select_k
 
@@ -77,7 +77,8 @@ def test_a_worker_that_is_killed_is_made_up_for(spread, client, tmp_path):
 def test_without_a_client():
     """joblib says it before anything of ours is asked."""
     code = "import joblib; from compsil_kit import select_k; joblib.parallel_config(backend='dask')"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert "To use Joblib with Dask first create a Dask Client" in run.stderr
 
 

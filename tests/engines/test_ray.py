@@ -18,6 +18,7 @@ from promises import (  # noqa: F401  (what holds on every engine)
     test_the_bits_of_threads,
 )
 from ray.util.joblib import register_ray
+from waiting import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,8 @@ def test_the_workers_are_other_processes(spread):
 def fails(code):
     """The last line of what a new process has to say."""
     code = f"import joblib; from compsil_kit import select_k; {code}"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     return run.stderr.strip().splitlines()[-1]
 
 

@@ -10,6 +10,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from tables import LARGE, columns_of, write_parquet
+from waiting import PATIENCE
 
 from compsil_kit import prepare, select_k
 from compsil_kit.data.sources.scan import Work
@@ -40,7 +41,7 @@ def spark(tmp_path_factory):
     # Java ends with its input; the next session of this process starts another one.
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait()
+    gateway.proc.wait(PATIENCE)
     SparkContext._gateway = SparkContext._jvm = None
 
 

@@ -61,7 +61,8 @@ def test_the_workers_are_other_processes(session):
 
 def test_without_its_registration():
     code = "import joblib; from compsil_kit import select_k; joblib.parallel_config(backend='spark')"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert "joblib's backend 'spark' is not registered. Run 'from joblibspark import register_spark;" in run.stderr
 
 
@@ -84,7 +85,8 @@ def test_without_pyspark_python(tmp_path):
     venv.create(tmp_path / "bare", with_pip=False)
     variables = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
     variables["PATH"] = f"{tmp_path}/bare/bin:{variables['PATH']}"
-    run = subprocess.run([sys.executable, "-c", WITHOUT], env=variables, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", WITHOUT]
+    run = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE)
     last = run.stderr.strip().splitlines()[-1]
     assert last.startswith("RuntimeError: Spark's workers run 'python3', which cannot compute subsamples")
     assert "ModuleNotFoundError: No module named" in last

@@ -15,7 +15,7 @@ import sklearn
 from sklearn.cluster import KMeans
 from small_runs import X, flow, run, same, split, wait_for_workers
 from threadpoolctl import threadpool_info, threadpool_limits
-from waiting import PATIENCE, join
+from waiting import PATIENCE, join, until
 
 from compsil_kit import ClusteringError, Interrupted, SelectionResult, select_k, stream
 
@@ -231,11 +231,11 @@ def test_two_runs_at_once_do_not_disturb_each_other():
 
     with threadpool_limits(limits=3):
         before = surroundings()
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        # Daemons: one that never ends must not keep the end of the tests waiting either.
+        threads = [threading.Thread(target=work, args=(seed,), daemon=True) for seed in range(4)]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        join(threads)
         assert surroundings() == before
     assert all(same(results[seed], expected[seed]) for seed in range(4))
 
@@ -325,7 +325,9 @@ def test_a_worker_process_that_dies(blobs, tmp_path):
     fuse = tmp_path / "fuse"
 
     def dies(X, k, seed):
-        if fuse.exists():
+        # The first two subsamples end well; the others wait for one of them to arrive, however long that takes.
+        if seed >= 2:
+            until(fuse.exists, "a result has arrived")
             os._exit(1)
         return (X[:, 0].argsort().argsort() * k) // len(X)
 
@@ -333,5 +335,5 @@ def test_a_worker_process_that_dies(blobs, tmp_path):
         fuse.touch()
 
     with joblib.parallel_config("loky", n_jobs=1), pytest.raises(Exception, match=r"worker|terminated") as ended:
-        select_k(blobs, clusterer=dies, progress=progress, n_jobs=2, ks=[2, 3], n_subsamples=40)
-    assert 1 <= ended.value.result.n_subsamples < 40
+        select_k(blobs, clusterer=dies, progress=progress, n_jobs=2, ks=[2, 3], n_subsamples=40, random_state=range(40))
+    assert 1 <= ended.value.result.n_subsamples <= 2
