@@ -141,7 +141,7 @@ class Plan:
         -------
         float
             Seconds, meant to be right within a factor of two for k-means on data with clusters, of three for other
-            clusterers. On data without clusters k-means takes more steps, and up to seven times as long where it was tried.
+            clusterers. On data without clusters k-means takes more steps: up to seven times as long where it was tried.
         """
         return cost_of(self).seconds(n_workers)
 
