@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 # Seconds after which a contender is not tried with more rows, and those after which it is ended.
-ENOUGH, MOST = 100, 600
+ENOUGH, MOST = 300, 600
 KINDS = ("parquet", "memory", "scikit-learn", "spark")
 # Best of so many: one slow moment of the machine is no figure. The others take minutes anyway.
 ROUNDS = {"parquet": 3, "memory": 3}
