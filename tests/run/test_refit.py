@@ -76,6 +76,9 @@ def test_a_k_that_cannot_be(k, error, message):
 def test_keywords_are_checked():
     with pytest.raises(TypeError, match="unexpected keyword argument 'clustrer'"):
         cluster_rows(X, 3, {"clustrer": "gmm"})
+    for name, value in (("rule", "best"), ("criterion", "luck"), ("structure", "yes")):
+        with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
+            cluster_rows(X, 3, {name: value})
     with pytest.raises(ValueError, match="returned 1 non-empty clusters instead of 3"):
         cluster_rows(X, 3, {"clusterer": lambda X, k, seed: np.zeros(len(X))})
 

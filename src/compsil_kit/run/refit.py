@@ -17,7 +17,7 @@ from compsil_kit.method.metrics import resolve_metric
 from compsil_kit.method.stopping import AUTO
 from compsil_kit.method.subsample import subsample_rows
 from compsil_kit.run.request import check_request
-from compsil_kit.settings.keywords import SelectKeywords, defaults_of
+from compsil_kit.settings.keywords import SelectKeywords, defaults_of, keywords_of
 from compsil_kit.settings.surfaces import check_keywords, takes
 from compsil_kit.util.checks import check_integer
 
@@ -74,9 +74,12 @@ def label_rows(X: Any, k: int, **keywords: Unpack[SelectKeywords]) -> Iterator[N
 
 def _for_one(k: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keywords for one k; where it was left open how many subsamples there are, their seeds tell."""
-    # Nothing is chosen any more, and some ways of choosing need several ks.
-    choosing = {name: defaults_of(SelectKeywords)[name] for name in ("criterion", "rule", "structure", "checkpoint")}
-    given = {**keywords, **choosing, "ks": [check_integer("k", k, minimum=2)]}
+    known = keywords_of(SelectKeywords)
+    # Nothing is chosen any more, and some ways of choosing need several ks; but mistakes stay mistakes.
+    choosing = {name: known[name].default for name in ("criterion", "rule", "structure")}
+    for name in choosing.keys() & keywords.keys():
+        known[name].check(keywords[name])
+    given = {**keywords, **choosing, "ks": [check_integer("k", k, minimum=2)], "checkpoint": None}
     seeds = given.get("random_state")
     if given.get("n_subsamples") == AUTO and isinstance(seeds, Sequence):
         given["n_subsamples"] = len(seeds) - given.get("n_calibration", 0)

@@ -70,7 +70,7 @@ class ArrowSource(RecordSource):
                 raise
             except (pa.ArrowException, OSError):
                 # One by one, to find out which file it is.
-                for fragment in self._fragments():
+                for fragment in self._fragments() if self._n_files else ():
                     with readable(one_of(self.what, fragment.path, self._n_files)):
                         fragment.count_rows()
                 raise
