@@ -83,7 +83,7 @@ def test_what_gives_its_rows_only_once_is_refused():
             select_k(X)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", ">f8", ">f4", "longdouble"])
 def test_a_memory_map_of_other_numbers_is_read_in_parts(tmp_path, dtype):
     X = (np.column_stack([*columns_of().values()]) * 3).astype(dtype)
     np.save(tmp_path / "x.npy", X)

@@ -43,8 +43,8 @@ def open_source(X: Any) -> Source | None:
             "X as text must be one path. Pass a folder, a glob such as 'table/*.parquet', or "
             "pyarrow.dataset.dataset([...]) of several files."
         )
-    if isinstance(X, np.memmap) and X.ndim == 2 and (X.dtype.kind in "biu" or X.dtype == np.float16):
-        # Floats are used where they are; of other types the rows of subsamples are copied, not all of them.
+    if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "biuf" and X.dtype not in (np.float32, np.float64):
+        # Those two are used where they are; of other types the rows of subsamples are copied, not all of them.
         return ChunkedSource(X, "a memory map")
     homes = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
     if any(home in _ONCE for home in homes):
