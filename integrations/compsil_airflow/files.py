@@ -50,7 +50,7 @@ def check_apart(data: Any, places: Mapping[str, Any], base_dir: Any) -> None:
     """Refuse to write over the data, or among their files: the next run would read that as data."""
     if not isinstance(data, str | PathLike | ObjectStoragePath):
         return
-    source = _plain(check_place("data", data, base_dir))
+    source = _plain(check_place("data", data, base_dir)) or "/"
     for name, place in places.items():
         written = _plain(place) if place is not None else ""
         # Only two stars go beyond a folder.

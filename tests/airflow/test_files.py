@@ -145,6 +145,7 @@ def test_columns_keep_their_types_in_parts(name, tmp_path):
         ("/d/t", "/d/t/labels.parquet", False),
         ("/d/t/", "/d/t/deep/labels.csv", False),
         ("/d/t", "/d/tables/labels.csv", True),
+        ("/", "/d/labels.csv", True),
         ("/d/t.csv", "/d/t.csv", False),
         ("/d/*.parquet", "/d/labels.parquet", False),
         ("/d/*.parquet", "/d/labels.csv", True),
