@@ -4,9 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-SLOW := jupyter notebooks paper parity contracts/test_documentation.py contracts/test_boundaries.py fuzz/test_faults.py
+# What must not depend on the CPU, without tests of processes, files and compiling.
+CORE := parity method run result contracts/test_documentation.py
+NO_NUMBERS := method/test_warmup.py run/test_workers.py run/test_checkpoint.py run/test_memory.py run/test_progress.py run/test_backends.py \
+  result/test_forged_files.py
+OTHER_KERNELS := $(if $(filter Nehalem,$(OPENBLAS_CORETYPE)),Haswell,Nehalem)
 
-.PHONY: demo demo-airflow test test-quick test-airflow test-orchestrators test-engines lint typecheck fuzz faults bench bench-scale reproduce reproduce-quick confidence truth docs lab clean browser postgres java \
+SLOW := jupyter notebooks paper parity contracts/test_documentation.py contracts/test_boundaries.py contracts/test_any_cpu.py fuzz/test_faults.py
+
+.PHONY: demo demo-airflow test test-quick test-kernels test-airflow test-orchestrators test-engines lint typecheck fuzz faults bench bench-scale reproduce reproduce-quick confidence truth docs lab clean browser postgres java \
   screenshot-airflow
 
 $(VENV)/.base: pyproject.toml
@@ -95,6 +101,11 @@ demo-airflow: $(VENV)-airflow3/.test
 test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow test-orchestrators test-engines
 	$(VENV)-pandas2/bin/python -m pytest tests/pandas
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(MAKE) test-kernels
+
+# The deterministic core with the BLAS kernels of another CPU: no answer may depend on how they round.
+test-kernels: $(VENV)/.test
+	OPENBLAS_CORETYPE=$(OTHER_KERNELS) $(BIN)/python -m pytest -n 2 --dist loadfile $(addprefix tests/,$(CORE)) $(foreach part,$(NO_NUMBERS),--ignore=tests/$(part))
 
 # For contributors, after every change: no Airflow, no browser, no notebooks, nothing of the paper.
 test-quick: $(VENV)/.test

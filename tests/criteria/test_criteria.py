@@ -139,3 +139,12 @@ def test_the_first_of_equals_is_chosen_and_what_is_undefined_never(values, high,
 def test_of_which_criteria_small_values_are_good():
     made = [Criterion(name, np.zeros(2), np.zeros(2)) for name in KINDS]
     assert [criterion.name for criterion in made if criterion.lower_is_better] == ["davies-bouldin", "elbow"]
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e9])
+def test_rounding_does_not_decide_a_tie(scale):
+    for last_bit in (-1e-15, 0.0, 1e-15):
+        values = scale * np.array([0.2, 0.7, 0.7 * (1 + last_bit), np.nan])
+        assert largest(values) == 1
+        assert smallest(-values) == 1
+    assert largest(scale * np.array([0.7, 0.7 * (1 + 1e-9)])) == 1

@@ -73,6 +73,12 @@ def probability(micro, macro, rule="max", largest=None):
     return selection.selection_probability(micro.shape[1], selectable(micro), values_of)
 
 
+def test_equal_ks_share_nothing_by_rounding():
+    micro = np.array([[0.5, 0.6, 0.4], [0.5, 0.6, 0.4], [0.1, 0.1, 0.1]])
+    for last_bit in (-1e-16, 0.0, 1e-16):
+        assert probability(micro + last_bit * np.arange(3)[:, None], micro).tolist() == [1, 0, 0]
+
+
 def test_a_clear_choice_is_certain_and_a_tie_is_not():
     clear = [[0.9, 0.8, 0.85, 0.9], [0.1, 0.2, 0.15, 0.1]]
     assert probability(clear, clear).tolist() == [1.0, 0.0]

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from answers import continuous, grids
 from scipy import sparse
 from scipy.stats import kstest
 
@@ -21,6 +22,7 @@ from compsil_kit.method.structure import (
     n_starts,
     references,
     standardised,
+    without_ties,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -67,6 +69,35 @@ def test_references_have_the_covariance_of_the_data(kind, shape):
     assert not np.array_equal(drawn, references(points)[kind](np.random.default_rng(2)))
     # Which components are rounding errors does not depend on the scale.
     assert references(points * 1e-8)[kind](np.random.default_rng(1)).shape == drawn.shape
+
+
+@pytest.mark.parametrize("X", [pytest.param(X, id=name) for name, X in [*continuous(), *grids()]])
+def test_rounding_errors_do_not_grow(X):
+    """The last bit of a product depends on the CPU; what is drawn must not."""
+    points = standardised(X)
+    # Equal values stay equal, as they do on every CPU.
+    values, which = np.unique(points, return_inverse=True)
+    rounded = (values * (1 + 1e-14 * RANDOM.normal(size=values.shape)))[which].reshape(points.shape)
+    here, there = references(points), references(rounded)
+    for kind in REFERENCES:
+        drawn = [draws[kind](np.random.default_rng(1)) for draws in (here, there)]
+        np.testing.assert_allclose(*drawn, atol=1e-8, err_msg=kind)
+
+
+def test_ties_are_decided_alike_for_equal_rows_only():
+    points = standardised(np.repeat(np.arange(12.0).reshape(4, 3), 5, axis=0))
+    moved = without_ties(points, np.random.default_rng(0))
+    assert 0 < np.abs(moved - points).max() < 1e-5
+    assert len(np.unique(moved, axis=0)) == 4
+    np.testing.assert_array_equal(moved[::5].repeat(5, axis=0), moved)
+    assert len(np.unique(moved - points, axis=0)) == 4
+
+
+def test_values_that_differ_by_rounding_are_one():
+    values = RANDOM.integers(0, 6, 200).astype(float)
+    noisy = values + 1e-14 * RANDOM.normal(size=200)
+    for exact, rounded in zip(_one_mode(values), _one_mode(noisy), strict=True):
+        np.testing.assert_allclose(rounded, exact, atol=1e-12)
 
 
 def test_constant_columns_are_left_out():
@@ -174,6 +205,11 @@ def test_a_p_value_is_the_share_of_sets_that_are_as_extreme():
     assert compare_with(np.array([0.02, 0.02]), drawn / 1000) == pytest.approx((p, excess))
     # Sets that are all alike have no spread to measure by.
     assert compare_with(np.array([1.0]), np.full((3, 1), 0.5)) == (0.25, 0.5)
+
+
+def test_statistics_that_differ_by_rounding_are_as_extreme():
+    same = 0.5 + 1e-15 * RANDOM.normal(size=(9, 2))
+    assert compare_with(same[0], same[1:])[0] == 1
 
 
 def test_p_values_of_exchangeable_sets_are_uniform():

@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 
 from compsil_kit import silhouettes
 from compsil_kit.method.silhouette import Silhouettes
-from compsil_kit.show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_map, plot_silhouettes
+from compsil_kit.show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_map, plot_silhouettes, project
 from compsil_kit.util.format import percent
 
 mpl.use("agg")
@@ -78,6 +78,24 @@ def test_map_of_one_column(blobs, ax, drawn):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("value", "")
     np.testing.assert_array_equal(ax.collections[0].get_offsets()[:, 0], X[y == 0, 0])
     assert "100 %" in ax.get_title(loc="left")
+
+
+def test_map_of_columns_on_a_line(blobs, ax, drawn):
+    X, y = blobs
+    drawn(plot_map(np.outer(X[:, 0], [1.0, 2.0, -1.0]), y, ax=ax))
+    assert all(np.all(points.get_offsets()[:, 1] == 0) for points in ax.collections)
+    assert "100 %" in ax.get_title(loc="left")
+    flat, explained = project(np.ones((5, 2)))
+    assert (flat.tolist(), explained) == ([[0.0, 0.0]] * 5, 1.0)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_the_sides_of_a_map_do_not_depend_on_the_order_of_the_rows(kind):
+    """Nor on anything else that only changes rounding."""
+    X = np.random.default_rng(0).exponential(size=(300, 2))
+    X /= X.std(axis=0)
+    backwards = project(kind(X[::-1]))[0][::-1]
+    np.testing.assert_allclose(project(kind(X))[0], backwards, atol=1e-9)
 
 
 def test_map_of_sparse_data(blobs, ax, drawn):

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# Values that differ by a smaller share than this are equal but for rounding, which depends on the CPU.
+SAME = 1e-12
 # Slopes that differ by no more than this are the same.
 ROUNDING = 1e-9
 
@@ -26,7 +28,8 @@ def smallest(values: Array, *_: Any) -> int | None:
 
 
 def _first(values: Array, extreme: Callable[[Array], Any]) -> int:
-    return int(np.flatnonzero(values == extreme(np.where(np.isfinite(values), values, np.nan)))[0])
+    best = extreme(np.where(np.isfinite(values), values, np.nan))
+    return int(np.argmax(np.isclose(values, best, rtol=SAME, atol=0.0)))
 
 
 def knee(values: Array, _: Array, ks: Sequence[int]) -> int | None:

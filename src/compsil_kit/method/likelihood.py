@@ -17,6 +17,7 @@ from compsil_kit.method.agreement import FEWEST_SHARED_PER_CLUSTER
 from compsil_kit.method.clusterers import PLAIN_KMEANS
 from compsil_kit.method.criterion import mean_known
 from compsil_kit.method.plan import Plan
+from compsil_kit.method.selection import ROUNDING
 
 Array = NDArray[np.float64]
 
@@ -127,7 +128,7 @@ def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], d
         "last k": alike + (ks == ks[-1]),
         "k = 2": alike + (ks == 2),
     }
-    best = stable.argmax(axis=-1)
+    best = _is_best(stable).argmax(axis=-1)
     one = np.ones_like(micro[..., 0])
     of_none = {
         "always": one,
@@ -158,5 +159,5 @@ def _bend(within: Array) -> Array:
 
 
 def _is_best(values: Array) -> Array:
-    best: Array = (values == values.max(axis=-1, keepdims=True)).astype(np.float64)
+    best: Array = (values >= values.max(axis=-1, keepdims=True) - ROUNDING).astype(np.float64)
     return best

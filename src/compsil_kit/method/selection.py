@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 RULES = ("max", "lcb")
 # A k that lost more than this share of its subsamples is scored on a biased remainder and cannot be selected.
 MAX_LOST = 0.2
+# Values that differ by no more than this are equal but for rounding, which depends on the CPU.
+ROUNDING = 1e-12
 # At most this many redraws; fewer where runs are so long that few of their redraws differ in anything.
 N_RESAMPLES = 1000
 FEWEST_RESAMPLES = 100
@@ -59,8 +61,14 @@ def maximised(summary: Summary, rule: str) -> Array:
 def choose(values: Array, eligible: NDArray[np.bool_]) -> int | None:
     """Return the position of the largest eligible value, the first (smallest k) on ties; None if there is none."""
     candidates = np.where(eligible & np.isfinite(values), values, -np.inf)
-    best = int(np.argmax(candidates))
+    best = int(first_largest(candidates))
     return best if np.isfinite(candidates[best]) else None
+
+
+def first_largest(values: Array) -> NDArray[np.intp]:
+    """Return the position along the first axis of the largest value, the first one on ties."""
+    position: NDArray[np.intp] = np.argmax(values >= values.max(axis=0) - ROUNDING, axis=0)
+    return position
 
 
 def selection_probability(
@@ -87,7 +95,7 @@ def selection_probability(
     noise = np.sqrt(n_subsamples / (n_subsamples - 1)) * (redrawn - np.roll(redrawn, 1, axis=1))
     others = values_of(np.arange(n_subsamples)[None]) + noise
     others = np.where(eligible[:, None] & np.isfinite(others), others, -np.inf)
-    shares: Array = np.bincount(others.argmax(axis=0), minlength=n_ks) / n_redraws
+    shares: Array = np.bincount(first_largest(others), minlength=n_ks) / n_redraws
     return shares
 
 

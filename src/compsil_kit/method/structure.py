@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 from sklearn.isotonic import isotonic_regression
 
+from compsil_kit.method.axes import principal_axes
 from compsil_kit.method.clusterers import MIN_COMPILED_POINTS, Clusterer
 from compsil_kit.method.metrics import Metric
 from compsil_kit.method.plan import POINTS_PER_CLUSTER, Plan
@@ -33,11 +35,15 @@ MOST_ROWS = 500
 N_STARTS = 2
 # Places at which the mode of a column is looked for.
 N_MODES = 20
-# Principal components whose spread is a smaller share than this of the largest are rounding errors.
-NO_SPREAD = 1e-10
-# The search for independent components: how many of the leading principal components it turns, and its steps.
+# The search for independent components: how many of the leading principal components it turns, its steps, and the
+# decimals kept from step to step. On data without such components the steps wander, and would amplify rounding errors.
 MOST_TURNED = 30
 MOST_STEPS = 100
+DECIMALS = 5
+# Differences that are rounding errors: between values as a share of their range, and between statistics.
+ROUNDING = 1e-9
+# Rows that differ are moved by up to this share of the range, which decides ties between clusters on every CPU alike.
+NUDGE = 1e-6
 
 # Kinds of reference data, in words.
 REFERENCES = {
@@ -126,11 +132,21 @@ def standardised(X: Any) -> Array:
     return np.ascontiguousarray(points / (np.abs(points).max() or 1.0))
 
 
+def without_ties(points: Array, random: np.random.Generator) -> Array:
+    """Return the points, each distinct one moved by very little; equal points stay equal.
+
+    On a grid many points are as near to one centre as to another, and a rounding error would decide.
+    """
+    distinct, which = np.unique(points, axis=0, return_inverse=True)
+    moved = distinct + NUDGE * random.uniform(-1.0, 1.0, size=distinct.shape)
+    return np.ascontiguousarray(moved[which.ravel()])
+
+
 def references(points: Array) -> dict[str, Draw]:
     """Return a function for each kind of reference data that draws a set like these points, which have mean zero."""
-    left, spread, axes = np.linalg.svd(points, full_matrices=False)
-    known = spread > NO_SPREAD * spread[0]
-    white, spread, shape = left[:, known], spread[known], (len(points), int(known.sum()))
+    points = points[:, np.ptp(points, axis=0) > 0]
+    white, spread, axes = principal_axes(points)
+    shape = white.shape
     radii = np.linalg.norm(white, axis=1)
     turn = _independent(white)
     margins = [_one_mode(column) for column in (white @ turn).T]
@@ -149,7 +165,7 @@ def references(points: Array) -> dict[str, Draw]:
         "uniform": lambda random: random.uniform(-1.0, 1.0, size=shape),
         "elliptical": elliptical,
         "unimodal": unimodal,
-        "columns": lambda random: columns(random) @ axes[known].T / spread,
+        "columns": lambda random: columns(random) @ axes.T / spread,
     }
     return {name: _with_spread(raw[name], spread) for name in REFERENCES}
 
@@ -167,12 +183,14 @@ def _with_spread(draw: Draw, spread: Array) -> Draw:
 
 def _correlated(points: Array) -> Draw:
     """Return what draws columns of one mode each, with the rank correlations of the points (a Gaussian copula)."""
-    ranks = points.argsort(axis=0).argsort(axis=0)
-    _, spread, axes = np.linalg.svd(ndtri((ranks + 0.5) / len(points)), full_matrices=False)
+    ranks = np.column_stack([rankdata(_merged(column)) for column in points.T])
+    _, spread, axes = np.linalg.svd(ndtri((ranks - 0.5) / len(points)), full_matrices=False)
+    # The symmetric root, of which there is one only, whatever the signs and the order of the axes.
+    root = axes.T * spread @ axes
     margins = [_one_mode(column) for column in points.T]
 
     def draw(random: np.random.Generator) -> Array:
-        normal = random.normal(size=(len(points), len(spread))) * spread @ axes
+        normal = random.normal(size=points.shape) @ root
         shares = ndtr(normal / normal.std(axis=0))
         return np.column_stack([np.interp(share, *margin) for share, margin in zip(shares.T, margins, strict=True)])
 
@@ -186,16 +204,27 @@ def _independent(white: Array) -> Array:
     arbitrary where the spread is the same in all directions.
     """
     leading = white[:, :MOST_TURNED] * np.sqrt(len(white))
-    turn = np.eye(leading.shape[1])
+    turn = kept = np.eye(leading.shape[1])
     for _ in range(MOST_STEPS):
-        bent = np.tanh(leading @ turn)
-        left, _, right = np.linalg.svd(leading.T @ bent / len(leading) - turn * (1.0 - bent**2).mean(axis=0))
-        last, turn = turn, left @ right
-        if np.abs(np.abs((turn * last).sum(axis=0)) - 1.0).max() < 1e-4:
+        bent = np.tanh(leading @ kept)
+        left, _, right = np.linalg.svd(leading.T @ bent / len(leading) - kept * (1.0 - bent**2).mean(axis=0))
+        turn = left @ right
+        last, kept = kept, np.round(turn, DECIMALS)
+        if np.abs(np.abs((kept * last).sum(axis=0)) - 1.0).max(initial=0.0) < 1e-4:
             break
     whole = np.eye(white.shape[1])
     whole[: len(turn), : len(turn)] = turn
     return whole
+
+
+def _merged(values: Array) -> Array:
+    """Return the values, each replaced by the smallest one of those that differ from it by rounding alone."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    apart = np.diff(ordered) > ROUNDING * (ordered[-1] - ordered[0])
+    merged = np.empty_like(values)
+    merged[order] = ordered[np.maximum.accumulate(np.append(0, np.arange(1, len(values)) * apart))]
+    return merged
 
 
 def _one_mode(values: Array) -> tuple[Array, Array]:
@@ -203,7 +232,7 @@ def _one_mode(values: Array) -> tuple[Array, Array]:
 
     Its density rises up to one place and falls from there on; among some places the nearest is taken.
     """
-    places, counts = np.unique(values, return_counts=True)
+    places, counts = np.unique(_merged(values), return_counts=True)
     if len(places) < 3:
         return np.linspace(0.0, 1.0, len(places)), places
     shares = (np.cumsum(counts) - counts[0]) / (len(values) - counts[0])
@@ -216,7 +245,8 @@ def _one_mode(values: Array) -> tuple[Array, Array]:
         return np.concatenate([[0.0], np.cumsum(np.concatenate([rising, falling]) * gaps)])
 
     fits = [fit(at) for at in np.unique(np.linspace(0, len(gaps) - 1, N_MODES + 1).astype(int))]
-    return min(fits, key=lambda fitted: float(np.abs(fitted - shares).max())), places
+    errors = [float(np.abs(fitted - shares).max()) for fitted in fits]
+    return next(fitted for fitted, error in zip(fits, errors, strict=True) if error <= min(errors) + ROUNDING), places
 
 
 def compare_with(observed: Array, drawn: Array) -> tuple[float, float]:
@@ -226,10 +256,10 @@ def compare_with(observed: Array, drawn: Array) -> tuple[float, float]:
     """
     everything = np.vstack([observed, drawn])
     spread = everything.std(axis=0)
-    excess = ((everything - everything.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).max(axis=1)
+    excess = ((everything - everything.mean(axis=0)) / np.where(spread > ROUNDING, spread, 1.0)).max(axis=1)
     own = drawn.std(axis=0)
-    shown = (observed - drawn.mean(axis=0)) / np.where(own > 0, own, 1.0)
-    return float((excess >= excess[0]).mean()), float(shown.max())
+    shown = (observed - drawn.mean(axis=0)) / np.where(own > ROUNDING, own, 1.0)
+    return float((excess >= excess[0] - ROUNDING).mean()), float(shown.max())
 
 
 def judge(observed: Array, drawn: Mapping[str, Array], n_rows: int) -> Structure:

@@ -22,6 +22,7 @@ from compsil_kit.method.structure import (
     n_starts,
     references,
     standardised,
+    without_ties,
 )
 from compsil_kit.method.subsample import STRUCTURE, derive_seed, subsample_rows
 from compsil_kit.result.serialization import structure_in, structure_out
@@ -92,7 +93,7 @@ def _work(points: Array, job: Job) -> Callable[[int, Tick], Array]:
     def work(step: int, tick: Tick) -> Array:
         seed = derive_seed(job.plan.seeds[0], step, stream=STRUCTURE)
         random = np.random.default_rng(seed)
-        sets = [points] if step == 0 else [draw(random) for draw in draws.values()]
+        sets = [without_ties(points, random)] if step == 0 else [draw(random) for draw in draws.values()]
         return np.array([_silhouettes(each, seed, job, tick) for each in sets])
 
     return work

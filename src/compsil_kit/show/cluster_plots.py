@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import TruncatedSVD
 
+from compsil_kit.method.axes import fix_directions, principal_axes
 from compsil_kit.show.plots import MOST_LABELS, new_axes, tidy, title
 from compsil_kit.util.format import percent
 
@@ -103,6 +104,12 @@ def project(X: Any) -> Projection:
     if X.shape[1] == 1:
         values = X.toarray() if sparse.issparse(X) else np.asarray(X)
         return np.column_stack([values[:, 0], np.zeros(len(values))]), 1.0
-    method = TruncatedSVD(2, random_state=0) if sparse.issparse(X) else PCA(2, svd_solver="full", random_state=0)
-    flat = method.fit_transform(X)
-    return flat, float(np.sum(method.explained_variance_ratio_))
+    if sparse.issparse(X):
+        method = TruncatedSVD(2, random_state=0).fit(X)
+        flat = X @ fix_directions(method.singular_values_, method.components_).T
+        return flat, float(np.sum(method.explained_variance_ratio_))
+    scores, spread, _ = principal_axes(X - X.mean(axis=0, dtype=np.float64))
+    flat = np.zeros((len(X), 2))
+    flat[:, : len(spread)] = scores[:, :2] * spread[:2]
+    shares = (spread / spread.max(initial=0.0)) ** 2
+    return flat, float(shares[:2].sum() / shares.sum()) if len(spread) else 1.0
