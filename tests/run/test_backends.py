@@ -12,6 +12,7 @@ from small_runs import run, same, split
 
 from compsil_kit import ClusteringError
 from compsil_kit.run import backends
+from compsil_kit.run.engine import n_workers
 
 
 @pytest.mark.parametrize(
@@ -155,6 +156,14 @@ def test_portions_are_taken_one_by_one():
         assert next(arriving) == 0
         assert taken == [0, 1, 2, 3]
         assert list(arriving) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_cluster_that_is_still_starting_has_one_worker(monkeypatch):
+    """Spark counts none until the first executor has registered."""
+    monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 0)
+    assert n_workers(-1) == 1
+    assert list(backends.in_portions((joblib.delayed(abs)(-i) for i in range(5)), 1)) == [0, 1, 2, 3, 4]
+    assert run(n_jobs=1).best_k
 
 
 def test_what_was_returned_as_an_error_is_raised():

@@ -68,6 +68,11 @@ def is_elsewhere() -> bool:
     return type(backend).__name__ in (DASK, RAY, SPARK)
 
 
+def effective_workers(n_jobs: int | None) -> int:
+    """Return the number of workers that joblib makes of ``n_jobs``; at least 1, also while a cluster is starting."""
+    return max(1, int(joblib.effective_n_jobs(n_jobs)))
+
+
 def check_workers(backend: Any) -> None:
     """Refuse workers of Spark that run another Python or other versions; joblibspark hides why they fail.
 
@@ -142,7 +147,7 @@ def in_portions(calls: Iterable[Any], n_jobs: int | None) -> Generator[Any, None
     """
     remaining = iter(calls)
     with joblib.Parallel(n_jobs=n_jobs) as parallel:
-        size = PER_WORKER * joblib.effective_n_jobs(n_jobs)
+        size = PER_WORKER * effective_workers(n_jobs)
         while part := list(islice(remaining, size)):
             for found in _results(parallel, part):
                 if isinstance(found, Exception):

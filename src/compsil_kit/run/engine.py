@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from compsil_kit.method.plan import Plan
 from compsil_kit.method.subsample import common_rows, subsample_rows
 from compsil_kit.result.trials import Trial
-from compsil_kit.run.backends import check_started, check_workers, in_portions, sendable, without_advice
+from compsil_kit.run.backends import (
+    check_started,
+    check_workers,
+    effective_workers,
+    in_portions,
+    sendable,
+    without_advice,
+)
 from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, process_controller
 from compsil_kit.run.one_subsample import Job, Positions, Task, run_subsample, take_rows
 from compsil_kit.run.pairs import Outcome, paired, with_predecessors
@@ -96,7 +103,7 @@ def n_workers(n_jobs: int | str | None) -> int:
     check_started(backend)
     if n_jobs == AUTO:
         n_jobs = -1 if told is None else None
-    return int(joblib.effective_n_jobs(n_jobs))
+    return effective_workers(n_jobs)
 
 
 def _in_threads(
