@@ -28,7 +28,6 @@ from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, p
 from compsil_kit.run.one_subsample import Job, Positions, Task, run_subsample, take_rows
 from compsil_kit.run.pairs import Outcome, paired, with_predecessors
 from compsil_kit.run.workers import in_threads
-from compsil_kit.settings.rules import AUTO
 
 Array = NDArray[Any]
 # Subsamples that run together, and their ks.
@@ -101,7 +100,7 @@ def n_workers(n_jobs: int | str | None) -> int:
     """Return the number of workers that joblib makes of ``n_jobs`` here and now; "auto" is all, if it is not told."""
     backend, told = get_active_backend()
     check_started(backend)
-    if n_jobs == AUTO:
+    if isinstance(n_jobs, str):
         n_jobs = -1 if told is None else None
     return effective_workers(n_jobs)
 
