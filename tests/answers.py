@@ -1,4 +1,4 @@
-"""What users read, computed in a process of its own: run under other CPU kernels, it must print the same.
+"""Compute what users read, as a script: its output must be the same under the kernels of every CPU.
 
 python tests/answers.py PART [PART ...] prints one JSON object; PARTS says which parts there are.
 """
