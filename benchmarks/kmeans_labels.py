@@ -20,7 +20,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from compsil_kit.method.kmeans.fit import Fits
+from compsil_kit._kmeans.fit import Fits
 
 Array = NDArray[Any]
 

@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 
 import readme
 from compsil_kit import select_k, silhouettes
-from compsil_kit.method import silhouette
-from compsil_kit.method.kmeans.fit import Fits
+from compsil_kit._kmeans.fit import Fits
+from compsil_kit._method import silhouette
 from measure import best_times, extra_peak_mib, fresh_process, machine
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "benchmarks.md"

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from compsil_kit.method.structure import LEVEL, Structure
-from compsil_kit.run import structure
-from compsil_kit.run.request import check_request
-from compsil_kit.settings.keywords import SelectKeywords
+from compsil_kit._method.structure import LEVEL, Structure
+from compsil_kit._run import structure
+from compsil_kit._run.request import check_request
+from compsil_kit._settings.keywords import SelectKeywords
 
 DIMENSIONS = (2, 3, 5, 10, 20)
 ROWS = (100, 3000)

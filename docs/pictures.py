@@ -8,8 +8,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from compsil_kit import SelectionResult, select_k
+from compsil_kit._show.plots import SIZE
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.show.plots import SIZE
 
 CURVE = Path(__file__).parent / "_static" / "curve.png"
 

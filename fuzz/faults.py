@@ -22,7 +22,7 @@ from random import Random
 from threading import Timer
 from typing import Any
 
-from compsil_kit.util.schema import check_digest
+from compsil_kit._util.schema import check_digest
 from fuzz.child import LARGE, N_SUBSAMPLES
 from fuzz.judge import Broken, holds
 

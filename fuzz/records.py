@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from compsil_airflow.xcom import MOST_BYTES, summarise
 from compsil_kit import SelectionResult, combine_batches, plan_batches, prepare, run_batch, select_k
-from compsil_kit.util.schema import signed
+from compsil_kit._util.schema import signed
 from fuzz.judge import holds
 from fuzz.mutate import mutated
 from fuzz.target import Target

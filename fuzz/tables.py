@@ -14,7 +14,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from compsil_kit import prepare
-from compsil_kit.data.readers import read_table
+from compsil_kit._data.files.readers import read_table
 from fuzz.judge import holds
 from fuzz.mutate import mutated
 from fuzz.target import Target

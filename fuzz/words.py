@@ -21,9 +21,9 @@ from compsil_airflow.coerce import coerce
 from compsil_jupyter.magic.completion import complete
 from compsil_jupyter.magic.parser import parse_line, read_columns
 from compsil_kit import compare, select_k
+from compsil_kit._settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, keywords_of
+from compsil_kit._settings.surfaces import check_keywords
 from compsil_kit.cli import main as cli
-from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, keywords_of
-from compsil_kit.settings.surfaces import check_keywords
 from fuzz.judge import holds
 from fuzz.mutate import mutated
 from fuzz.target import Target

@@ -15,10 +15,10 @@ from sklearn.datasets import load_wine, make_blobs
 
 import compsil_pandas  # noqa: F401  (registers the accessor)
 from compsil_kit import CompositeSilhouette, compare, prepare, select_k, silhouettes
+from compsil_kit._method.clusterers import NAMED
+from compsil_kit._run import structure
+from compsil_kit._show.cluster_plots import project
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.method.clusterers import NAMED
-from compsil_kit.run import structure
-from compsil_kit.show.cluster_plots import project
 
 
 def _random(seed):

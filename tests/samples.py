@@ -3,8 +3,8 @@
 import numpy as np
 
 from compsil_kit import Comparison, Plan, SelectionResult
-from compsil_kit.criteria.criteria import Criterion
-from compsil_kit.result.trials import Trials
+from compsil_kit._criteria.criteria import Criterion
+from compsil_kit._result.trials import Trials
 
 
 def plan_of(ks, n_subsamples, *, n_calibration=0, sample_size=800, n_starts=1):

@@ -5,7 +5,7 @@ import threading
 from sklearn.cluster import KMeans
 from waiting import PATIENCE
 
-from compsil_kit.settings.keywords import PlanKeywords, TableKeywords, defaults_of
+from compsil_kit._settings.keywords import PlanKeywords, TableKeywords, defaults_of
 
 KS = (2, 3, 4, 5)
 

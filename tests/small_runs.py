@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from waiting import join
 
 from compsil_kit import select_k, stream
-from compsil_kit.result.trials import NUMBERS
+from compsil_kit._result.trials import NUMBERS
 
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 30, axis=0))
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 6, "sample_size": 60}

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compsil_kit.data.sources.source import Field, Source
+from compsil_kit._data.sources.source import Field, Source
 
 # Just too many rows to be loaded at once.
 LARGE = 50_500

@@ -14,9 +14,9 @@ from scipy.optimize import minimize
 
 from benchmarks.confidence.generate import MOST_CLUSTERS, SEED
 from benchmarks.confidence.measure import MOST_ROWS, N_SUBSAMPLES, STARTS, read
-from compsil_kit.method import likelihood
-from compsil_kit.method.likelihood import MODEL, features
-from compsil_kit.method.plan import Plan
+from compsil_kit._method import likelihood
+from compsil_kit._method.likelihood import MODEL, features
+from compsil_kit._method.plan import Plan
 
 Array = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from benchmarks.paper.outcomes import CRITERIA, Results, wilson
 from benchmarks.paper.protocols import CLUSTERERS, SEEDS, VARIANTS
 from benchmarks.paper.store import Store, has_trials
 from compsil_kit import SelectionResult
-from compsil_kit.method.weights import TRANSFORMS, combine, weigh
-from compsil_kit.util.atomic import write_atomically
+from compsil_kit._method.weights import TRANSFORMS, combine, weigh
+from compsil_kit._util.atomic import write_atomically
 
 Array = NDArray[Any]
 Row = dict[str, Any]

@@ -14,7 +14,7 @@ from benchmarks.paper.calibration import reliability
 from benchmarks.paper.data import SETS
 from benchmarks.paper.outcomes import CRITERIA, Results, share
 from benchmarks.paper.tables import SHORT
-from compsil_kit.show.plots import BLUE, GREEN, GREY, STYLES, VERMILION, tidy, title
+from compsil_kit._show.plots import BLUE, GREEN, GREY, STYLES, VERMILION, tidy, title
 
 COLOURS = {"plain": VERMILION, "repeat": BLUE, "sample": GREEN}
 NAMES = {

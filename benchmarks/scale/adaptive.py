@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.scale.longest import N_SUBSAMPLES
 from compsil_kit import SelectionResult
-from compsil_kit.method.plan import Plan
-from compsil_kit.method.stopping import ROUND, look
-from compsil_kit.result.result import collect
-from compsil_kit.result.trials import Trial
+from compsil_kit._method.plan import Plan
+from compsil_kit._method.stopping import ROUND, look
+from compsil_kit._result.result import collect
+from compsil_kit._result.trials import Trial
 
 RESULTS = Path(__file__).parent / "results" / "adaptive.jsonl"
 

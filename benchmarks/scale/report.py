@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.scale.cap import SIZES
 from benchmarks.scale.confidence import MORE
 from benchmarks.truth.report import calibration_table
-from compsil_kit.method.cost import ONCE, cost_of
-from compsil_kit.method.plan import Plan
+from compsil_kit._method.cost import ONCE, cost_of
+from compsil_kit._method.plan import Plan
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"

@@ -21,9 +21,9 @@ def from_parquet(place: Path) -> dict[str, Any]:
     import pyarrow.dataset as ds
 
     from compsil_kit import plan_selection, select_k
-    from compsil_kit.run.request import check_request
-    from compsil_kit.run.select import run_selection
-    from compsil_kit.settings.keywords import SelectKeywords
+    from compsil_kit._run.request import check_request
+    from compsil_kit._run.select import run_selection
+    from compsil_kit._settings.keywords import SelectKeywords
 
     warm_up()
     plan = plan_selection(str(place))
@@ -51,7 +51,7 @@ def from_parquet(place: Path) -> dict[str, Any]:
 def from_memory(place: Path) -> dict[str, Any]:
     """Time a selection on an array, and by itself the look for cells that are not finite."""
     from compsil_kit import plan_selection, select_k
-    from compsil_kit.data.matrix import as_matrix
+    from compsil_kit._data.matrix import as_matrix
 
     X = loaded(place)
     warm_up()

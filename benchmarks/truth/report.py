@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 from benchmarks.confidence.measure import read
 from benchmarks.truth.rates import CRITERIA, Record, calibration, chosen, confidence, rate, right, sign_test
 from benchmarks.truth.runs import RESULTS
-from compsil_kit.method.likelihood import model
+from compsil_kit._method.likelihood import model
 
 DOCS = Path(__file__).parents[2] / "docs"
 GROUPS: dict[str, Callable[[Record], bool]] = {

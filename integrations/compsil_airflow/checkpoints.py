@@ -17,7 +17,7 @@ from compsil_airflow.compat import airflow_home
 from compsil_airflow.paths import check_place, check_scheme, check_writable, remote_path, store
 
 if TYPE_CHECKING:
-    from compsil_kit.run.request import Request
+    from compsil_kit._run.request import Request
 
 AUTO = "auto"
 # A copy in an object store is at most about this far behind.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compsil_kit.settings.reading import read_integer, read_names, read_number, read_optional
+from compsil_kit._settings.reading import read_integer, read_names, read_number, read_optional
 
 # The operator's own parameters; those of the engine are read by their definitions.
 _OWN: dict[str, Callable[[str], Any]] = {
@@ -34,7 +34,7 @@ def coerce(name: str, value: Any) -> Any:
 
 
 def _reader(name: str) -> Callable[[str], Any]:
-    from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, keywords_of
+    from compsil_kit._settings.keywords import SelectKeywords, TableKeywords, keywords_of
 
     if name in _OWN:
         return _OWN[name]
@@ -44,6 +44,6 @@ def _reader(name: str) -> Callable[[str], Any]:
 
 def _holds_numbers(name: str) -> bool:
     """Tell whether a list given for a parameter is one of numbers: candidate counts or seeds, but not columns."""
-    from compsil_kit.settings.keywords import SelectKeywords, keywords_of
+    from compsil_kit._settings.keywords import SelectKeywords, keywords_of
 
     return name in keywords_of(SelectKeywords)

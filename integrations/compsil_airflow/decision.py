@@ -30,7 +30,7 @@ class Decision:
 
 def check_thresholds(thresholds: Thresholds, fallback_k: int | None, on_unsure: str | None) -> None:
     """Refuse a threshold, a fallback or an action that cannot be used."""
-    from compsil_kit.util.checks import check_choice, check_integer, check_real
+    from compsil_kit._util.checks import check_choice, check_integer, check_real
 
     given = [name for name, value in thresholds.items() if value is not None]
     for name in given:
@@ -66,7 +66,7 @@ def decide(result: SelectionResult, thresholds: Thresholds, fallback_k: int | No
 
 def _too_low(result: SelectionResult, name: str, least: float | None) -> str:
     """Say by how much the choice misses a threshold, or return an empty text."""
-    from compsil_kit.util.format import percent
+    from compsil_kit._util.format import percent
 
     values = result.probability if name == "min_probability" else result.confidence
     found = number(values[result.best_index])

@@ -75,8 +75,8 @@ def label_rows(table: PreparedTable, k: int, kept: pd.DataFrame, keywords: Mappi
     import numpy as np
     import pandas as pd
 
-    from compsil_kit.method.labels import number_by_size
-    from compsil_kit.run.refit import cluster_rows
+    from compsil_kit._method.labels import number_by_size
+    from compsil_kit._run.refit import cluster_rows
 
     _, labels = cluster_rows(table, k, keywords)
     codes = np.zeros(len(table.kept), dtype=np.int64)
@@ -152,7 +152,7 @@ def write_labels(place: Path | Any, labels: pd.DataFrame) -> int:
 
 def write_report(place: Path | Any, result: SelectionResult) -> int:
     """Write the self-contained HTML report; return the size of the file."""
-    from compsil_kit.show.report import render
+    from compsil_kit._show.report import render
 
     content = render(result).encode()
     store(place, content)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from compsil_kit.data.sources.source import Source
+    from compsil_kit._data.sources.source import Source
 
 OWN = ("row", "cluster")
 
@@ -17,7 +17,7 @@ def check_keep(keep: Sequence[str] | None, data: pd.DataFrame | Source) -> None:
     """Refuse columns that are not in the data, or that have the name of a column of the labels."""
     import pandas as pd
 
-    from compsil_kit.util.format import shorten
+    from compsil_kit._util.format import shorten
 
     if not keep:
         return

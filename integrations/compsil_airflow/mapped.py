@@ -38,9 +38,9 @@ class PlanBatchesOperator(SelectKOperator):
     def _run(self, context: Context) -> list[dict[str, Any]]:
         """Return the batches, which record how the table was prepared."""
         from compsil_kit import plan_batches
-        from compsil_kit.result.serialization import preparation_out
-        from compsil_kit.run.request import check_plan
-        from compsil_kit.settings.keywords import PlanKeywords, SelectKeywords
+        from compsil_kit._result.serialization import preparation_out
+        from compsil_kit._run.request import check_plan
+        from compsil_kit._settings.keywords import PlanKeywords, SelectKeywords
 
         self._coerce_parameters()
         _, table = self._load(context)
@@ -71,7 +71,7 @@ class RunBatchOperator(SelectKOperator):
     def _run(self, context: Context) -> dict[str, Any]:
         """Return the batch with the silhouettes of its subsamples."""
         from compsil_kit import run_batch
-        from compsil_kit.settings.keywords import SelectKeywords
+        from compsil_kit._settings.keywords import SelectKeywords
 
         self._coerce_parameters()
         _, table = self._load(context)
@@ -100,7 +100,7 @@ class CombineBatchesOperator(SelectKOperator):
     def _run(self, context: Context) -> int:
         """Return k*; the data are loaded only if labels are to be written."""
         from compsil_kit import combine_batches
-        from compsil_kit.settings.keywords import ChoiceKeywords
+        from compsil_kit._settings.keywords import ChoiceKeywords
 
         self._coerce_parameters()
         with data_errors():

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from compsil_kit import PreparedTable, SelectionResult
-    from compsil_kit.data.sources.source import Source as OutsideMemory
-    from compsil_kit.data.sources.table import SourceTable
+    from compsil_kit._data.sources.source import Source as OutsideMemory
+    from compsil_kit._data.sources.table import SourceTable
 
     # The table as it is, in memory or outside it, and as it is clustered.
     Data = tuple[pd.DataFrame | OutsideMemory, PreparedTable | SourceTable]
@@ -220,9 +220,9 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     def _coerce_parameters(self) -> None:
         """Turn text into values, and refuse what cannot work before any data are loaded."""
         with data_errors():
-            from compsil_kit.settings.keywords import SelectKeywords, TableKeywords
-            from compsil_kit.settings.rules import check_together
-            from compsil_kit.settings.surfaces import check_keywords
+            from compsil_kit._settings.keywords import SelectKeywords, TableKeywords
+            from compsil_kit._settings.rules import check_together
+            from compsil_kit._settings.surfaces import check_keywords
 
             for name in self.template_fields:
                 setattr(self, name, coerce(name, getattr(self, name)))
@@ -243,7 +243,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
 
     def _keywords(self, *groups: type) -> dict[str, Any]:
         """Return the parameters that the engine defines, by group; checkpoint and progress are the operator's own."""
-        from compsil_kit.settings.keywords import keywords_of
+        from compsil_kit._settings.keywords import keywords_of
 
         names = [name for group in groups for name in keywords_of(group) if name not in ("checkpoint", "progress")]
         return {name: reveal(getattr(self, name)) for name in names}
@@ -259,7 +259,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         found = Source(*place, given, known, self.log.warning, columns).load()
         with data_errors():
             from compsil_kit import prepare
-            from compsil_kit.settings.keywords import TableKeywords
+            from compsil_kit._settings.keywords import TableKeywords
 
             check_keep(self.labels_keep, found)
             table = prepare(found, **self._keywords(TableKeywords))
@@ -273,9 +273,9 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
 
     def _select(self, table: PreparedTable | SourceTable, context: Context) -> SelectionResult:
         """Run the selection, from the checkpoint of an earlier attempt if there is one."""
-        from compsil_kit.run.request import check_request
-        from compsil_kit.run.select import run_selection
-        from compsil_kit.settings.keywords import SelectKeywords
+        from compsil_kit._run.request import check_request
+        from compsil_kit._run.select import run_selection
+        from compsil_kit._settings.keywords import SelectKeywords
 
         kept = self.checkpoint is not None and self.random_state is not None
         tell = LogProgress(self.log)

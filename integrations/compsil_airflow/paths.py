@@ -147,7 +147,7 @@ def store_file(place: Path | Any, file: Path) -> int:
 
 
 def _write_local(place: Path, content: bytes | Iterable[bytes]) -> None:
-    from compsil_kit.util.atomic import write_atomically
+    from compsil_kit._util.atomic import write_atomically
 
     place.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(place, content)

@@ -27,7 +27,7 @@ FACTS = ("best_k", "selected_k", "fell_back", "score", "probability", "confidenc
 
 def publish(operator: SelectKOperator, result: SelectionResult, data: Data | None, context: Context) -> int:
     """Log the result, decide on k, write the files, push the summary, and return k or end the task without one."""
-    from compsil_kit.settings.keywords import SelectKeywords, TableKeywords
+    from compsil_kit._settings.keywords import SelectKeywords, TableKeywords
 
     operator.log.info("%s", result.explain())
     decision = decide(result, operator._thresholds(), operator.fallback_k, operator.on_unsure)
@@ -55,9 +55,9 @@ def _write_labels(
     operator: SelectKOperator, data: Data, k: int, keywords: Mapping[str, Any]
 ) -> tuple[pd.DataFrame | None, int, int]:
     """Write the labels; return them if they were in memory, their number, and the size of the file."""
-    from compsil_kit.data.dataset import PreparedTable
-    from compsil_kit.data.sources.beside import Beside
-    from compsil_kit.run.refit import label_rows
+    from compsil_kit._data.dataset import PreparedTable
+    from compsil_kit._data.sources.beside import Beside
+    from compsil_kit._run.refit import label_rows
 
     place, keep, (found, table) = operator._labels_place, operator.labels_keep or [], data
     with data_errors():
@@ -84,7 +84,7 @@ def write_files(
     operator: SelectKOperator, result: SelectionResult, data: Data | None, decision: Decision
 ) -> tuple[dict[str, dict[str, Any]], pd.DataFrame | None]:
     """Write the labels, if there is a k, and the report; return the sizes of the files, and the labels."""
-    from compsil_kit.settings.keywords import SelectKeywords
+    from compsil_kit._settings.keywords import SelectKeywords
 
     written: dict[str, dict[str, Any]] = {}
     labels = None

@@ -55,7 +55,7 @@ class Source:
         if isinstance(found, str | os.PathLike | ObjectStoragePath):
             return self._read("data" if self.function is None else "the path that python_callable returned", found)
         with data_errors():
-            from compsil_kit.data.sources.opening import open_source
+            from compsil_kit._data.sources.opening import open_source
 
             outside = open_source(found)
             return as_frame(found) if outside is None else outside
@@ -91,8 +91,8 @@ class Source:
 
     def _outside(self, name: str, place: Any) -> Any:
         """Return Parquet data that are no single file, or too large for memory; None for all others."""
-        from compsil_kit.data.readers import KINDS, ending_of
-        from compsil_kit.data.sources.parquet import ENDINGS, files_of, has_others, open_parquet
+        from compsil_kit._data.files.readers import KINDS, ending_of
+        from compsil_kit._data.sources.parquet import ENDINGS, files_of, has_others, open_parquet
 
         ending = ending_of(PurePath(str(place)))
         if ending in KINDS and ending not in ENDINGS:
@@ -136,7 +136,7 @@ class Source:
 
 def _is_too_large(store: Any, path: str) -> bool:
     """Tell whether a Parquet file does not fit into memory."""
-    from compsil_kit.data.sources.parquet import fits_memory
+    from compsil_kit._data.sources.parquet import fits_memory
 
     with store.open(path) as file:
         return not fits_memory(file)
@@ -153,7 +153,7 @@ def bind(
 
 
 def _read_local(path: Path, shown: str, columns: Collection[Any] | None) -> pd.DataFrame:
-    from compsil_kit.data.readers import read_table
+    from compsil_kit._data.files.readers import read_table
 
     with data_errors():
         try:

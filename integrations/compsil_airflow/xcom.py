@@ -24,7 +24,7 @@ def summarise(
 
     ``best_k`` is what the task returns, None if it ends without a k.
     """
-    from compsil_kit.util.format import format_ks
+    from compsil_kit._util.format import format_ks
 
     plan, done = result.plan, result.preparation
     assert result.best_index is not None
@@ -65,7 +65,7 @@ def summarise(
 
 def _structure(result: SelectionResult) -> dict[str, Any] | None:
     """Return the outcome of the test for clusters; None if there was none."""
-    from compsil_kit.result.serialization import structure_out
+    from compsil_kit._result.serialization import structure_out
 
     plain = structure_out(result.structure)
     return plain and {"found": result.structure is not None and result.structure.found, **plain}

@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from compsil_kit import combine_batches, plan_batches, run_batch
-from compsil_kit.settings.keywords import ChoiceKeywords, keywords_of
+from compsil_kit._settings.keywords import ChoiceKeywords, keywords_of
 from compsil_mlflow import log_if_active
 
 __all__ = ["select_k_asset"]

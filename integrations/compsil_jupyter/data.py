@@ -11,17 +11,17 @@ import pandas as pd
 from scipy import sparse
 
 from compsil_kit import prepare
-from compsil_kit.data.dataset import Dataset
-from compsil_kit.data.given import as_dataset, as_given
-from compsil_kit.data.matrix import to_matrix
-from compsil_kit.data.scaling import check_scale
-from compsil_kit.data.sources.opening import open_source
-from compsil_kit.data.sources.parquet import ENDINGS
-from compsil_kit.data.sources.source import Source
-from compsil_kit.data.sources.table import SourceTable
-from compsil_kit.run.request import warn_of_scale
-from compsil_kit.settings.keywords import TableKeywords, keywords_of
-from compsil_kit.settings.rules import choice, optional
+from compsil_kit._data.dataset import Dataset
+from compsil_kit._data.given import as_dataset, as_given
+from compsil_kit._data.matrix import to_matrix
+from compsil_kit._data.scaling import check_scale
+from compsil_kit._data.sources.opening import open_source
+from compsil_kit._data.sources.parquet import ENDINGS
+from compsil_kit._data.sources.source import Source
+from compsil_kit._data.sources.table import SourceTable
+from compsil_kit._run.request import warn_of_scale
+from compsil_kit._settings.keywords import TableKeywords, keywords_of
+from compsil_kit._settings.rules import choice, optional
 
 # Tables are standardised unless told otherwise, as df.compsil does; arrays are taken as they are, as select_k does.
 AUTO = "auto"

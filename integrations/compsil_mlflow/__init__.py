@@ -72,7 +72,7 @@ def log_if_active(result: SelectionResult, labels: Any = None) -> str | None:
 
 def _parameters(result: SelectionResult) -> dict[str, Any]:
     """Return the settings of a selection, under names that no other library uses."""
-    from compsil_kit.util.format import format_ks
+    from compsil_kit._util.format import format_ks
 
     plan, done = result.plan, result.preparation
     return {f"compsil_{name}": value for name, value in vars(plan).items() if name not in _LEFT_OUT} | {
@@ -101,7 +101,7 @@ def _finite(values: dict[str, Any]) -> dict[str, float]:
 def _log_artifacts(mlflow: Any, result: SelectionResult, labels: Any) -> None:
     from matplotlib.figure import Figure
 
-    from compsil_kit.show.report import render
+    from compsil_kit._show.report import render
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     result.plot(ax=figure.subplots())

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, prepare, select_k, silhouettes
-from compsil_kit.method.labels import number_by_size
-from compsil_kit.run.refit import cluster_rows
-from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, interactive_defaults
-from compsil_kit.settings.surfaces import takes
-from compsil_kit.show.cluster_plots import plot_map, plot_silhouettes
-from compsil_kit.show.plots import KINDS
-from compsil_kit.util.checks import check_choice
-from compsil_kit.util.optional import require
+from compsil_kit._method.labels import number_by_size
+from compsil_kit._run.refit import cluster_rows
+from compsil_kit._settings.keywords import CompareKeywords, SelectKeywords, interactive_defaults
+from compsil_kit._settings.surfaces import takes
+from compsil_kit._show.cluster_plots import plot_map, plot_silhouettes
+from compsil_kit._show.plots import KINDS
+from compsil_kit._util.checks import check_choice
+from compsil_kit._util.optional import require
 from compsil_pandas.groups import GroupSelection, key_names, select_groups
 from compsil_pandas.profiles import align, profile
 

@@ -9,7 +9,7 @@ from prefect import get_run_logger, task, unmapped
 from prefect.artifacts import create_markdown_artifact
 
 from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch
-from compsil_kit.settings.keywords import ChoiceKeywords, keywords_of
+from compsil_kit._settings.keywords import ChoiceKeywords, keywords_of
 from compsil_mlflow import log_if_active
 
 __all__ = ["run_one", "select_k"]

@@ -5,22 +5,22 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from compsil_kit.util.garbage import collector_at_rest
+from compsil_kit._util.garbage import collector_at_rest
 
 if TYPE_CHECKING:
-    from compsil_kit.api import plan_selection, select_k, stream
-    from compsil_kit.criteria.compare import compare
-    from compsil_kit.criteria.comparison import Comparison
-    from compsil_kit.data.dataset import PreparedTable
-    from compsil_kit.data.table import prepare
+    from compsil_kit._criteria.compare import compare
+    from compsil_kit._criteria.comparison import Comparison
+    from compsil_kit._data.dataset import PreparedTable
+    from compsil_kit._data.table import prepare
+    from compsil_kit._method.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
+    from compsil_kit._method.plan import Plan
+    from compsil_kit._method.silhouette import Silhouettes, silhouettes
+    from compsil_kit._result.result import SelectionResult
+    from compsil_kit._run.batches import combine_batches, plan_batches, run_batch
+    from compsil_kit._run.refit import label_rows
     from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
     from compsil_kit.estimator import CompositeSilhouette
-    from compsil_kit.method.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
-    from compsil_kit.method.plan import Plan
-    from compsil_kit.method.silhouette import Silhouettes, silhouettes
-    from compsil_kit.result.result import SelectionResult
-    from compsil_kit.run.batches import combine_batches, plan_batches, run_batch
-    from compsil_kit.run.refit import label_rows
+    from compsil_kit.select import plan_selection, select_k, stream
 
 __version__ = "0.1.0"
 
@@ -28,27 +28,27 @@ __version__ = "0.1.0"
 # files that only mention it (scikit-learn brings NumPy, SciPy and, if installed, pandas).
 _HOME = {
     "ClusteringError": "errors",
-    "Comparison": "criteria.comparison",
+    "Comparison": "_criteria.comparison",
     "CompositeSilhouette": "estimator",
-    "Guarantee": "method.guarantees",
+    "Guarantee": "_method.guarantees",
     "Interrupted": "errors",
-    "Plan": "method.plan",
-    "PreparedTable": "data.dataset",
+    "Plan": "_method.plan",
+    "PreparedTable": "_data.dataset",
     "SelectionError": "errors",
-    "SelectionResult": "result.result",
-    "Silhouettes": "method.silhouette",
-    "combine_batches": "run.batches",
-    "compare": "criteria.compare",
-    "hoeffding_radius": "method.guarantees",
-    "label_rows": "run.refit",
-    "plan_batches": "run.batches",
-    "plan_selection": "api",
-    "prepare": "data.table",
-    "run_batch": "run.batches",
-    "select_k": "api",
-    "silhouettes": "method.silhouette",
-    "stream": "api",
-    "subsamples_for_margin": "method.guarantees",
+    "SelectionResult": "_result.result",
+    "Silhouettes": "_method.silhouette",
+    "combine_batches": "_run.batches",
+    "compare": "_criteria.compare",
+    "hoeffding_radius": "_method.guarantees",
+    "label_rows": "_run.refit",
+    "plan_batches": "_run.batches",
+    "plan_selection": "select",
+    "prepare": "_data.table",
+    "run_batch": "_run.batches",
+    "select_k": "select",
+    "silhouettes": "_method.silhouette",
+    "stream": "select",
+    "subsamples_for_margin": "_method.guarantees",
 }
 
 __all__ = [

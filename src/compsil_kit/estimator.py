@@ -9,22 +9,22 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsil_kit.api import select_k
-from compsil_kit.data.given import in_memory
-from compsil_kit.data.matrix import as_matrix
-from compsil_kit.method.clusterers import resolve_clusterer, takes_sparse
-from compsil_kit.method.metrics import resolve_metric
-from compsil_kit.method.silhouette import silhouettes
-from compsil_kit.run.refit import cluster_rows
-from compsil_kit.settings.keywords import SelectKeywords, defaults_of
-from compsil_kit.settings.surfaces import documented
-from compsil_kit.util.checks import check_bool
+from compsil_kit._data.given import in_memory
+from compsil_kit._data.matrix import as_matrix
+from compsil_kit._method.clusterers import resolve_clusterer, takes_sparse
+from compsil_kit._method.metrics import resolve_metric
+from compsil_kit._method.silhouette import silhouettes
+from compsil_kit._run.refit import cluster_rows
+from compsil_kit._settings.keywords import SelectKeywords, defaults_of
+from compsil_kit._settings.surfaces import documented
+from compsil_kit._util.checks import check_bool
+from compsil_kit.select import select_k
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from compsil_kit.result.result import SelectionResult
+    from compsil_kit._result.result import SelectionResult
 
 
 # A tuple, as scikit-learn compares parameters that were given with their defaults.
@@ -245,7 +245,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Axes
             The axes drawn on.
         """
-        from compsil_kit.show.cluster_plots import plot_silhouettes
+        from compsil_kit._show.cluster_plots import plot_silhouettes
 
         scores = silhouettes(self._fitted(X), self.labels_, metric=self.metric)
         assert not isinstance(scores, list)
@@ -266,7 +266,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Axes
             The axes drawn on.
         """
-        from compsil_kit.show.cluster_plots import plot_map
+        from compsil_kit._show.cluster_plots import plot_map
 
         return plot_map(self._fitted(X), self.labels_, ax=ax)
 

@@ -199,8 +199,8 @@ class TestObjectStore:
         """A worker that is killed has no end of an attempt."""
         monkeypatch.setattr("compsil_airflow.checkpoints.UPLOAD_SECONDS", 0.0)
         # Otherwise the file waits for a second, and a quick run is over by then.
-        monkeypatch.setattr("compsil_kit.run.checkpoint.PAUSE_SECONDS", 0.0)
-        monkeypatch.setattr("compsil_kit.run.checkpoint.PAUSE_SHARE", 0)
+        monkeypatch.setattr("compsil_kit._run.checkpoint.PAUSE_SECONDS", 0.0)
+        monkeypatch.setattr("compsil_kit._run.checkpoint.PAUSE_SHARE", 0)
         seen = [0]
 
         def looking(X, k, seed):

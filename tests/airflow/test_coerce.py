@@ -97,7 +97,7 @@ def test_a_long_range_is_not_expanded():
 
 
 def test_every_keyword_of_the_engine_is_read_by_its_definition():
-    from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, keywords_of
+    from compsil_kit._settings.keywords import SelectKeywords, TableKeywords, keywords_of
 
     for name, keyword in (keywords_of(SelectKeywords) | keywords_of(TableKeywords)).items():
         for word in keyword.choices:

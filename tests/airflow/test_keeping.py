@@ -6,9 +6,9 @@ import pyarrow.dataset as ds
 import pytest
 
 from compsil_airflow.keeping import check_keep, kept_frame
-from compsil_kit.data.sources.arrow import ArrowSource
-from compsil_kit.data.sources.columns import without
-from compsil_kit.data.sources.source import Source
+from compsil_kit._data.sources.arrow import ArrowSource
+from compsil_kit._data.sources.columns import without
+from compsil_kit._data.sources.source import Source
 
 
 class Numbers(Source):

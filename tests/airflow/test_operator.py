@@ -19,7 +19,7 @@ from compsil_airflow.coerce import coerce
 from compsil_airflow.compat import AirflowFailException, AirflowSkipException
 from compsil_airflow.progress import LogProgress
 from compsil_kit import prepare
-from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, defaults_of
+from compsil_kit._settings.keywords import SelectKeywords, TableKeywords, defaults_of
 
 # Names and defaults of the parameters.
 OURS = {name: entry.default for name, entry in inspect.signature(SelectKOperator.__init__).parameters.items()}
@@ -112,9 +112,9 @@ def test_prepared_checked_and_digested_once(csv, tmp_path, monkeypatch):
 
         monkeypatch.setattr(module, name, counted)
 
-    count("compsil_kit.data.table", "to_matrix")
-    count("compsil_kit.data.dataset", "content_digest")
-    count("compsil_kit.run.request", "check_enough_distinct")
+    count("compsil_kit._data.table", "to_matrix")
+    count("compsil_kit._data.dataset", "content_digest")
+    count("compsil_kit._run.request", "check_enough_distinct")
     assert run_select(data=str(csv), labels_path=str(tmp_path / "l.csv")).state == "success"
     # The labels are a second clustering request, for one k.
     assert sorted(calls) == ["check_enough_distinct", "check_enough_distinct", "content_digest", "to_matrix"]
@@ -282,7 +282,7 @@ class TestByItself:
         own = Path("own")
         monkeypatch.setattr("compsil_airflow.operator.own_checkpoint", lambda request, ti, log: asked.append(ti) or own)
         monkeypatch.setattr("compsil_airflow.operator.mirrored", mirrored)
-        monkeypatch.setattr("compsil_kit.run.select.run_selection", lambda request, tell: (request.checkpoint, tell))
+        monkeypatch.setattr("compsil_kit._run.select.run_selection", lambda request, tell: (request.checkpoint, tell))
         operator = SelectKOperator(task_id="t", checkpoint=checkpoint, random_state=seed, ks=[2, 3])
         given = None if checkpoint in (None, "auto") else checkpoint
         operator._checkpoint = given if given is None or "://" in given else Path(given)

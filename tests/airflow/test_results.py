@@ -9,7 +9,7 @@ from airflow.providers.common.compat.sdk import Asset
 from compsil_airflow.compat import AirflowFailException, AirflowSkipException
 from compsil_airflow.results import publish
 from compsil_kit import prepare, select_k
-from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, defaults_of
+from compsil_kit._settings.keywords import SelectKeywords, TableKeywords, defaults_of
 
 FACTS = {"best_k", "selected_k", "fell_back", "score", "probability", "confidence"}
 

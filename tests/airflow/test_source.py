@@ -393,7 +393,7 @@ class TestObjectStore:
 
     @pytest.mark.parametrize("place", ["lake", "lake/", "lake/*.parquet", "lake/part-[0-2].parquet", "whole.parquet"])
     def test_folders_globs_and_files_too_large_for_memory(self, lake, expected, place, monkeypatch):
-        monkeypatch.setattr("compsil_kit.data.sources.parquet.fits_memory", lambda file: False)
+        monkeypatch.setattr("compsil_kit._data.sources.parquet.fits_memory", lambda file: False)
         assert Source(data=f"{lake}/{place}").load().n_rows == 300
         assert scores(run_select(data=f"{lake}/{place}", columns=["x", "y"])) == pytest.approx(expected)
 
@@ -454,7 +454,7 @@ class TestOutsideMemory:
 
     @pytest.mark.parametrize("place", ["table", "table/*.parquet", "whole.parquet"])
     def test_files_that_are_read_in_parts(self, folder, table, place, monkeypatch):
-        monkeypatch.setattr("compsil_kit.data.sources.parquet.fits_memory", lambda file: False)
+        monkeypatch.setattr("compsil_kit._data.sources.parquet.fits_memory", lambda file: False)
         done = run_select(data=place, base_dir=str(folder.parent), **SMALL)
         whole = run_select(python_callable=lambda: table, **SMALL)
         assert done.xcom() == 3

@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 
 from compsil_airflow.xcom import MOST_BYTES, _fitting, plain_setting, summarise
 from compsil_kit import prepare, select_k
-from compsil_kit.settings.keywords import SelectKeywords, TableKeywords, defaults_of, keywords_of
+from compsil_kit._settings.keywords import SelectKeywords, TableKeywords, defaults_of, keywords_of
 
 SETTINGS = defaults_of(TableKeywords) | defaults_of(SelectKeywords)
 

@@ -6,27 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from compsil_kit.settings.keywords import CriteriaKeywords, SelectKeywords, TableKeywords, keywords_of
+from compsil_kit._settings.keywords import CriteriaKeywords, SelectKeywords, TableKeywords, keywords_of
 
 ROOT = Path(__file__).parents[2]
 KEYWORDS = {*keywords_of(TableKeywords), *keywords_of(SelectKeywords), *keywords_of(CriteriaKeywords)}
 MANY = 5
 # Where a list of keywords may stand, and why it is not made from their definitions.
 ALLOWED = {
-    "src/compsil_kit/settings/keywords.py: fields of ClusteringKeywords": "the definitions themselves",
-    "src/compsil_kit/api.py: signature of select_k": "editors and type checkers read it",
+    "src/compsil_kit/_settings/keywords.py: fields of ClusteringKeywords": "the definitions themselves",
+    "src/compsil_kit/select.py: signature of select_k": "editors and type checkers read it",
     "src/compsil_kit/estimator.py: signature of __init__": "scikit-learn reads it",
-    "src/compsil_kit/method/plan.py: fields of Plan": "what was decided, not what was asked for",
-    "src/compsil_kit/method/plan.py: docstring of Plan": "the same",
-    "src/compsil_kit/result/result.py: fields of SelectionResult": "how k was chosen, beside what was found",
-    "src/compsil_kit/result/result.py: docstring of SelectionResult": "the same",
-    "src/compsil_kit/result/result.py: signature of reweigh": "editors and type checkers read it",
-    "src/compsil_kit/result/result.py: docstring of reweigh": "None keeps what is there",
-    "src/compsil_kit/result/reweigh.py: signature of changed_fields": "what reweigh was given",
-    "src/compsil_kit/result/serialization.py: collection of _SELECTION": "what a file holds, and its checks",
-    "src/compsil_kit/result/serialization.py: collection of to_dict": "the same",
-    "src/compsil_kit/result/serialization.py: call of from_dict": "the same",
-    "src/compsil_kit/run/fingerprint.py: collection of fingerprint": "what decides a trial, and nothing else",
+    "src/compsil_kit/_method/plan.py: fields of Plan": "what was decided, not what was asked for",
+    "src/compsil_kit/_method/plan.py: docstring of Plan": "the same",
+    "src/compsil_kit/_result/result.py: fields of SelectionResult": "how k was chosen, beside what was found",
+    "src/compsil_kit/_result/result.py: docstring of SelectionResult": "the same",
+    "src/compsil_kit/_result/result.py: signature of reweigh": "editors and type checkers read it",
+    "src/compsil_kit/_result/result.py: docstring of reweigh": "None keeps what is there",
+    "src/compsil_kit/_result/reweigh.py: signature of changed_fields": "what reweigh was given",
+    "src/compsil_kit/_result/serialization.py: collection of _SELECTION": "what a file holds, and its checks",
+    "src/compsil_kit/_result/serialization.py: collection of to_dict": "the same",
+    "src/compsil_kit/_result/serialization.py: call of from_dict": "the same",
+    "src/compsil_kit/_run/fingerprint.py: collection of fingerprint": "what decides a trial, and nothing else",
     "integrations/compsil_airflow/operator.py: signature of __init__": "Airflow and editors read it",
     "integrations/compsil_airflow/operator.py: docstring of SelectKOperator": "a DAG is parsed without the engine",
 }

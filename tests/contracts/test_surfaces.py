@@ -14,10 +14,8 @@ from sklearn.datasets import make_blobs
 
 import compsil_kit
 from compsil_jupyter import explore
-from compsil_kit.cli.main import COMMANDS, READING, main
-from compsil_kit.cli.options import flags_of, make_parser
-from compsil_kit.run.workers import in_threads
-from compsil_kit.settings.keywords import (
+from compsil_kit._run.workers import in_threads
+from compsil_kit._settings.keywords import (
     ChoiceKeywords,
     CompareKeywords,
     CriteriaKeywords,
@@ -28,6 +26,8 @@ from compsil_kit.settings.keywords import (
     TableKeywords,
     keywords_of,
 )
+from compsil_kit.cli.main import COMMANDS, READING, main
+from compsil_kit.cli.options import flags_of, make_parser
 from compsil_pandas import CompsilAccessor
 
 X = make_blobs(60, 2, centers=3, random_state=0)[0]
@@ -349,7 +349,7 @@ def test_all_cores_are_used_where_somebody_waits(shell, capsys, file, monkeypatc
         pools.append(n_workers)
         return in_threads(work, items, n_workers, stop)
 
-    monkeypatch.setattr("compsil_kit.run.engine.in_threads", count)
+    monkeypatch.setattr("compsil_kit._run.engine.in_threads", count)
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 5 if n_jobs == -1 else n_jobs or 1)
     few = {"ks": [2, 3], "n_subsamples": 2}
     line = ["--ks", "2:3", "-B", "2", "-q"]

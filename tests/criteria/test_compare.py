@@ -13,10 +13,10 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairw
 from threadpoolctl import threadpool_info
 
 from compsil_kit import ClusteringError, Interrupted, compare, select_k
-from compsil_kit.criteria.compare import dispersion, run_comparison
+from compsil_kit._criteria.compare import dispersion, run_comparison
+from compsil_kit._method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
+from compsil_kit._settings.rules import CRITERIA
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
-from compsil_kit.settings.rules import CRITERIA
 
 KS = [2, 3, 4, 5]
 SMALL = {"ks": KS, "n_subsamples": 4, "n_references": 3}

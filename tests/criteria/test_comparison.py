@@ -10,7 +10,7 @@ from samples import compared
 from samples import made_up as selected
 
 from compsil_kit import SelectionResult, compare
-from compsil_kit.settings.rules import CRITERIA
+from compsil_kit._settings.rules import CRITERIA
 
 KS = [2, 3, 4, 5]
 SMALL = {"ks": KS, "n_subsamples": 4, "n_references": 3}

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from compsil_kit.criteria.criteria import KINDS, Criterion, gap_rule, knee, largest, smallest
+from compsil_kit._criteria.criteria import KINDS, Criterion, gap_rule, knee, largest, smallest
 
 
 @pytest.mark.parametrize(

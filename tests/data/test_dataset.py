@@ -11,9 +11,9 @@ from scipy import sparse
 from sklearn.datasets import make_blobs
 
 from compsil_kit import SelectionResult, select_k
-from compsil_kit.data import dataset
-from compsil_kit.data.dataset import Preparation
-from compsil_kit.data.table import prepare
+from compsil_kit._data import dataset
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._data.table import prepare
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compsil_kit.data.readers import read_table
-from compsil_kit.data.sniff import SAMPLE
+from compsil_kit._data.files.readers import read_table
+from compsil_kit._data.files.sniff import SAMPLE
 
 TEXTS = ["Rome", "Oslo, N", 'so "x"', "a;b|c", "Zürich", "two\nlines", "12 cm", "2020-01-01"]
 NAMES = st.lists(st.from_regex(r"[A-Za-z_ü][\w ,;|.-]{0,9}", fullmatch=True), min_size=3, max_size=6, unique=True)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from compsil_kit.data import digest
-from compsil_kit.data.digest import content_digest
+from compsil_kit._data import digest
+from compsil_kit._data.digest import content_digest
 
 X = np.arange(60.0).reshape(20, 3)
 

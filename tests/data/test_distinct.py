@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from compsil_kit.data.distinct import check_enough_distinct
+from compsil_kit._data.distinct import check_enough_distinct
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

@@ -4,8 +4,8 @@ import codecs
 
 import pytest
 
-from compsil_kit.data.encoding import decoded, find_encoding, known_encoding
-from compsil_kit.data.refused import RefusedError
+from compsil_kit._data.files.encoding import decoded, find_encoding, known_encoding
+from compsil_kit._data.files.refused import RefusedError
 
 TEXT = "name,größe\nMüller,1.5\nJürgen,2.5\n" * 20
 

@@ -7,10 +7,10 @@ from sklearn.datasets import make_blobs
 from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import PreparedTable, prepare, select_k
-from compsil_kit.data import dataset
-from compsil_kit.data.dataset import Dataset, Preparation
-from compsil_kit.data.given import as_dataset, as_given, in_memory
-from compsil_kit.data.sources.table import SourceTable
+from compsil_kit._data import dataset
+from compsil_kit._data.dataset import Dataset, Preparation
+from compsil_kit._data.given import as_dataset, as_given, in_memory
+from compsil_kit._data.sources.table import SourceTable
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from compsil_kit.data.header import header_at
-from compsil_kit.data.refused import RefusedError
+from compsil_kit._data.files.header import header_at
+from compsil_kit._data.files.refused import RefusedError
 
 WHOLE = [["1", "2", "3"], ["4", "5", "6"]]
 DECIMALS = [["1.5", "2.5"], ["3.5", "4.5"]]

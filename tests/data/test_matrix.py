@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from compsil_kit import select_k
-from compsil_kit.data.matrix import as_matrix, read
+from compsil_kit._data.matrix import as_matrix, read
 
 RNG = np.random.default_rng(7)
 # Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.
@@ -293,7 +293,7 @@ def test_rows_that_are_enough():
 @pytest.mark.parametrize("block", [1, 48, 10**6])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_cells_that_are_not_finite_are_counted_over_all_blocks(form, block, monkeypatch):
-    monkeypatch.setattr("compsil_kit.data.matrix._BLOCK_BYTES", block)
+    monkeypatch.setattr("compsil_kit._data.matrix._BLOCK_BYTES", block)
     X = np.ones((10, 2))
     X[7, 0] = np.nan
     with pytest.raises(ValueError, match=r"it has NaN at row 7, column 0\. Drop"):

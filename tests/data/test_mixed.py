@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from compsil_kit.data.mixed import settle_columns
-from compsil_kit.data.refused import RefusedError
+from compsil_kit._data.files.mixed import settle_columns
+from compsil_kit._data.files.refused import RefusedError
 
 
 def settle(*cells, decimal=".", thousands=None, used=lambda name: True):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compsil_kit.data.numerals import (
+from compsil_kit._data.files.numerals import (
     decimal_mark,
     is_grouped,
     is_number,

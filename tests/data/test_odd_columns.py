@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
-from compsil_kit.data.odd_columns import odd_columns
-from compsil_kit.data.table import prepare
+from compsil_kit._data.odd_columns import odd_columns
+from compsil_kit._data.table import prepare
 
 
 @pytest.fixture(scope="module")

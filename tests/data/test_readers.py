@@ -17,7 +17,7 @@ import pytest
 from pyarrow import feather
 
 from compsil_kit import prepare
-from compsil_kit.data.readers import KINDS, kind_of, make_given, read_table
+from compsil_kit._data.files.readers import KINDS, kind_of, make_given, read_table
 
 
 @pytest.fixture(scope="module")

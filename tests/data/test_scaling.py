@@ -6,9 +6,9 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from compsil_kit.data.scaling import check_scale, scaled, scaled_by
-from compsil_kit.data.sources.moments import WHOLE_ROWS, blocks, joined, moments_of
-from compsil_kit.data.table import prepare
+from compsil_kit._data.scaling import check_scale, scaled, scaled_by
+from compsil_kit._data.sources.moments import WHOLE_ROWS, blocks, joined, moments_of
+from compsil_kit._data.table import prepare
 
 NAMES = ("a", "b", "c")
 MANY = np.random.default_rng(1).normal([0, 50, -3], [1, 20, 0.1], size=(WHOLE_ROWS + 1, 3))

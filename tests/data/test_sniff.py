@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compsil_kit.data import sniff
-from compsil_kit.data.readers import make_given, read_file, read_table
-from compsil_kit.data.refused import RefusedError
+from compsil_kit._data.files import sniff
+from compsil_kit._data.files.readers import make_given, read_file, read_table
+from compsil_kit._data.files.refused import RefusedError
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.normal(3, 2, size=(60, 3)).round(2), columns=["a", "b", "c"])

@@ -8,8 +8,8 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
-from compsil_kit.data.dataset import Preparation
-from compsil_kit.data.table import prepare
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._data.table import prepare
 
 
 @pytest.fixture(scope="module")

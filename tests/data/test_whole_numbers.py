@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from compsil_kit.data.matrix import as_matrix
-from compsil_kit.data.whole_numbers import warn_of_rounding
+from compsil_kit._data.matrix import as_matrix
+from compsil_kit._data.whole_numbers import warn_of_rounding
 
 BIG = 2**53 + 1
 

@@ -9,9 +9,9 @@ import pytest
 from tables import LARGE, columns_of, write_parquet
 
 from compsil_kit import label_rows, prepare, select_k
-from compsil_kit.data.matrix import to_matrix
-from compsil_kit.data.sources.beside import Beside
-from compsil_kit.data.sources.duck import DuckSource
+from compsil_kit._data.matrix import to_matrix
+from compsil_kit._data.sources.beside import Beside
+from compsil_kit._data.sources.duck import DuckSource
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 

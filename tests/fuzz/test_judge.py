@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from compsil_kit.settings.reading import read_integer
-from compsil_kit.util.checks import check_integer
+from compsil_kit._settings.reading import read_integer
+from compsil_kit._util.checks import check_integer
 from fuzz.judge import holds, judge
 
 

@@ -10,14 +10,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from sklearn.datasets import make_blobs
 from traitlets.config import Config
 
-from compsil_kit.run.engine import n_workers
+from compsil_kit._run.engine import n_workers
 
 
 @pytest.fixture(autouse=True)
 def one_worker(monkeypatch):
     """Unless a test says otherwise there is one worker: the steps of a run are counted and held up here."""
     one = {"auto": 1}
-    monkeypatch.setattr("compsil_kit.run.request.n_workers", lambda n_jobs: one.get(n_jobs) or n_workers(n_jobs))
+    monkeypatch.setattr("compsil_kit._run.request.n_workers", lambda n_jobs: one.get(n_jobs) or n_workers(n_jobs))
 
 
 @pytest.fixture(scope="session")

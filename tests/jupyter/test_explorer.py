@@ -31,12 +31,12 @@ from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.state import Status
 from compsil_jupyter.explorer.view import TABS, _free, _name_of
 from compsil_kit import select_k
-from compsil_kit.method.criterion import CRITERIA
-from compsil_kit.method.silhouette import silhouettes
-from compsil_kit.settings.keywords import ExploreKeywords, TableKeywords, defaults_of, keywords_of
-from compsil_kit.show import report
-from compsil_kit.show.cluster_plots import project
-from compsil_kit.util.format import percent
+from compsil_kit._method.criterion import CRITERIA
+from compsil_kit._method.silhouette import silhouettes
+from compsil_kit._settings.keywords import ExploreKeywords, TableKeywords, defaults_of, keywords_of
+from compsil_kit._show import report
+from compsil_kit._show.cluster_plots import project
+from compsil_kit._util.format import percent
 
 SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
 

@@ -8,9 +8,9 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 from compsil_jupyter.magic.completion import complete as words_after
-from compsil_kit.data.scaling import SCALERS
-from compsil_kit.method.clusterers import NAMED
-from compsil_kit.method.metrics import NAMES
+from compsil_kit._data.scaling import SCALERS
+from compsil_kit._method.clusterers import NAMED
+from compsil_kit._method.metrics import NAMES
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import compsil_jupyter
 from compsil_jupyter.magic.magic import CompsilMagics, load, unload
 from compsil_jupyter.magic.parser import COMMANDS, OPTIONS
 from compsil_kit import SelectionResult, prepare, select_k
-from compsil_kit.cli.options import flags_of
-from compsil_kit.settings.keywords import (
+from compsil_kit._settings.keywords import (
     CompareKeywords,
     ExploreKeywords,
     SelectKeywords,
@@ -20,6 +19,7 @@ from compsil_kit.settings.keywords import (
     defaults_of,
     keywords_of,
 )
+from compsil_kit.cli.options import flags_of
 
 
 def run(shell, line):

@@ -19,11 +19,11 @@ from compsil_jupyter.explorer import texts
 from compsil_jupyter.explorer.session import Session, available_criteria, describe_error
 from compsil_jupyter.explorer.state import Reading, Shown, Status, Task
 from compsil_kit import compare, select_k
-from compsil_kit.criteria.compare import NEED_POINTS
-from compsil_kit.method.criterion import OF_SEVERAL_STARTS
-from compsil_kit.result.trials import Failure
-from compsil_kit.settings.keywords import ChoiceKeywords, defaults_of
-from compsil_kit.settings.rules import CRITERIA
+from compsil_kit._criteria.compare import NEED_POINTS
+from compsil_kit._method.criterion import OF_SEVERAL_STARTS
+from compsil_kit._result.trials import Failure
+from compsil_kit._settings.keywords import ChoiceKeywords, defaults_of
+from compsil_kit._settings.rules import CRITERIA
 
 
 @pytest.fixture

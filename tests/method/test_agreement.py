@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 import naive
-from compsil_kit.method.agreement import adjusted_rand, agreement, nearest_clusters, shared_rows
-from compsil_kit.method.subsample import subsample_rows
+from compsil_kit._method.agreement import adjusted_rand, agreement, nearest_clusters, shared_rows
+from compsil_kit._method.subsample import subsample_rows
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.intp])

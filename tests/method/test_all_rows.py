@@ -7,9 +7,9 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from small_runs import split
 
-from compsil_kit.method.all_rows import fit_all_rows
-from compsil_kit.method.clusterers import Clusterer, resolve_clusterer
-from compsil_kit.method.metrics import resolve_metric
+from compsil_kit._method.all_rows import fit_all_rows
+from compsil_kit._method.clusterers import Clusterer, resolve_clusterer
+from compsil_kit._method.metrics import resolve_metric
 
 EUCLIDEAN = resolve_metric("euclidean")
 X, _ = make_blobs(90, 2, centers=3, random_state=0)

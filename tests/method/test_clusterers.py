@@ -26,8 +26,8 @@ from sklearn.mixture import GaussianMixture
 from small_runs import Fails, split
 
 from compsil_kit import select_k
-from compsil_kit.method.clusterers import NAMED, resolve_clusterer
-from compsil_kit.method.metrics import Metric, resolve_metric
+from compsil_kit._method.clusterers import NAMED, resolve_clusterer
+from compsil_kit._method.metrics import Metric, resolve_metric
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
 X = np.random.default_rng(3).normal(np.repeat(CENTERS, [40, 30, 20], axis=0))
@@ -374,13 +374,13 @@ def test_clusters_that_stay_empty_are_noticed():
 
 
 def test_without_numba_scikit_learn_does_it_all(monkeypatch):
-    monkeypatch.setattr("compsil_kit.method.clusterers.has", lambda name: False)
+    monkeypatch.setattr("compsil_kit._method.clusterers.has", lambda name: False)
     assert not compiled("kmeans", MANY)
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_only_the_first_run_on_a_machine_must_compile(known, monkeypatch):
-    monkeypatch.setattr("compsil_kit.method.kmeans.fit.is_compiled", lambda: known)
+    monkeypatch.setattr("compsil_kit._kmeans.fit.is_compiled", lambda: known)
     kmeans = resolve_clusterer("kmeans", resolve_metric("euclidean"))
     assert kmeans.must_compile(MANY, 1200) is not known
     assert not kmeans.must_compile(MANY, 999)

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 from samples import plan_of
 
-from compsil_kit.method import cost
-from compsil_kit.method.cost import ONCE, SCAN_RATE, Cost, cost_of
+from compsil_kit._method import cost
+from compsil_kit._method.cost import ONCE, SCAN_RATE, Cost, cost_of
 
 
 def with_numba(monkeypatch, *, installed=True):

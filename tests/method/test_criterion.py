@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compsil_kit.method.criterion import (
+from compsil_kit._method.criterion import (
     CRITERIA,
     LIKELY,
     OF_SEVERAL_STARTS,

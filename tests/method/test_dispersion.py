@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 import naive
-from compsil_kit.method.dispersion import within_shares
+from compsil_kit._method.dispersion import within_shares
 
 
 @pytest.mark.parametrize("shape", [(12, 1), (40, 3), (25, 10)])

@@ -11,8 +11,8 @@ from sklearn.datasets import make_blobs
 
 import naive
 from compsil_kit import silhouettes
-from compsil_kit.method import kernel_numba, silhouette
-from compsil_kit.method.exact import doubt_limit
+from compsil_kit._method import kernel_numba, silhouette
+from compsil_kit._method.exact import doubt_limit
 
 FILL = 9.97e36
 EXACT = {"rtol": 0, "atol": 1e-9}

@@ -6,8 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from compsil_kit.method import kernel_numba as compiled
-from compsil_kit.method import kernel_numpy as plain
+from compsil_kit._method import kernel_numba as compiled
+from compsil_kit._method import kernel_numpy as plain
 
 RNG = np.random.default_rng(0)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from compsil_kit.method import kernel_numpy as plain
+from compsil_kit._method import kernel_numpy as plain
 
 RNG = np.random.default_rng(0)
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from compsil_kit import silhouettes
-from compsil_kit.method.labels import encode_labels, number_by_size
+from compsil_kit._method.labels import encode_labels, number_by_size
 
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
 LABELS = [

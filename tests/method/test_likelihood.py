@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from samples import plan_of
 
-from compsil_kit.method import likelihood
-from compsil_kit.method.likelihood import BETTER_HALF, MODEL, NUMBERS, features, means, model, why_unknown
+from compsil_kit._method import likelihood
+from compsil_kit._method.likelihood import BETTER_HALF, MODEL, NUMBERS, features, means, model, why_unknown
 
 KS = tuple(range(2, 9))
 MEANS = (*NUMBERS, *(f"better {name}" for name in BETTER_HALF))

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances, silhouette_samples
 
 from compsil_kit import ClusteringError, SelectionError, select_k, silhouettes
-from compsil_kit.method.metrics import in_range
+from compsil_kit._method.metrics import in_range
 
 RNG = np.random.default_rng(7)
 # Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from compsil_kit.method import selection
-from compsil_kit.method.selection import choose, independent_largest, maximised, selectable, summarise
-from compsil_kit.method.weights import combine, weigh
+from compsil_kit._method import selection
+from compsil_kit._method.selection import choose, independent_largest, maximised, selectable, summarise
+from compsil_kit._method.weights import combine, weigh
 
 NAN = np.nan
 

@@ -9,7 +9,7 @@ from sklearn.metrics import silhouette_samples, silhouette_score
 
 import naive
 from compsil_kit import silhouettes
-from compsil_kit.method import kernel_numba, kernel_numpy, silhouette
+from compsil_kit._method import kernel_numba, kernel_numpy, silhouette
 
 
 @pytest.fixture(params=["numpy", "compiled direct", "compiled product"])

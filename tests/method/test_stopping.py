@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compsil_kit.method.stopping import Look, look
+from compsil_kit._method.stopping import Look, look
 
 ALL = np.array([True, True, True, True])
 

@@ -4,10 +4,10 @@ from answers import continuous, grids
 from scipy import sparse
 from scipy.stats import kstest
 
-from compsil_kit.method.clusterers import resolve_clusterer
-from compsil_kit.method.metrics import resolve_metric
-from compsil_kit.method.plan import Plan
-from compsil_kit.method.structure import (
+from compsil_kit._method.clusterers import resolve_clusterer
+from compsil_kit._method.metrics import resolve_metric
+from compsil_kit._method.plan import Plan
+from compsil_kit._method.structure import (
     LEVEL,
     MOST_ROWS,
     REFERENCES,

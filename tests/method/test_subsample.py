@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils import resample
 
-from compsil_kit.method.subsample import (
+from compsil_kit._method.subsample import (
     CALIBRATION,
     FURTHER_RUNS,
     MOST_SHUFFLED,

@@ -10,7 +10,7 @@ import pytest
 RUNS = """
 import numpy as np
 from compsil_kit import select_k, silhouettes
-from compsil_kit.method import warmup
+from compsil_kit._method import warmup
 from sklearn.cluster import KMeans
 
 rng = np.random.default_rng(0)
@@ -58,7 +58,7 @@ def test_no_run_compiles_after_it(cache):
 
 def test_a_run_that_compiles_is_noticed(tmp_path):
     """Otherwise the test above could not fail."""
-    code = "from compsil_kit.method import warmup; warmup._use_silhouettes(__import__('numpy').ones((1500, 2)))"
+    code = "from compsil_kit._method import warmup; warmup._use_silhouettes(__import__('numpy').ones((1500, 2)))"
     assert int(run(tmp_path, "-c", f"{code}; print(warmup._n_compiled())")) > 0
 
 

@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 
 import compsil_pandas  # noqa: F401  (registers the accessor)
 from compsil_kit import select_k
-from compsil_kit.data.table import prepare
+from compsil_kit._data.table import prepare
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 

@@ -7,10 +7,10 @@ import pytest
 from samples import made_up
 
 from compsil_kit import select_k
+from compsil_kit._method.criterion import CRITERIA
+from compsil_kit._result.derived import Derived
+from compsil_kit._result.scores import Scores
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.method.criterion import CRITERIA
-from compsil_kit.result.derived import Derived
-from compsil_kit.result.scores import Scores
 
 ALIKE = [[0.4] * 6, [0.5] * 6, [0.3] * 6]
 

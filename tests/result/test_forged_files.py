@@ -8,10 +8,10 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch, select_k
-from compsil_kit.result.packing import unpack_trial
-from compsil_kit.result.serialization import plan_in
-from compsil_kit.run.fingerprint import _versions
-from compsil_kit.util.schema import digest, signed
+from compsil_kit._result.packing import unpack_trial
+from compsil_kit._result.serialization import plan_in
+from compsil_kit._run.fingerprint import _versions
+from compsil_kit._util.schema import digest, signed
 
 X = make_blobs([300, 180, 90, 30], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
 SETTINGS = {"ks": range(2, 6), "n_subsamples": 4}

@@ -9,8 +9,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch, select_k
-from compsil_kit.result.packing import unpack_trial
-from compsil_kit.result.serialization import plan_in, trial_in
+from compsil_kit._result.packing import unpack_trial
+from compsil_kit._result.serialization import plan_in, trial_in
 
 FILES = Path(__file__).parent / "files"
 SETTINGS = {"ks": range(2, 6), "n_subsamples": 4}

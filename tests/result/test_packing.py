@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from samples import plan_of
 
-from compsil_kit.result.packing import pack_trial, read_trial, unpack_trial
-from compsil_kit.result.serialization import trial_out
-from compsil_kit.result.trials import Failure, Trial
+from compsil_kit._result.packing import pack_trial, read_trial, unpack_trial
+from compsil_kit._result.serialization import trial_out
+from compsil_kit._result.trials import Failure, Trial
 
 KS = (2, 3, 4)
 

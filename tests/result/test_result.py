@@ -8,9 +8,9 @@ import pytest
 from samples import made_up
 
 from compsil_kit import SelectionError, select_k
+from compsil_kit._result.result import collect
+from compsil_kit._result.trials import Failure, Trial
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.result.result import collect
-from compsil_kit.result.trials import Failure, Trial
 
 
 @pytest.fixture(scope="module")

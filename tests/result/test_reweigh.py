@@ -7,8 +7,8 @@ import pytest
 from samples import made_up
 
 from compsil_kit import SelectionResult, select_k
+from compsil_kit._result.trials import Failure, Trials
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.result.trials import Failure, Trials
 
 
 @pytest.fixture(scope="module")

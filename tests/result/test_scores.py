@@ -7,9 +7,9 @@ import pytest
 from samples import made_up, plan_of
 
 from compsil_kit import SelectionResult, hoeffding_radius, subsamples_for_margin
-from compsil_kit.method import likelihood, selection
-from compsil_kit.method.criterion import CRITERIA
-from compsil_kit.result.trials import NUMBERS, Trials
+from compsil_kit._method import likelihood, selection
+from compsil_kit._method.criterion import CRITERIA
+from compsil_kit._result.trials import NUMBERS, Trials
 
 
 def test_ties_go_to_the_smaller_k():

@@ -7,10 +7,9 @@ import pytest
 from samples import made_up, plan_of
 
 from compsil_kit import SelectionResult, select_k
-from compsil_kit.data.dataset import Preparation
-from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.method.structure import REFERENCES, Structure
-from compsil_kit.result.serialization import (
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._method.structure import REFERENCES, Structure
+from compsil_kit._result.serialization import (
     plan_in,
     plan_out,
     preparation_in,
@@ -20,6 +19,7 @@ from compsil_kit.result.serialization import (
     trial_in,
     trial_names,
 )
+from compsil_kit.datasets import imbalanced_blobs
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 import sklearn
 
 import compsil_kit
-from compsil_kit.result.trials import Trial, Trials, current_versions
+from compsil_kit._result.trials import Trial, Trials, current_versions
 
 TRIALS = [Trial(2, (0.2, 0.3), (0.1, 0.0)), Trial(0, (0.5, 0.6), (0.4, 0.2)), Trial(3, (0.7, 0.8), (0.3, 0.5))]
 

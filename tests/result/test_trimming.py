@@ -1,8 +1,8 @@
 """A plan of as many subsamples as it takes, cut to those there were."""
 
-from compsil_kit.method.plan import Plan
-from compsil_kit.result.trials import Failure, Trial
-from compsil_kit.result.trimming import trimmed
+from compsil_kit._method.plan import Plan
+from compsil_kit._result.trials import Failure, Trial
+from compsil_kit._result.trimming import trimmed
 
 PLAN = Plan(100, 2, (2, 3), 5, 2, 50, tuple(range(10, 17)), "kmeans", "euclidean", "float64", adaptive="composite")
 

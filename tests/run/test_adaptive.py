@@ -11,10 +11,10 @@ from sklearn.datasets import make_blobs
 from small_runs import same
 
 from compsil_kit import SelectionResult, compare, plan_batches, plan_selection, select_k, stream
+from compsil_kit._method.stopping import MOST_SUBSAMPLES, ROUND
+from compsil_kit._result.trials import NUMBERS
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import SelectionError
-from compsil_kit.method.stopping import MOST_SUBSAMPLES, ROUND
-from compsil_kit.result.trials import NUMBERS
 
 # Clear at once, clear after a while, and never clear.
 CLEAR = make_blobs(400, 2, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)[0]

@@ -11,8 +11,8 @@ from joblib.parallel import BACKENDS
 from small_runs import run, same, split
 
 from compsil_kit import ClusteringError
-from compsil_kit.run import backends
-from compsil_kit.run.engine import n_workers
+from compsil_kit._run import backends
+from compsil_kit._run.engine import n_workers
 
 
 @pytest.mark.parametrize(

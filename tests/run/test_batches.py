@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from compsil_kit import ClusteringError, SelectionError, combine_batches, plan_batches, run_batch, select_k
-from compsil_kit.run import fingerprint
+from compsil_kit._run import fingerprint
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 7, "sample_size": 120}

@@ -27,9 +27,9 @@ from compsil_kit import (
     select_k,
     stream,
 )
-from compsil_kit.method.subsample import make_seeds
-from compsil_kit.result.serialization import trial_out
-from compsil_kit.run import checkpoint, fingerprint
+from compsil_kit._method.subsample import make_seeds
+from compsil_kit._result.serialization import trial_out
+from compsil_kit._run import checkpoint, fingerprint
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 6, "sample_size": 120}
@@ -85,7 +85,7 @@ def stop_after(n):
 
 def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
     """What is in the result is in the file, whether the interrupt came before or after the trial was noted."""
-    monkeypatch.setattr("compsil_kit.run.checkpoint.trial_out", interrupting(trial_out, 3))
+    monkeypatch.setattr("compsil_kit._run.checkpoint.trial_out", interrupting(trial_out, 3))
     with pytest.raises(Interrupted) as stop:
         run(checkpoint=path)
     assert len(kept(path)["trials"]) == len(stop.value.result.trials.subsamples) == 3
@@ -123,7 +123,7 @@ def test_an_interrupted_run_continues_to_the_same_bits(keywords, path):
 
 
 def test_a_memory_mapped_array_is_the_data_it_holds(path, tmp_path, monkeypatch):
-    monkeypatch.setattr("compsil_kit.data.digest._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("compsil_kit._data.digest._BLOCK_BYTES", 1000)
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     first = run(data=mapped, checkpoint=path)
@@ -472,7 +472,7 @@ def test_the_bar_starts_at_what_is_known(path, capfd):
 
 def test_a_long_run_says_how_much_is_known(path, monkeypatch, caplog):
     run(n_subsamples=4, checkpoint=path)
-    monkeypatch.setattr("compsil_kit.run.select.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("compsil_kit._run.select.LONG_SECONDS", 0.0)
     with caplog.at_level("INFO", logger="compsil_kit"):
         run(checkpoint=path)
     assert "4 of 6 subsamples are finished already" in caplog.text

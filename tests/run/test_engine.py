@@ -16,7 +16,7 @@ from small_runs import same
 from waiting import PATIENCE
 
 from compsil_kit import select_k
-from compsil_kit.method.subsample import make_seeds
+from compsil_kit._method.subsample import make_seeds
 
 SETTINGS = {"ks": [2, 3, 4, 5], "n_subsamples": 6}
 POINTS = make_blobs(90, centers=3, random_state=3)[0]
@@ -109,7 +109,7 @@ def test_dask_backend(points):
 def test_plain_and_compiled_agree(monkeypatch):
     points, _ = make_blobs(3000, 4, centers=4, random_state=0)
     compiled = select_k(points, ks=[2, 4], n_subsamples=2, sample_size=2500)
-    monkeypatch.setattr("compsil_kit.method.silhouette.has", lambda name: False)
+    monkeypatch.setattr("compsil_kit._method.silhouette.has", lambda name: False)
     plain = select_k(points, ks=[2, 4], n_subsamples=2, sample_size=2500)
     np.testing.assert_allclose(compiled.micro, plain.micro, rtol=0, atol=1e-12)
     np.testing.assert_allclose(compiled.macro, plain.macro, rtol=0, atol=1e-12)

@@ -19,10 +19,10 @@ from compsil_kit import (
     select_k,
     stream,
 )
+from compsil_kit._method.subsample import common_rows, subsample_rows
+from compsil_kit._run import fetching
+from compsil_kit._run.fetching import fetch, needed_rows
 from compsil_kit.errors import ScaleWarning
-from compsil_kit.method.subsample import common_rows, subsample_rows
-from compsil_kit.run import fetching
-from compsil_kit.run.fetching import fetch, needed_rows
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 4, "sample_size": 300}
 COLUMNS = columns_of()
@@ -205,7 +205,7 @@ def test_what_is_wrong_with_the_rows_is_told_as_in_memory():
 
 def test_rows_that_do_not_fit_are_refused_before_they_are_read(monkeypatch):
     table = source()
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 10_000)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 10_000)
     with pytest.raises(
         MemoryError, match=r"the rows of 4 subsamples of 300 rows need about .* Pass a smaller sample_size"
     ):
@@ -216,7 +216,7 @@ def test_rows_that_do_not_fit_are_refused_before_they_are_read(monkeypatch):
 def test_a_comparison_loads_the_table(monkeypatch):
     settings = FAST | {"criteria": ["composite", "elbow"], "n_subsamples": 1, "ks": [2, 3]}
     assert compare(prepare(source()), **settings).choices == compare(prepare(FRAME), **settings).choices
-    monkeypatch.setattr("compsil_kit.data.sources.table.available_bytes", lambda: 1_000)
+    monkeypatch.setattr("compsil_kit._data.sources.table.available_bytes", lambda: 1_000)
     with pytest.raises(MemoryError, match="X must be loaded completely for this"):
         compare(prepare(source()), **settings)
 

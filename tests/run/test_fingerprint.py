@@ -15,9 +15,9 @@ from scipy import sparse
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
-from compsil_kit.run import fingerprint
-from compsil_kit.run.request import check_request
-from compsil_kit.settings.keywords import SelectKeywords
+from compsil_kit._run import fingerprint
+from compsil_kit._run.request import check_request
+from compsil_kit._settings.keywords import SelectKeywords
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
 
@@ -131,7 +131,7 @@ def test_a_name_without_value_is_no_trouble():
 
 def test_the_description_is_the_same_in_another_process():
     code = (
-        "from compsil_kit.run.fingerprint import describe; import numpy as np\n"
+        "from compsil_kit._run.fingerprint import describe; import numpy as np\n"
         "f = lambda X, k, seed: k in {'a', 'b', 'c', 'd'} or np.float64(3)\n"
         "print(describe(f), describe({'x', 'y', 'z'}), describe(np.float64(3)))"
     )

@@ -11,17 +11,17 @@ from small_runs import X as BLOBS
 from small_runs import run
 
 from compsil_kit import compare, plan_selection, select_k
-from compsil_kit.method.clusterers import resolve_clusterer
-from compsil_kit.method.metrics import resolve_metric
-from compsil_kit.run import memory
-from compsil_kit.run.request import check_request
-from compsil_kit.run.workers import in_threads
-from compsil_kit.settings.keywords import SelectKeywords
+from compsil_kit._method.clusterers import resolve_clusterer
+from compsil_kit._method.metrics import resolve_metric
+from compsil_kit._run import memory
+from compsil_kit._run.request import check_request
+from compsil_kit._run.workers import in_threads
+from compsil_kit._settings.keywords import SelectKeywords
 
 
 @pytest.mark.parametrize(("free", "keywords"), [(2**20, {}), (60 * 2**20, {}), (100 * 2**20, {"n_jobs": 2})])
 def test_work_that_does_not_fit_into_memory_is_refused(free, keywords, monkeypatch):
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: free)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: free)
     calls = []
     with pytest.raises(MemoryError, match=r"subsamples of 60 rows .*GiB are free\. Pass a smaller sample_size"):
         run(clusterer=lambda X, k, seed: calls.append(k), **keywords)
@@ -30,7 +30,7 @@ def test_work_that_does_not_fit_into_memory_is_refused(free, keywords, monkeypat
 
 def test_workers_without_a_subsample_need_no_memory(monkeypatch):
     # Enough for one worker, and too little for two.
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 100 * 2**20)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 100 * 2**20)
     assert run(n_subsamples=1, n_jobs=8).n_subsamples == 1
     with pytest.raises(MemoryError, match=r"\b2 worker"):
         run(n_subsamples=1, n_calibration=1, n_jobs=8)
@@ -42,12 +42,12 @@ def test_by_itself_a_run_takes_as_many_workers_as_fit(monkeypatch):
     """Only a number that somebody asked for is refused."""
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 8)
     for mib, n_workers in ((10_000, 8), (150, 2), (100, 1)):
-        monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda mib=mib: mib * 2**20)
+        monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda mib=mib: mib * 2**20)
         request = check_request(BLOBS, SelectKeywords, {"n_jobs": "auto", "n_subsamples": 8})
         assert request.n_jobs == n_workers
     with pytest.raises(MemoryError, match=r"\b8 worker"):
         check_request(BLOBS, SelectKeywords, {"n_jobs": -1, "n_subsamples": 8})
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 2**20)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 2**20)
     with pytest.raises(MemoryError, match=r"\b1 worker"):
         check_request(BLOBS, SelectKeywords, {"n_jobs": "auto"})
 
@@ -56,15 +56,15 @@ def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
     """Subsamples of 500 rows would leave room for two workers, all 4,000 rows for one."""
     wide = np.random.default_rng(0).normal(size=(4000, 2))
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 2)
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 400 * 2**20)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 400 * 2**20)
     pools = []
 
     def count(work, items, n_workers, stop=None):
         pools.append(n_workers)
         return in_threads(work, items, n_workers, stop)
 
-    monkeypatch.setattr("compsil_kit.criteria.compare.in_threads", count)
-    monkeypatch.setattr("compsil_kit.run.engine.in_threads", count)
+    monkeypatch.setattr("compsil_kit._criteria.compare.in_threads", count)
+    monkeypatch.setattr("compsil_kit._run.engine.in_threads", count)
     settings = {"ks": [2], "n_subsamples": 2, "sample_size": 500, "clusterer": "agglomerative"}
     compare(wide, criteria=["composite", "elbow"], n_jobs="auto", **settings)
     assert pools[:2] == [2, 1]
@@ -74,7 +74,7 @@ def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
 
 def test_clusterers_that_hold_all_pairs_need_more_memory(monkeypatch):
     wide = np.random.default_rng(0).normal(size=(4000, 2))
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 100 * 2**20)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 100 * 2**20)
     with pytest.raises(
         MemoryError, match=r"subsamples of 4,000 rows with clusterer='agglomerative' need about 0\.3 GiB"
     ):
@@ -88,7 +88,7 @@ def test_clusterers_that_hold_all_pairs_need_more_memory(monkeypatch):
 @pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning")
 def test_the_pairs_that_a_clusterer_holds_are_counted(clusterer, gib, monkeypatch):
     """16, 32 and 24 bytes for each of 40,000 x 40,000 pairs."""
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 2**20)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 2**20)
     X = np.arange(40_000.0)[:, None]
     with pytest.raises(MemoryError, match=rf"need about {gib} GiB with 1 worker"):
         plan_selection(X, ks=2, n_subsamples=1, sample_size=40_000, clusterer=clusterer)
@@ -96,7 +96,7 @@ def test_the_pairs_that_a_clusterer_holds_are_counted(clusterer, gib, monkeypatc
 
 def test_a_result_of_very_many_subsamples_needs_memory(monkeypatch):
     """A million subsamples and nine ks were measured to take 2.1 GB as a dict, and much less to explain."""
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 2**30)
     message = r"the result of 1,000,000 subsamples and 9 candidates needs about 2\.1 GiB, and 1\.0 GiB are free"
     with pytest.raises(MemoryError, match=message):
         plan_selection(np.random.default_rng(0).normal(size=(50, 2)), ks=range(2, 11), n_subsamples=10**6)
@@ -104,7 +104,7 @@ def test_a_result_of_very_many_subsamples_needs_memory(monkeypatch):
 
 def test_labels_of_many_candidates_need_memory(monkeypatch):
     X = np.random.default_rng(0).normal(size=(4000, 2))
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: 100 * 2**20)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 100 * 2**20)
     assert plan_selection(X, ks=range(2, 100), n_subsamples=1, sample_size=3000).n_subsamples == 1
     with pytest.raises(MemoryError, match=r"subsamples of 3,000 rows .*fewer ks"):
         plan_selection(X, ks=range(2, 1000), n_subsamples=1, sample_size=3000)
@@ -112,7 +112,7 @@ def test_labels_of_many_candidates_need_memory(monkeypatch):
 
 @pytest.mark.parametrize("free", [None, 2**40])
 def test_work_that_fits_or_cannot_be_judged_goes_on(free, monkeypatch):
-    monkeypatch.setattr("compsil_kit.run.memory.available_bytes", lambda: free)
+    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: free)
     assert run().best_k == 3
 
 

@@ -11,7 +11,7 @@ from small_runs import flow, run, split
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 from waiting import PATIENCE, join, threads
 
-from compsil_kit.run.native_threads import one_blas_thread, one_openmp_thread, process_controller
+from compsil_kit._run.native_threads import one_blas_thread, one_openmp_thread, process_controller
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

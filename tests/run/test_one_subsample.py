@@ -13,10 +13,10 @@ from sklearn.mixture import BayesianGaussianMixture
 from small_runs import Fails, split
 
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, select_k
-from compsil_kit.run.one_subsample import run_subsample
-from compsil_kit.run.request import check_request
-from compsil_kit.run.workers import Stopped
-from compsil_kit.settings.keywords import SelectKeywords
+from compsil_kit._run.one_subsample import run_subsample
+from compsil_kit._run.request import check_request
+from compsil_kit._run.workers import Stopped
+from compsil_kit._settings.keywords import SelectKeywords
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
 X = np.random.default_rng(3).normal(np.repeat(CENTERS, [40, 30, 20], axis=0))

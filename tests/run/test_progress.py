@@ -17,7 +17,7 @@ from small_runs import run, split, wait_for_workers
 from waiting import PATIENCE
 
 from compsil_kit import ClusteringError
-from compsil_kit.run.progress import make_meter, make_row_meter
+from compsil_kit._run.progress import make_meter, make_row_meter
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -196,7 +196,7 @@ def test_rows_are_counted_many_at_a_time(capfd):
 def test_a_notebook_watches_and_a_shell_in_a_terminal_does_not(kernel, watched, monkeypatch):
     shell = SimpleNamespace(kernel=None) if kernel else SimpleNamespace()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setattr("compsil_kit.run.progress.has", lambda name: False)
+    monkeypatch.setattr("compsil_kit._run.progress.has", lambda name: False)
     monkeypatch.setattr(sys, "stderr", Screen(watched=False))
     assert silent(None) is not watched
 

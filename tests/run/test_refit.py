@@ -9,10 +9,10 @@ from small_runs import X, split
 from tables import LARGE, CutSource, columns_of
 
 from compsil_kit import label_rows, plan_selection, prepare, select_k
+from compsil_kit._method.labels import number_by_size
+from compsil_kit._method.subsample import subsample_rows
+from compsil_kit._run.refit import cluster_rows
 from compsil_kit.errors import ScaleWarning
-from compsil_kit.method.labels import number_by_size
-from compsil_kit.method.subsample import subsample_rows
-from compsil_kit.run.refit import cluster_rows
 
 
 def test_the_named_kmeans_has_ten_starts_and_the_first_seed():

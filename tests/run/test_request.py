@@ -205,7 +205,7 @@ def test_missing_cells_of_tables_are_located(name):
 
 
 def test_nan_in_a_later_block_is_located(monkeypatch):
-    monkeypatch.setattr("compsil_kit.data.matrix._BLOCK_BYTES", 64)
+    monkeypatch.setattr("compsil_kit._data.matrix._BLOCK_BYTES", 64)
     X = np.arange(90.0).reshape(30, 3)
     X[17, 2] = X[29, 0] = np.nan
     with pytest.raises(ValueError, match="NaN at row 17, column 2, and 1 more cell"):

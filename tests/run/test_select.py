@@ -115,7 +115,7 @@ def test_a_stream_counts_what_it_skips():
 
 
 def test_long_work_is_announced(monkeypatch, caplog, capfd):
-    monkeypatch.setattr("compsil_kit.run.select.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("compsil_kit._run.select.LONG_SECONDS", 0.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(progress=True)
     (record,) = caplog.records
@@ -130,7 +130,7 @@ def test_long_work_is_announced(monkeypatch, caplog, capfd):
 def test_the_time_announced_is_that_of_what_is_left(tmp_path, monkeypatch, caplog):
     path = tmp_path / "run.json"
     run(n_subsamples=3, checkpoint=path)
-    monkeypatch.setattr("compsil_kit.method.plan.Plan.estimate_seconds", lambda *_: 7200.0)
+    monkeypatch.setattr("compsil_kit._method.plan.Plan.estimate_seconds", lambda *_: 7200.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(checkpoint=path)
     assert "Estimated time: 60 min (3 of 6 subsamples are finished already)." in caplog.text
@@ -138,7 +138,7 @@ def test_the_time_announced_is_that_of_what_is_left(tmp_path, monkeypatch, caplo
 
 def test_the_first_run_says_that_it_compiles(monkeypatch, capfd):
     for first in (True, False):
-        monkeypatch.setattr("compsil_kit.method.clusterers.Clusterer.must_compile", lambda *_, first=first: first)
+        monkeypatch.setattr("compsil_kit._method.clusterers.Clusterer.must_compile", lambda *_, first=first: first)
         run(progress=True)
         assert ("Compiling k-means, once on this machine" in capfd.readouterr().err) is first
 

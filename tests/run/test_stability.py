@@ -18,7 +18,7 @@ from compsil_kit import (
     select_k,
     stream,
 )
-from compsil_kit.method.subsample import make_seeds
+from compsil_kit._method.subsample import make_seeds
 
 # Clusters that touch: clusterings of subsamples differ, and so do their agreements.
 X = make_blobs([70, 50, 30, 20], 2, cluster_std=2.0, center_box=(-5.0, 5.0), random_state=3)[0]
@@ -201,7 +201,7 @@ def count_calls():
 @pytest.mark.parametrize("gap", [(0,), (2,), (2, 3), (0, 5), (1, 3, 5)], ids=str)
 def test_gaps_in_a_checkpoint_are_filled(tmp_path, gap):
     """Only what is missing is scored; of those before it the clusterings alone are computed again."""
-    from compsil_kit.util.schema import signed
+    from compsil_kit._util.schema import signed
 
     path, (counted, calls) = tmp_path / "run.json", count_calls()
     expected = run(clusterer=counted, checkpoint=path)

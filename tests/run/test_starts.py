@@ -11,8 +11,8 @@ from sklearn.mixture import GaussianMixture
 
 import naive
 from compsil_kit import Interrupted, combine_batches, plan_batches, plan_selection, run_batch, select_k, stream
-from compsil_kit.method.clusterers import MIN_COMPILED_POINTS, resolve_clusterer
-from compsil_kit.method.metrics import resolve_metric
+from compsil_kit._method.clusterers import MIN_COMPILED_POINTS, resolve_clusterer
+from compsil_kit._method.metrics import resolve_metric
 
 # Clusters that touch, and more ks than there are clusters: starts end in different places.
 SMALL = make_blobs([70, 50, 30, 20], 2, cluster_std=2.0, center_box=(-5.0, 5.0), random_state=3)[0]

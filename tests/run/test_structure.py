@@ -15,8 +15,8 @@ from compsil_kit import (
     select_k,
     stream,
 )
-from compsil_kit.method.structure import REFERENCES
-from compsil_kit.run import structure
+from compsil_kit._method.structure import REFERENCES
+from compsil_kit._run import structure
 
 BLOBS = make_blobs(120, 2, centers=3, cluster_std=0.5, random_state=0)[0]
 CLOUD = np.random.default_rng(0).normal(size=(120, 3))
@@ -123,7 +123,7 @@ def test_an_interrupt_keeps_the_selection(found):
 
 def test_a_k_with_too_few_distinct_points_is_left_out(monkeypatch):
     """The rows that are compared may hold fewer of them than all rows do."""
-    monkeypatch.setattr("compsil_kit.run.structure.n_compared", lambda plan: 20)
+    monkeypatch.setattr("compsil_kit._run.structure.n_compared", lambda plan: 20)
     X = np.zeros((400, 2))
     X[:8] = np.arange(16).reshape(8, 2)
     X[200:, 0] = 1

@@ -12,7 +12,7 @@ import pytest
 from small_runs import flow, run, split, wait_for_workers
 from waiting import PATIENCE, join, threads
 
-from compsil_kit.run.workers import in_threads
+from compsil_kit._run.workers import in_threads
 
 CHILD = """
 import hashlib, itertools, json, os, sys, threading

@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from compsil_kit.settings.definition import Keyword
+from compsil_kit._settings.definition import Keyword
 
 
 def test_a_definition_cannot_be_changed():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compsil_kit.settings.keywords import (
+from compsil_kit._settings.keywords import (
     ChoiceKeywords,
     ClusteringKeywords,
     CompareKeywords,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compsil_kit.settings import reading
+from compsil_kit._settings import reading
 
 
 def test_whole_numbers():

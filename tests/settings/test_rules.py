@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from compsil_kit import select_k
-from compsil_kit.settings import rules
+from compsil_kit._settings import rules
 
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
 

@@ -5,7 +5,7 @@ from typing import Annotated, TypedDict
 
 import pytest
 
-from compsil_kit.settings.keywords import (
+from compsil_kit._settings.keywords import (
     ChoiceKeywords,
     Keyword,
     PlanKeywords,
@@ -13,7 +13,7 @@ from compsil_kit.settings.keywords import (
     defaults_of,
     keywords_of,
 )
-from compsil_kit.settings.surfaces import check_keywords, documented, takes
+from compsil_kit._settings.surfaces import check_keywords, documented, takes
 
 
 def test_what_is_not_given_has_its_default():

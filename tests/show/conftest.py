@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 
 from compsil_kit import select_k
-from compsil_kit.data.dataset import Preparation
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._method import likelihood
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.method import likelihood
 
 mpl.use("agg")
 ATTACK = "<script>alert(1)</script>"

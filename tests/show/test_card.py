@@ -9,10 +9,10 @@ from pages import PROBE, Page, browse
 from samples import made_up
 
 from compsil_kit import compare, select_k
+from compsil_kit._result.trials import Saved
+from compsil_kit._show.curve import curve_of
+from compsil_kit._util.format import percent, sentence
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.result.trials import Saved
-from compsil_kit.show.curve import curve_of
-from compsil_kit.util.format import percent, sentence
 
 ATTACK = "<script>alert(1)</script>"
 # The numbers at the left side of the small curve.

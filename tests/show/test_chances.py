@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from samples import made_up
 
-from compsil_kit.result.trials import Saved
-from compsil_kit.show.chances import confidence_sentence, second_opinion, why_no_confidence
+from compsil_kit._result.trials import Saved
+from compsil_kit._show.chances import confidence_sentence, second_opinion, why_no_confidence
 
 ROWS = [[0.3] * 10, [0.5] * 10, [0.4] * 10]
 

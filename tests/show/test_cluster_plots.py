@@ -12,9 +12,9 @@ from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
 from compsil_kit import silhouettes
-from compsil_kit.method.silhouette import Silhouettes
-from compsil_kit.show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_map, plot_silhouettes, project
-from compsil_kit.util.format import percent
+from compsil_kit._method.silhouette import Silhouettes
+from compsil_kit._show.cluster_plots import MOST_POINTS, PALETTE, cluster_colours, plot_map, plot_silhouettes, project
+from compsil_kit._util.format import percent
 
 mpl.use("agg")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from samples import made_up
 
-from compsil_kit.method.criterion import CRITERIA
-from compsil_kit.show.curve import BAND, SCORED, curve_of
+from compsil_kit._method.criterion import CRITERIA
+from compsil_kit._show.curve import BAND, SCORED, curve_of
 
 NAN = np.nan
 MICRO = [[0.5, 0.3], [0.2, 0.6], [NAN, NAN]]

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from compsil_kit import select_k
-from compsil_kit.result.trials import Failure
-from compsil_kit.show.markup import cells, safe
-from compsil_kit.show.report import render
+from compsil_kit._result.trials import Failure
+from compsil_kit._show.markup import cells, safe
+from compsil_kit._show.report import render
 
 ATTACK = "<img src=x onerror=alert(1)>"
 

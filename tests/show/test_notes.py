@@ -9,8 +9,8 @@ from sklearn.datasets import load_wine, make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from compsil_kit import select_k
-from compsil_kit.data.dataset import Preparation
-from compsil_kit.result.trials import Failure
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._result.trials import Failure
 
 
 @pytest.mark.parametrize(

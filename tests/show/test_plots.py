@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from samples import made_up
 
 from compsil_kit import hoeffding_radius, select_k
+from compsil_kit._show.plots import BLUE, GREY, KINDS, LINES, VERMILION, _bars, plot, sideways, some
+from compsil_kit._util.format import percent
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.show.plots import BLUE, GREY, KINDS, LINES, VERMILION, _bars, plot, sideways, some
-from compsil_kit.util.format import percent
 
 mpl.use("agg")
 

@@ -16,11 +16,11 @@ from samples import compared
 from sklearn.cluster import KMeans
 
 from compsil_kit import ClusteringError, SelectionError, compare, select_k, stream
-from compsil_kit.data.dataset import Preparation
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._settings.keywords import SelectKeywords, defaults_of
+from compsil_kit._show import report, text
+from compsil_kit._util.format import sentence
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.settings.keywords import SelectKeywords, defaults_of
-from compsil_kit.show import report, text
-from compsil_kit.util.format import sentence
 
 ATTACK = "<script>alert(1)</script>"
 

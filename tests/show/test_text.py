@@ -5,9 +5,9 @@ import pytest
 from samples import made_up
 
 from compsil_kit import SelectionError, select_k
+from compsil_kit._show.text import settings_line
+from compsil_kit._util.format import percent
 from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.show.text import settings_line
-from compsil_kit.util.format import percent
 
 
 @pytest.fixture(scope="module")

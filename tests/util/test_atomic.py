@@ -12,8 +12,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit import select_k
-from compsil_kit.util import atomic
-from compsil_kit.util.atomic import locked, write_atomically
+from compsil_kit._util import atomic
+from compsil_kit._util.atomic import locked, write_atomically
 
 X = make_blobs(90, 2, centers=3, random_state=0)[0]
 
@@ -139,7 +139,7 @@ def test_two_runs_on_one_checkpoint_are_told(tmp_path):
 def test_a_killed_run_leaves_no_lock(tmp_path):
     path = tmp_path / "run.json"
     code = (
-        "import sys; from pathlib import Path; from compsil_kit.util.atomic import locked\n"
+        "import sys; from pathlib import Path; from compsil_kit._util.atomic import locked\n"
         "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(

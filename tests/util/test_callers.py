@@ -2,7 +2,7 @@
 
 import warnings
 
-from compsil_kit.util.callers import PACKAGES, caller_level
+from compsil_kit._util.callers import PACKAGES, caller_level
 
 
 def inside(name, code, **values):
@@ -24,13 +24,13 @@ def caught(call):
 
 
 def test_the_line_of_the_caller_is_named():
-    warn = inside("compsil_kit.run.request", WARN)["warn"]
+    warn = inside("compsil_kit._run.request", WARN)["warn"]
     assert caught(warn).filename == __file__
 
 
 def test_however_deep_it_is_and_through_every_package():
-    call = inside("compsil_kit.run.request", WARN)["warn"]
-    for name in (*PACKAGES, "compsil_kit.api"):
+    call = inside("compsil_kit._run.request", WARN)["warn"]
+    for name in (*PACKAGES, "compsil_kit.select"):
         call = inside(name, "def through():\n    call()\n", call=call)["through"]
     assert caught(call).filename == __file__
 

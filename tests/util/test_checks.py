@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from compsil_kit.util.checks import check_bool, check_choice, check_integer, check_real, describe, is_integer
+from compsil_kit._util.checks import check_bool, check_choice, check_integer, check_real, describe, is_integer
 
 
 @pytest.mark.parametrize("value", [2**300, -(2**300), 10**5000], ids=["large", "small", "unprintable"])

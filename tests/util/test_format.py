@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compsil_kit.util.format import (
+from compsil_kit._util.format import (
     did_you_mean,
     few,
     format_bytes,

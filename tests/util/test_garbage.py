@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from compsil_kit.util.garbage import collector_at_rest
+from compsil_kit._util.garbage import collector_at_rest
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from compsil_kit.util import schema
+from compsil_kit._util import schema
 
 SECRET = "s3cret"
 

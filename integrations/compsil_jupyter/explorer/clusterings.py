@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from compsil_kit.method.all_rows import fit_all_rows
-from compsil_kit.method.labels import number_by_size
-from compsil_kit.method.silhouette import Silhouettes, silhouettes
-from compsil_kit.run.native_threads import one_openmp_thread
-from compsil_kit.run.one_subsample import take_rows
-from compsil_kit.run.request import Request
-from compsil_kit.show.cluster_plots import Projection, project
+from compsil_kit._method.all_rows import fit_all_rows
+from compsil_kit._method.labels import number_by_size
+from compsil_kit._method.silhouette import Silhouettes, silhouettes
+from compsil_kit._run.native_threads import one_openmp_thread
+from compsil_kit._run.one_subsample import take_rows
+from compsil_kit._run.request import Request
+from compsil_kit._show.cluster_plots import Projection, project
 
 # The time of silhouettes grows with the square of the number of points, and a plot of more points shows no more.
 MOST_ROWS = 10_000

@@ -13,8 +13,8 @@ from scipy import sparse
 from compsil_jupyter.data import is_table
 from compsil_jupyter.explorer.session import Session, available_criteria
 from compsil_jupyter.explorer.state import Shown
-from compsil_kit.settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, defaults_of, keywords_of
-from compsil_kit.util.checks import is_integer
+from compsil_kit._settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, defaults_of, keywords_of
+from compsil_kit._util.checks import is_integer
 
 LINE = 88
 # Stands for data whose expression is not known; it is used, and never assigned to.

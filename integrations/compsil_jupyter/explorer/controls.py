@@ -12,10 +12,10 @@ from scipy import sparse
 
 from compsil_jupyter.data import as_frame
 from compsil_jupyter.explorer.session import Session
-from compsil_kit.data.matrix import is_numeric_dtype
-from compsil_kit.settings.keywords import ExploreKeywords, TableKeywords, keywords_of
-from compsil_kit.settings.rules import AUTO
-from compsil_kit.util.checks import is_integer
+from compsil_kit._data.matrix import is_numeric_dtype
+from compsil_kit._settings.keywords import ExploreKeywords, TableKeywords, keywords_of
+from compsil_kit._settings.rules import AUTO
+from compsil_kit._util.checks import is_integer
 
 KEYWORDS = {**keywords_of(TableKeywords), **keywords_of(ExploreKeywords)}
 AUTO_WIDTH = {"width": "auto"}

@@ -12,17 +12,17 @@ from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.state import Reading
 from compsil_jupyter.explorer.view import View
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit.data.table import choose_columns
-from compsil_kit.method.criterion import LIKELY
-from compsil_kit.settings.keywords import (
+from compsil_kit._data.table import choose_columns
+from compsil_kit._method.criterion import LIKELY
+from compsil_kit._settings.keywords import (
     ChoiceKeywords,
     ExploreKeywords,
     TableKeywords,
     interactive_defaults,
     keywords_of,
 )
-from compsil_kit.settings.surfaces import check_keywords, takes
-from compsil_kit.util.format import format_ks, number, percent
+from compsil_kit._settings.surfaces import check_keywords, takes
+from compsil_kit._util.format import format_ks, number, percent
 
 
 @takes(ExploreKeywords, interactive=True)

@@ -14,8 +14,8 @@ from PIL import Image
 
 from compsil_jupyter.explorer.clusterings import Clustering, Clusterings
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit.show.cluster_plots import plot_map, plot_silhouettes
-from compsil_kit.show.comparison_plot import plot_comparison
+from compsil_kit._show.cluster_plots import plot_map, plot_silhouettes
+from compsil_kit._show.comparison_plot import plot_comparison
 
 WIDE, DOUBLE, SQUARE = (8.6, 4.6), (12.4, 4.8), (12.4, 8.8)
 # Sharp on dense displays, where a picture is shown at half its size, and readable on others.

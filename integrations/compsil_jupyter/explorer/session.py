@@ -15,14 +15,14 @@ from compsil_jupyter.data import make_ready
 from compsil_jupyter.explorer.clusterings import Clusterings
 from compsil_jupyter.explorer.state import Reading, Settings, Shown, Status, Task
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit.criteria.compare import NEED_POINTS, run_comparison
-from compsil_kit.method.plan import most_subsamples
-from compsil_kit.run.request import Request, check_request
-from compsil_kit.run.select import first_words, stream_selection
-from compsil_kit.settings.keywords import CompareKeywords, ExploreKeywords, TableKeywords, keywords_of
-from compsil_kit.settings.rules import CRITERIA
-from compsil_kit.show.report import write
-from compsil_kit.util.format import one_line
+from compsil_kit._criteria.compare import NEED_POINTS, run_comparison
+from compsil_kit._method.plan import most_subsamples
+from compsil_kit._run.request import Request, check_request
+from compsil_kit._run.select import first_words, stream_selection
+from compsil_kit._settings.keywords import CompareKeywords, ExploreKeywords, TableKeywords, keywords_of
+from compsil_kit._settings.rules import CRITERIA
+from compsil_kit._show.report import write
+from compsil_kit._util.format import one_line
 
 
 class Session:

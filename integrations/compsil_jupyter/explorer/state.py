@@ -10,12 +10,12 @@ from typing import Any
 
 from compsil_jupyter.explorer.clusterings import Clusterings
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit.method.clusterers import resolve_clusterer
-from compsil_kit.method.metrics import resolve_metric
-from compsil_kit.method.plan import resolve_starts
-from compsil_kit.method.stopping import AUTO
-from compsil_kit.settings.keywords import ChoiceKeywords, ExploreKeywords, defaults_of
-from compsil_kit.util.checks import is_integer
+from compsil_kit._method.clusterers import resolve_clusterer
+from compsil_kit._method.metrics import resolve_metric
+from compsil_kit._method.plan import resolve_starts
+from compsil_kit._method.stopping import AUTO
+from compsil_kit._settings.keywords import ChoiceKeywords, ExploreKeywords, defaults_of
+from compsil_kit._util.checks import is_integer
 
 # What is computed: keywords of the table and of the plan, and n_jobs, by name.
 Settings = Mapping[str, Any]

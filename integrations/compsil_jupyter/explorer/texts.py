@@ -11,10 +11,10 @@ from compsil_jupyter.explorer.clusterings import Clustering, Clusterings
 from compsil_jupyter.explorer.session import Session
 from compsil_jupyter.explorer.state import Status
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit.method.criterion import LIKELY, OF_SEVERAL_STARTS
-from compsil_kit.show.card import COMPOSITE, MUTED, WARNING, table
-from compsil_kit.show.text import no_clusters, settings_line
-from compsil_kit.util.format import format_seconds, number, percent, sentence
+from compsil_kit._method.criterion import LIKELY, OF_SEVERAL_STARTS
+from compsil_kit._show.card import COMPOSITE, MUTED, WARNING, table
+from compsil_kit._show.text import no_clusters, settings_line
+from compsil_kit._util.format import format_seconds, number, percent, sentence
 
 ERROR = "#d33f3f"
 # Without this, the names of the tabs are cut off on narrow pages.

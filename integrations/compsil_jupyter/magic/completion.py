@@ -11,7 +11,7 @@ from IPython.core.getipython import get_ipython
 
 from compsil_jupyter.data import column_names, is_data
 from compsil_jupyter.magic.parser import COMMANDS, FLAGS, OPTIONS, Names, own_names, split
-from compsil_kit.settings.reading import quote, split_list, unquote
+from compsil_kit._settings.reading import quote, split_list, unquote
 
 # Also after an assignment: r = %compsil df
 _MAGIC = re.compile(r"(?:[^%=]*=)?\s*%{1,2}compsil\s+(?P<rest>.*)", re.DOTALL)

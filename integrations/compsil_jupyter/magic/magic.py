@@ -23,11 +23,11 @@ from compsil_jupyter.magic import parser
 from compsil_jupyter.magic.completion import match_compsil
 from compsil_jupyter.magic.parser import COMMANDS, FLAGS, OPTIONS, Names, did_you_mean
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, compare, select_k
+from compsil_kit._settings.keywords import CompareKeywords, keywords_of
+from compsil_kit._settings.reading import QUOTED, unquote
+from compsil_kit._show.report import write
+from compsil_kit._util.format import one_line
 from compsil_kit.cli.options import report_path
-from compsil_kit.settings.keywords import CompareKeywords, keywords_of
-from compsil_kit.settings.reading import QUOTED, unquote
-from compsil_kit.show.report import write
-from compsil_kit.util.format import one_line
 
 # Importing this is also what gives frames their accessor.
 from compsil_pandas import ColumnWarning

@@ -13,10 +13,10 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import MagicArgumentParser
 
 from compsil_jupyter.data import SCALE, column_names
+from compsil_kit._settings.definition import Keyword
+from compsil_kit._settings.reading import QUOTED, read_names, shown, unquote
+from compsil_kit._util.format import did_you_mean as nearest_spelling
 from compsil_kit.cli.options import TAKES, add_options, flags_of, options_of, told
-from compsil_kit.settings.definition import Keyword
-from compsil_kit.settings.reading import QUOTED, read_names, shown, unquote
-from compsil_kit.util.format import did_you_mean as nearest_spelling
 
 _ABOUT = """Select the number of clusters by Composite Silhouette.
 

@@ -10,36 +10,36 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compsil_kit.api import select_k
-from compsil_kit.cli.options import PROGRAM, USAGE, brief, make_parser, report_path
-from compsil_kit.criteria.compare import compare
-from compsil_kit.data.dataset import Dataset, PreparedTable
-from compsil_kit.data.given import as_dataset
-from compsil_kit.data.readers import make_given, read_file
-from compsil_kit.data.sniff import Given
-from compsil_kit.data.sources.columns import without
-from compsil_kit.data.sources.parquet import is_parquet, open_parquet
-from compsil_kit.data.sources.source import Source
-from compsil_kit.data.sources.table import SourceTable
-from compsil_kit.data.table import prepare
-from compsil_kit.datasets import imbalanced_blobs
-from compsil_kit.errors import ROWS_READ, ClusteringError, Interrupted, SelectionError
-from compsil_kit.method.warmup import cache_folders, warm_up
-from compsil_kit.settings.keywords import (
+from compsil_kit._criteria.compare import compare
+from compsil_kit._data.dataset import Dataset, PreparedTable
+from compsil_kit._data.files.readers import make_given, read_file
+from compsil_kit._data.files.sniff import Given
+from compsil_kit._data.given import as_dataset
+from compsil_kit._data.sources.columns import without
+from compsil_kit._data.sources.parquet import is_parquet, open_parquet
+from compsil_kit._data.sources.source import Source
+from compsil_kit._data.sources.table import SourceTable
+from compsil_kit._data.table import prepare
+from compsil_kit._method.warmup import cache_folders, warm_up
+from compsil_kit._settings.keywords import (
     CompareKeywords,
     SelectKeywords,
     TableKeywords,
     interactive_defaults,
     keywords_of,
 )
-from compsil_kit.show.report import write
-from compsil_kit.util.format import one_line
+from compsil_kit._show.report import write
+from compsil_kit._util.format import one_line
+from compsil_kit.cli.options import PROGRAM, USAGE, brief, make_parser, report_path
+from compsil_kit.datasets import imbalanced_blobs
+from compsil_kit.errors import ROWS_READ, ClusteringError, Interrupted, SelectionError
+from compsil_kit.select import select_k
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from compsil_kit.criteria.comparison import Comparison
-    from compsil_kit.result.result import SelectionResult
+    from compsil_kit._criteria.comparison import Comparison
+    from compsil_kit._result.result import SelectionResult
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 # How a text file is written, as the options say it.

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compsil_kit import __version__
-from compsil_kit.data.numerals import DECIMALS, GROUPS
-from compsil_kit.data.readers import KINDS
-from compsil_kit.settings.definition import Keyword
-from compsil_kit.settings.keywords import (
+from compsil_kit._data.files.numerals import DECIMALS, GROUPS
+from compsil_kit._data.files.readers import KINDS
+from compsil_kit._settings.definition import Keyword
+from compsil_kit._settings.keywords import (
     ChoiceKeywords,
     CompareKeywords,
     CriteriaKeywords,
@@ -23,8 +23,8 @@ from compsil_kit.settings.keywords import (
     TableKeywords,
     keywords_of,
 )
-from compsil_kit.settings.reading import read_names, shown
-from compsil_kit.util.format import did_you_mean, one_line, printable
+from compsil_kit._settings.reading import read_names, shown
+from compsil_kit._util.format import did_you_mean, one_line, printable
 
 PROGRAM = "compsil-kit"
 USAGE = 2

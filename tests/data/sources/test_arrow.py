@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from tables import columns_of, write_parquet
 
-from compsil_kit.data.matrix import to_matrix
-from compsil_kit.data.sources.arrow import ArrowSource, arrow_field
+from compsil_kit._data.matrix import to_matrix
+from compsil_kit._data.sources.arrow import ArrowSource, arrow_field
 
 KINDS = {
     "double": pa.array([1.5, None, 3.0]),

@@ -6,11 +6,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from compsil_kit.data.sources.arrow import ArrowSource, RecordSource
-from compsil_kit.data.sources.beside import Beside
-from compsil_kit.data.sources.columns import without
-from compsil_kit.data.sources.opening import open_source
-from compsil_kit.data.sources.scan import Work, gathered
+from compsil_kit._data.sources.arrow import ArrowSource, RecordSource
+from compsil_kit._data.sources.beside import Beside
+from compsil_kit._data.sources.columns import without
+from compsil_kit._data.sources.opening import open_source
+from compsil_kit._data.sources.scan import Work, gathered
 
 TABLE = pa.table(
     {"x": np.arange(10.0), "key": pa.array([*range(9), None]), "word": list("abcdefghij"), "y": [1.5] * 10}

@@ -5,9 +5,9 @@ import pytest
 from tables import LARGE, columns_of
 
 from compsil_kit import select_k
-from compsil_kit.data.sources import chunked
-from compsil_kit.data.sources.chunked import ChunkedSource
-from compsil_kit.data.sources.opening import open_source
+from compsil_kit._data.sources import chunked
+from compsil_kit._data.sources.chunked import ChunkedSource
+from compsil_kit._data.sources.opening import open_source
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 MATRIX = np.column_stack(list(columns_of().values()))

@@ -7,8 +7,8 @@ import pytest
 from tables import LARGE, CutSource, columns_of
 
 from compsil_kit import prepare, select_k
-from compsil_kit.data.sources.arrow import ArrowSource
-from compsil_kit.data.sources.columns import without
+from compsil_kit._data.sources.arrow import ArrowSource
+from compsil_kit._data.sources.columns import without
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 

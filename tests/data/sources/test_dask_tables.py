@@ -14,9 +14,9 @@ from distributed import Client, LocalCluster
 from tables import LARGE, columns_of, write_parquet
 
 from compsil_kit import Interrupted, prepare, select_k
-from compsil_kit.data.sources import dask_tables
-from compsil_kit.data.sources.dask_tables import DaskArray, DaskFrame
-from compsil_kit.data.sources.scan import Work
+from compsil_kit._data.sources import dask_tables
+from compsil_kit._data.sources.dask_tables import DaskArray, DaskFrame
+from compsil_kit._data.sources.scan import Work
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 COLUMNS = columns_of()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compsil_kit.data.sources.fetched import FetchedRows, known_rows
+from compsil_kit._data.sources.fetched import FetchedRows, known_rows
 
 MATRIX = np.arange(40.0).reshape(20, 2)
 NUMBERS = np.array([1, 4, 5, 19])

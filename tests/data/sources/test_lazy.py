@@ -10,9 +10,9 @@ import pytest
 from tables import LARGE, columns_of
 
 from compsil_kit import prepare, select_k
-from compsil_kit.data.matrix import to_matrix
-from compsil_kit.data.sources import lazy
-from compsil_kit.data.sources.lazy import LazySource
+from compsil_kit._data.matrix import to_matrix
+from compsil_kit._data.sources import lazy
+from compsil_kit._data.sources.lazy import LazySource
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3, "sample_size": 300}
 KINDS = {

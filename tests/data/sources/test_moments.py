@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from compsil_kit.data.sources.moments import BLOCK_ROWS, blocks, joined, moments_of, scaler_of
+from compsil_kit._data.sources.moments import BLOCK_ROWS, blocks, joined, moments_of, scaler_of
 
 ROWS = np.random.default_rng(3).normal([5, -3, 1e6], [1, 100, 10], size=(3 * BLOCK_ROWS + 77, 3))
 

@@ -14,9 +14,9 @@ from scipy import sparse
 from tables import CutSource, columns_of, write_parquet
 
 from compsil_kit import select_k
-from compsil_kit.data.sources.arrow import ArrowSource
-from compsil_kit.data.sources.lazy import LazySource
-from compsil_kit.data.sources.opening import open_source
+from compsil_kit._data.sources.arrow import ArrowSource
+from compsil_kit._data.sources.lazy import LazySource
+from compsil_kit._data.sources.opening import open_source
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0]})
 
@@ -57,7 +57,7 @@ def test_a_memory_map_is_an_array(tmp_path):
 def test_nothing_is_imported_for_what_is_in_memory():
     code = """
 import sys, numpy as np
-from compsil_kit.data.sources.opening import open_source
+from compsil_kit._data.sources.opening import open_source
 class Absent:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {"pyarrow", "polars", "duckdb", "zarr", "dask", "pyspark", "fsspec"}:

@@ -13,9 +13,9 @@ from fsspec.implementations.local import LocalFileSystem
 from tables import columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
-from compsil_kit.data.sources import arrow
-from compsil_kit.data.sources.opening import open_source
-from compsil_kit.data.sources.parquet import files_of, fits_memory, has_others, is_parquet, open_parquet
+from compsil_kit._data.sources import arrow
+from compsil_kit._data.sources.opening import open_source
+from compsil_kit._data.sources.parquet import files_of, fits_memory, has_others, is_parquet, open_parquet
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_a_file_is_never_held_whole(tmp_path, wrap, monkeypatch):
 
 @pytest.mark.parametrize(("free", "fits"), [(None, True), (144, True), (143, False)])
 def test_what_fits_into_memory(tmp_path, monkeypatch, free, fits):
-    monkeypatch.setattr("compsil_kit.data.sources.parquet.available_bytes", lambda: free)
+    monkeypatch.setattr("compsil_kit._data.sources.parquet.available_bytes", lambda: free)
     pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3]}), tmp_path / "six.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
     assert fits_memory(tmp_path / "six.parquet") is fits

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tables import columns_of
 
-from compsil_kit.data.sources.pieces import as_counted, pass_over, shares
-from compsil_kit.data.sources.scan import Work, gathered
+from compsil_kit._data.sources.pieces import as_counted, pass_over, shares
+from compsil_kit._data.sources.scan import Work, gathered
 
 COLUMNS = list(columns_of(20_000).values())
 WORK = Work(np.array([3, 50, 8_999, 9_000, 19_999]), "float64", moments=True, digest=True)

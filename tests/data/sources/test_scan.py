@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compsil_kit.data.sources.moments import BLOCK_ROWS, joined, moments_of
-from compsil_kit.data.sources.moments import blocks as blocks_of
-from compsil_kit.data.sources.scan import NotFinite, Part, Work, gathered
+from compsil_kit._data.sources.moments import BLOCK_ROWS, joined, moments_of
+from compsil_kit._data.sources.moments import blocks as blocks_of
+from compsil_kit._data.sources.scan import NotFinite, Part, Work, gathered
 
 N = 2 * BLOCK_ROWS + 500
 MATRIX = np.random.default_rng(1).normal(size=(N, 2))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tables import CutSource, columns_of
 
-from compsil_kit.data.sources.scan import Work
-from compsil_kit.data.sources.source import Field, dtype_of
+from compsil_kit._data.sources.scan import Work
+from compsil_kit._data.sources.source import Field, dtype_of
 
 DOUBLE, SINGLE = Field("a", "double", True), Field("b", "float", True, single=True)
 

@@ -8,9 +8,9 @@ import pytest
 from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
-from compsil_kit.data.dataset import Preparation
-from compsil_kit.data.sources import table as module
-from compsil_kit.data.sources.table import SourceTable, as_it_is, empty_frame
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._data.sources import table as module
+from compsil_kit._data.sources.table import SourceTable, as_it_is, empty_frame
 
 ROWS = np.unique(np.random.default_rng(5).integers(0, LARGE, 500))
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}

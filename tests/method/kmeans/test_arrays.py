@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compsil_kit.method.kmeans.arrays import WIDTH, lay_out, make_room
+from compsil_kit._kmeans.arrays import WIDTH, lay_out, make_room
 
 
 @pytest.mark.parametrize("n_points", [1, WIDTH - 1, WIDTH, WIDTH + 1, 3 * WIDTH + 5])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from compsil_kit.method.kmeans.arrays import lay_out, make_room
-from compsil_kit.method.kmeans.assign import begin, reassign, settle_alone
-from compsil_kit.method.kmeans.distances import double
+from compsil_kit._kmeans.arrays import lay_out, make_room
+from compsil_kit._kmeans.assign import begin, reassign, settle_alone
+from compsil_kit._kmeans.distances import double
 
 GAMMA = 1e-13
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from compsil_kit.method.kmeans.arrays import WIDTH, lay_out
-from compsil_kit.method.kmeans.distances import compare_block, compare_point, double, keep_three
+from compsil_kit._kmeans.arrays import WIDTH, lay_out
+from compsil_kit._kmeans.distances import compare_block, compare_point, double, keep_three
 
 RNG = np.random.default_rng(3)
 

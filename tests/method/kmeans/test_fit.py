@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from benchmarks.kmeans_labels import KINDS, compare_fits
-from compsil_kit.method.kmeans.fit import Fits, is_compiled
+from compsil_kit._kmeans.fit import Fits, is_compiled
 
 
 def plain(X, k, **keywords):
@@ -96,7 +96,7 @@ def test_it_is_known_whether_the_loops_are_compiled(tmp_path):
     code = """
 import numpy as np
 from sklearn.cluster import KMeans
-from compsil_kit.method.kmeans.fit import Fits, is_compiled
+from compsil_kit._kmeans.fit import Fits, is_compiled
 before = is_compiled()
 Fits(np.random.default_rng(0).normal(size=(50, 2)), 0.0).labels(KMeans(2, random_state=0))
 print(before, is_compiled())

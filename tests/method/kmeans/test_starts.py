@@ -5,8 +5,8 @@ import pytest
 from sklearn.cluster import kmeans_plusplus
 from sklearn.datasets import make_blobs
 
-from compsil_kit.method.kmeans.arrays import lay_out, make_room
-from compsil_kit.method.kmeans.starts import plus_plus
+from compsil_kit._kmeans.arrays import lay_out, make_room
+from compsil_kit._kmeans.starts import plus_plus
 
 GAMMA, SHARE = 1e-14, 1e-12
 

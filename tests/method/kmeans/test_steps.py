@@ -5,9 +5,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from compsil_kit.method.kmeans import steps
-from compsil_kit.method.kmeans.arrays import lay_out, make_room
-from compsil_kit.method.kmeans.assign import begin
+from compsil_kit._kmeans import steps
+from compsil_kit._kmeans.arrays import lay_out, make_room
+from compsil_kit._kmeans.assign import begin
 
 GAMMA = 1e-13
 

@@ -1,0 +1,80 @@
+"""What a selection costs: the seconds for the bytes scanned, the clusterings, the pairs of distances and the test.
+
+The constants were measured once; seconds are meant to be right within a factor of two for k-means on data with
+clusters, of three for other clusterers. How many steps k-means takes where there are no clusters is not known before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from compsil_kit._method.clusterers import PLAIN_KMEANS
+from compsil_kit._method.silhouette import MIN_COMPILED_POINTS
+from compsil_kit._util.optional import has
+
+if TYPE_CHECKING:
+    from compsil_kit._method.plan import Plan
+
+# Bytes per second that one process reads, unpacks and checks.
+SCAN_RATE = 1.0e9
+# Loading the compiled loops, and other things that are done once.
+ONCE = 0.3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of one worker, by what they are spent on; reading is not shared among workers."""
+
+    scanning: float
+    clustering: float
+    distances: float
+    structure: float = 0.0
+
+    def seconds(self, n_workers: int = 1) -> float:
+        """Return the time that so many workers take."""
+        return ONCE + self.scanning + (self.clustering + self.distances + self.structure) / n_workers
+
+
+def cost_of(plan: Plan) -> Cost:
+    """Return what a plan costs."""
+    clustering = plan.n_starts * sum(_clustering(plan, k) for k in plan.ks)
+    structure = _structure(plan) if plan.structure else 0.0
+    return Cost(plan.scanned_bytes / SCAN_RATE, len(plan.seeds) * clustering, plan.n_pairs * _pair(plan), structure)
+
+
+def _structure(plan: Plan) -> float:
+    """Return the seconds of the test for structure: clusterings of many small sets without clusters."""
+    # These are above the plan, which asks for its cost.
+    from compsil_kit._method.structure import N_NULL, N_STARTS, REFERENCES, n_compared
+
+    each = replace(plan, sample_size=n_compared(plan), seeds=plan.seeds[:1], n_starts=N_STARTS, structure=False)
+    cost = cost_of(replace(each, scanned_bytes=0))
+    return (1 + N_NULL * len(REFERENCES)) * (cost.clustering + cost.distances)
+
+
+def _pair(plan: Plan) -> float:
+    """Return the seconds of one pair of points, for all ks together."""
+    if plan.metric != "euclidean":
+        return 4e-9 + 1e-9 * plan.n_features
+    if not has("numba") or plan.sample_size < MIN_COMPILED_POINTS:
+        return 3.2e-9 + 6e-11 * plan.n_features
+    single = plan.dtype == "float32"
+    return 0.7e-9 + 2.6e-11 * plan.n_features if single else 1.2e-9 + 5.6e-11 * plan.n_features
+
+
+def _clustering(plan: Plan, k: int) -> float:
+    """Return the seconds of one clustering."""
+    rows, features = plan.sample_size, plan.n_features
+    linear, quadratic = 1.5e-3 + rows * k * features * 1.5e-8, rows**2 * 4e-8
+    if plan.clusterer in PLAIN_KMEANS and has("numba"):
+        # Steps that go over points are the same in few dimensions; in single precision scikit-learn does them.
+        linear = 3e-4 + rows * k * (7.5e-8 + 4e-9 * features if plan.dtype == "float32" else 2.8e-8 + 1e-9 * features)
+    return {
+        "gmm": linear + rows * k * features**2 * 2e-8,
+        "agglomerative": quadratic,
+        "AgglomerativeClustering": quadratic,
+        "kmedoids": quadratic,
+        "spectral": quadratic * 4,
+        "SpectralClustering": quadratic * 4,
+    }.get(plan.clusterer, linear)

@@ -1,0 +1,92 @@
+"""Seeds and subsamples (method, "Subsamples and seeds"): one integer seed makes one subsample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit._util.checks import describe, is_integer
+
+# Seeds of RandomState end here.
+SEED_LIMIT = 2**32
+# Streams of seeds beside that of the scored subsamples.
+CALIBRATION, FURTHER_RUNS, REFERENCES, STRUCTURE, COMMON = 1, 2, 3, 4, 5
+# How rows are drawn; part of fingerprints, since it decides which rows a seed stands for.
+SHUFFLE, ONE_BY_ONE = 1, 2
+# Up to so many rows the draw is that of the authors' package.
+MOST_SHUFFLED = 50_000
+
+
+def fresh_entropy() -> int:
+    """Return a new random seed, for ``random_state=None``; it is kept so that the run can be repeated."""
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+def derive_seed(entropy: int, index: int, *, stream: int = 0) -> int:
+    """Return the seed of subsample ``index``; it depends on nothing else. Other uses have streams of their own."""
+    sequence = np.random.SeedSequence((entropy, index), spawn_key=(stream,) if stream else ())
+    return int(sequence.generate_state(1)[0])
+
+
+def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tuple[int, ...]:
+    """Return one seed per subsample: first the scored ones, then those that only calibrate the weights."""
+    if random_state is None or is_integer(random_state):
+        entropy = fresh_entropy() if random_state is None else _check_seed(random_state)
+        scored = [derive_seed(entropy, b) for b in range(n_subsamples)]
+        return (*scored, *(derive_seed(entropy, b, stream=CALIBRATION) for b in range(n_calibration)))
+    flat = not isinstance(random_state, np.ndarray) or random_state.ndim == 1
+    if not isinstance(random_state, Sequence | np.ndarray) or isinstance(random_state, str | bytes) or not flat:
+        raise TypeError(
+            "random_state must be an integer, None, or a sequence with one integer per subsample; "
+            f"got {describe(random_state)}."
+        )
+    wanted = n_subsamples + n_calibration
+    if len(random_state) != wanted:
+        raise ValueError(
+            f"random_state as a sequence must hold one seed per subsample: {wanted} are needed, "
+            f"got {len(random_state)}. Pass as many seeds as subsamples, or a single integer."
+        )
+    return tuple(_check_seed(seed) for seed in random_state)
+
+
+def _check_seed(seed: Any) -> int:
+    if not is_integer(seed):
+        raise TypeError(f"random_state must be made of integers from 0 to {SEED_LIMIT - 1}; got {describe(seed)}.")
+    if not 0 <= seed < SEED_LIMIT:
+        raise ValueError(
+            f"random_state must be made of integers from 0 to {SEED_LIMIT - 1}; got {describe(int(seed))}."
+        )
+    return int(seed)
+
+
+def subsample_rows(seed: int, n_rows: int, size: int) -> NDArray[np.int64]:
+    """Return ``size`` of the row indices, drawn without replacement, in the order of the draw.
+
+    A shuffle of all indices is the draw of ``sklearn.utils.resample(replace=False)`` and so of the authors' package.
+    Above ``MOST_SHUFFLED`` rows it would take longer than the subsample itself. There indices are drawn one by one, and
+    those that came before are drawn again: as likely, in a time that does not depend on the number of rows.
+    """
+    random = np.random.RandomState(seed)
+    if draw_version(n_rows, size) == SHUFFLE:
+        rows = np.arange(n_rows)
+        random.shuffle(rows)
+        return rows[:size]
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < size:
+        drawn = np.concatenate([drawn, random.randint(n_rows, size=size, dtype=np.int64)])
+        _, first = np.unique(drawn, return_index=True)
+        drawn = drawn[np.sort(first)]
+    return drawn[:size]
+
+
+def common_rows(n_rows: int, size: int) -> NDArray[np.int64]:
+    """Return the rows on which clusterings of all subsamples are compared; they depend on no seed of a selection."""
+    return subsample_rows(derive_seed(0, 0, stream=COMMON), n_rows, size)
+
+
+def draw_version(n_rows: int, size: int) -> int:
+    """Return which draw is used; where more than half of the rows are wanted, a shuffle is no waste."""
+    return SHUFFLE if n_rows <= MOST_SHUFFLED or 2 * size > n_rows else ONE_BY_ONE

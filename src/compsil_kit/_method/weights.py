@@ -1,0 +1,88 @@
+"""From discrepancies to weights and composites (method steps 4 to 7). Arrays end in the axis of subsamples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compsil_kit._util.checks import describe
+
+Array = NDArray[np.float64]
+Transform = str | Callable[[Array], Any]
+
+EPSILON = 1e-12
+
+# From the normalised discrepancy to the weight of micro, in [0, 1]. The discrepancy lies in [-1, 1], except with a
+# largest discrepancy from other subsamples, which a subsample may exceed: linear stops at the ends.
+TRANSFORMS: dict[str, Callable[[Array], Array]] = {
+    "tanh": lambda x: (1.0 + np.tanh(x)) / 2.0,
+    "linear": lambda x: (1.0 + np.clip(x, -1.0, 1.0)) / 2.0,
+    "sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
+    "step": lambda x: np.where(x > 0, 1.0, 0.0),
+}
+
+
+def check_transform(transform: Any) -> Transform:
+    """Return the transformation if it is a known name or a function."""
+    if isinstance(transform, str) and transform in TRANSFORMS:
+        return transform
+    if callable(transform):
+        # Tried on a few values, so that a function that does not fit fails before the work and not after it.
+        _custom(transform, np.linspace(-1.0, 1.0, 6).reshape(2, 3))
+        return transform  # type: ignore[no-any-return]
+    names = ", ".join(repr(name) for name in TRANSFORMS)
+    error = ValueError if isinstance(transform, str) else TypeError
+    raise error(
+        f"transform must be one of {names}, or a function from normalised discrepancies in [-1, 1] to weights "
+        f"in [0, 1]; got {describe(transform)}."
+    )
+
+
+def transform_name(transform: Transform) -> str:
+    """Return the name under which a transformation is shown and saved."""
+    return transform if isinstance(transform, str) else getattr(transform, "__name__", type(transform).__name__)
+
+
+def largest_discrepancy(micro: Array, macro: Array) -> Array:
+    """Return the largest absolute discrepancy over the subsamples (method step 5), NaN where none succeeded."""
+    return np.fmax.reduce(np.abs(micro - macro), axis=-1, keepdims=True, initial=np.nan)
+
+
+def weigh(micro: Array, macro: Array, transform: Transform, largest: Array | None = None) -> Array:
+    """Return the weight of micro in every subsample (method steps 4 to 6).
+
+    ``largest`` is the largest discrepancy per k; None takes it from the subsamples themselves. NaN stays NaN.
+    """
+    if largest is None:
+        largest = largest_discrepancy(micro, macro)
+    normalised = (micro - macro) / (largest + EPSILON)
+    weights = TRANSFORMS[transform](normalised) if isinstance(transform, str) else _custom(transform, normalised)
+    weights = np.where(largest == 0.0, 0.5, weights)
+    return np.where(np.isnan(micro), np.nan, weights)
+
+
+def _custom(transform: Callable[[Array], Any], normalised: Array) -> Array:
+    finite = np.isfinite(normalised)
+    name = transform_name(transform)
+    try:
+        weights = np.asarray(transform(np.clip(np.where(finite, normalised, 0.0), -1.0, 1.0)), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"transform {name!r} must take an array of discrepancies and return an array of weights in [0, 1]: {error}"
+        ) from error
+    if weights.shape != normalised.shape:
+        raise ValueError(
+            f"transform {name!r} must return one weight for each discrepancy, an array of shape {normalised.shape}; "
+            f"it returned shape {weights.shape}."
+        )
+    if not np.all((weights >= 0.0) & (weights <= 1.0)):
+        raise ValueError(f"transform {name!r} must return weights in [0, 1]; some are outside or NaN.")
+    return weights
+
+
+def combine(micro: Array, macro: Array, weights: Array) -> Array:
+    """Return the composite of every subsample (method step 7)."""
+    return weights * micro + (1.0 - weights) * macro

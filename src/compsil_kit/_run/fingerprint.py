@@ -1,0 +1,221 @@
+"""What the numbers of a selection depend on: data, settings, versions, as plain values to keep and to compare."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from importlib.metadata import version
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from compsil_kit._data.dataset import Dataset
+from compsil_kit._data.digest import DIGEST_BYTES, OUTSIDE, content_digest
+from compsil_kit._method.clusterers import Clusterer
+from compsil_kit._method.metrics import Metric
+from compsil_kit._method.plan import Plan
+from compsil_kit._method.subsample import SHUFFLE, draw_version
+from compsil_kit._result.trials import current_versions
+from compsil_kit._run.one_subsample import Job
+from compsil_kit._util.optional import has
+
+Fingerprint = dict[str, Any]
+
+_SHOWN = 80
+_MOST = 3
+_PARAMETER = "clusterer's "
+_PLAIN = bool | int | float | complex | str | bytes | None
+
+
+def fingerprint(data: Dataset, job: Job, choice: Mapping[str, Any]) -> Fingerprint:
+    """Return all that decides the trial of a seed. How many seeds there are does not, nor how trials are weighed.
+
+    Unless there are as many as it takes: then what is run under which ks depends on the choice among earlier ones.
+    """
+    plan = job.plan
+    how = {name: describe(value) for name, value in choice.items()}
+    adaptive = {"n_subsamples": "auto", "n_calibration": plan.n_calibration, "seeds": _digest(str(plan.seeds)), **how}
+    return {
+        "data": data.digest,
+        "rows": plan.n_rows,
+        "features": plan.n_features,
+        "dtype": plan.dtype,
+        "ks": list(plan.ks),
+        "sample_size": plan.sample_size,
+        "n_starts": plan.n_starts,
+        **_of_draw(plan),
+        **(adaptive if plan.adaptive else {}),
+        **_of_clusterer(job.clusterer),
+        "metric": _of_metric(job.metric),
+        "on_failure": "skip" if job.skip_failures else "raise",
+        **_versions(),
+    }
+
+
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """Say in what two fingerprints differ, one phrase for each."""
+    # Files of earlier releases do not say how many starts there were: it was one.
+    there, here = {"n_starts": 1, **there}, {"n_starts": 1, **here}
+    names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
+    if "clusterer" in names:
+        # Another clusterer has other parameters: that goes without saying.
+        names = [name for name in names if not name.startswith(_PARAMETER)]
+    found = [_phrase(name, there, here) for name in names[:_MOST]]
+    return found if len(names) <= _MOST else [*found, f"and {len(names) - _MOST} more"]
+
+
+def _of_data(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    was, is_now = (
+        "outside memory" if str(each.get("data")).startswith(OUTSIDE) else "in memory" for each in (there, here)
+    )
+    return "the content of X differs" if was == is_now else f"X was {was} and is now {is_now}"
+
+
+def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    if name == "data":
+        return _of_data(there, here)
+    if name == "seeds":
+        return "random_state gives other seeds"
+
+    def shown(values: Mapping[str, Any]) -> str:
+        value = values.get(name, "not given")
+        try:
+            text = value if isinstance(value, str) else json.dumps(value)
+        except (TypeError, ValueError, RecursionError):
+            # A forged file may hold anything.
+            text = type(value).__name__
+        return _cut(text)
+
+    return f"{_cut(name)} was {shown(there)} and is now {shown(here)}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def _of_draw(plan: Plan) -> Fingerprint:
+    """Return which rows a seed stands for; files that do not say it are from before there was another draw."""
+    version = draw_version(plan.n_rows, plan.sample_size)
+    draw = {} if version == SHUFFLE else {"draw of rows": f"version {version}"}
+    return draw | ({"rows for stability": plan.n_common} if plan.n_common else {})
+
+
+def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
+    if clusterer.function is not None:
+        return {"clusterer": describe(clusterer.function)}
+    # These two are set anew for every clustering.
+    params = {
+        name: describe(value)
+        for name, value in clusterer.estimator.get_params(deep=False).items()
+        if name not in (clusterer.count_parameter, "random_state")
+    }
+    name = clusterer.name if clusterer.by_name else _qualified(type(clusterer.estimator))
+    return {"clusterer": name, **{f"{_PARAMETER}{name}": text for name, text in params.items()}}
+
+
+def _of_metric(metric: Metric) -> str:
+    name = metric.name if metric.function is None else describe(metric.function)
+    return f"{name} {describe(dict(metric.params))}" if metric.params else name
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of what computes; the compiled kernel rounds other than the plain one."""
+    known = {name: number for name, number in current_versions().items() if name != "python"}
+    return {**known, "numba": version("numba") if has("numba") else "not installed"}
+
+
+def describe(value: Any, seen: frozenset[int] = frozenset()) -> str:
+    """Return a text that is the same for the same value in another process; of unknown objects it tells the type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    if id(value) in seen:
+        return "itself"
+    seen = seen | {id(value)}
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(describe(item, seen) for item in value)}]"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(describe(item, seen) for item in value))}}}"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(sorted(f'{describe(k, seen)}: {describe(v, seen)}' for k, v in value.items()))}}}"
+    return _describe_object(value, seen)
+
+
+def _describe_object(value: Any, seen: frozenset[int]) -> str:
+    if isinstance(value, np.ndarray):
+        return describe(value.tolist(), seen) if value.dtype.hasobject else f"array {content_digest(value)}"
+    if sparse.issparse(value):
+        return f"sparse {content_digest(value.tocsr())}"
+    if isinstance(value, type):
+        return _qualified(value)
+    if hasattr(value, "get_params"):
+        return f"{_qualified(type(value))} {describe(value.get_params(deep=False), seen)}"
+    return _describe_function(value, seen) if callable(value) else _qualified(type(value))
+
+
+def _describe_function(function: Any, seen: frozenset[int]) -> str:
+    """Name a function and digest its code, its defaults and the plain values that it captures."""
+    if not isinstance(function, FunctionType):
+        # What numba compiled, or a cache wraps, holds the function it was made of.
+        function = getattr(function, "py_func", getattr(function, "__wrapped__", function))
+    if isinstance(function, functools.partial):
+        parts = (function.func, function.args, function.keywords)
+        return f"partial of {describe(function.func, seen)} [{_digest(describe(parts, seen))}]"
+    if isinstance(function, MethodType):
+        return f"{describe(function.__func__, seen)} of {_describe_holder(function.__self__, seen)}"
+    if not isinstance(function, FunctionType):
+        return _qualified(function) if hasattr(function, "__qualname__") else _describe_holder(function, seen)
+    captured = [_captured(value, seen) for value in _closure(function)]
+    given = describe((function.__defaults__, function.__kwdefaults__), seen)
+    return f"{_qualified(function)} [{_digest(_describe_code(function.__code__), given, *captured)}]"
+
+
+def _describe_holder(thing: Any, seen: frozenset[int]) -> str:
+    """Describe an object for the code of its calls and the plain values it holds."""
+    held = [f"{name}={_captured(value, seen)}" for name, value in sorted(getattr(thing, "__dict__", {}).items())]
+    call = vars(type(thing)).get("__call__")
+    code = _describe_code(call.__code__) if isinstance(call, FunctionType) else ""
+    return f"{_qualified(type(thing))} [{_digest(code, *held)}]"
+
+
+def _captured(value: Any, seen: frozenset[int]) -> str:
+    """Describe a value that a function carries along; lists and the like may be its notebook, which it writes in."""
+    lasting = isinstance(value, _PLAIN | tuple | np.generic | np.ndarray) or callable(value)
+    return describe(value, seen) if lasting else _qualified(type(value))
+
+
+def _closure(function: FunctionType) -> list[Any]:
+    values = []
+    for cell in function.__closure__ or ():
+        try:
+            values.append(cell.cell_contents)
+        except ValueError:
+            # The name has no value yet.
+            values.append("nothing")
+    return values
+
+
+def _describe_code(code: CodeType) -> str:
+    constants = [_describe_code(item) if isinstance(item, CodeType) else describe(item) for item in code.co_consts]
+    # Bytecode belongs to a version of Python.
+    names = (sys.version_info[:2], code.co_names, code.co_varnames, code.co_freevars)
+    return _digest(code.co_code.hex(), describe(names), *constants)
+
+
+def _digest(*texts: str) -> str:
+    return blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _qualified(thing: Callable[..., Any]) -> str:
+    """Return module and name, and the version of a package that is none of those whose versions are kept anyway."""
+    module = getattr(thing, "__module__", None) or "builtins"
+    root = module.partition(".")[0]
+    number = getattr(sys.modules.get(root), "__version__", None)
+    known = number is None or root in ("numpy", "scipy", "sklearn", "compsil_kit")
+    return f"{module}.{thing.__qualname__}" + ("" if known else f" ({root} {number})")

@@ -1,0 +1,106 @@
+"""Run the test whether the data have clusters at all: the data and reference data through the same clusterings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from compsil_kit._method.plan import Plan
+from compsil_kit._method.structure import (
+    N_NULL,
+    REFERENCES,
+    Structure,
+    judge,
+    n_compared,
+    n_starts,
+    references,
+    standardised,
+    without_ties,
+)
+from compsil_kit._method.subsample import STRUCTURE, derive_seed, subsample_rows
+from compsil_kit._result.serialization import structure_in, structure_out
+from compsil_kit._run.engine import n_workers
+from compsil_kit._run.native_threads import one_blas_thread, one_openmp_thread
+from compsil_kit._run.one_subsample import Job, cluster_under_all, score_labelings
+from compsil_kit._run.workers import in_threads
+
+Array = NDArray[np.float64]
+Tick = Callable[[], None]
+
+
+def n_steps(plan: Plan) -> int:
+    """Return the number of steps of the test: the data themselves, and the references one of each kind at a time."""
+    return 1 + N_NULL if plan.structure else 0
+
+
+def compared_rows(plan: Plan) -> NDArray[np.int64]:
+    """Return the rows that are compared with data without clusters."""
+    return subsample_rows(derive_seed(plan.seeds[0], 0, stream=STRUCTURE), plan.n_rows, n_compared(plan))
+
+
+def find_structure(
+    X: Any, job: Job, n_jobs: int | None, advance: Callable[[], None] = lambda: None, stop: Event | None = None
+) -> Structure | None:
+    """Return the outcome of the test; None if it was not asked for, or ``stop`` was set before it was finished."""
+    if not job.plan.structure:
+        return None
+    points = standardised(X[compared_rows(job.plan)])
+    # A k with too few distinct points is left out, whatever is done about failures elsewhere.
+    own = replace(job, plan=replace(job.plan, n_starts=n_starts(len(points))), skip_failures=True)
+    work = _work(points, own)
+    controller, config = ThreadpoolController(), {**sklearn.get_config(), "skip_parameter_validation": True}
+
+    def limited(step: int, tick: Tick) -> tuple[int, Array]:
+        with sklearn.config_context(**config), one_openmp_thread(controller):
+            return step, work(step, tick)
+
+    found: dict[int, Array] = {}
+    with one_blas_thread():
+        for step, values in in_threads(limited, range(n_steps(job.plan)), n_workers(n_jobs), stop):
+            found[step] = values
+            advance()
+    if len(found) < n_steps(job.plan):
+        return None
+    drawn = np.array([found[step] for step in range(1, n_steps(job.plan))])
+    return judge(found[0][0], {name: drawn[:, at] for at, name in enumerate(REFERENCES)}, len(points))
+
+
+def structure_of_batch(X: Any, job: Job, n_jobs: int | None, indices: Collection[int]) -> dict[str, Any] | None:
+    """Return the outcome as plain data if this batch of subsamples is the one that makes the test: the first."""
+    return structure_out(find_structure(X, job, n_jobs)) if 0 in indices else None
+
+
+def structure_of_batches(batches: Iterable[Mapping[str, Any]]) -> Structure | None:
+    """Return the outcome that one of the batches holds, if any does."""
+    return structure_in(next((batch["structure"] for batch in batches if batch.get("structure")), None))
+
+
+def _work(points: Array, job: Job) -> Callable[[int, Tick], Array]:
+    """Return a function from a step to silhouettes, sets by ks: of the data at step 0, else of each kind of reference.
+
+    What a step draws depends on its number alone, so that any number of workers finds the same.
+    """
+    with sklearn.config_context(skip_parameter_validation=True), one_blas_thread():
+        draws = references(points)
+
+    def work(step: int, tick: Tick) -> Array:
+        seed = derive_seed(job.plan.seeds[0], step, stream=STRUCTURE)
+        random = np.random.default_rng(seed)
+        sets = [without_ties(points, random)] if step == 0 else [draw(random) for draw in draws.values()]
+        return np.array([_silhouettes(each, seed, job, tick) for each in sets])
+
+    return work
+
+
+def _silhouettes(points: Array, seed: int, job: Job, tick: Tick) -> Array:
+    """Return the micro-averaged silhouette of the best start per k, NaN where there is none."""
+    points.setflags(write=False)
+    _, best, _ = cluster_under_all(points, 0, seed, job, tick)
+    return score_labelings(points, best, job, tick)[0]

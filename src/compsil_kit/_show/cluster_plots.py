@@ -1,0 +1,115 @@
+"""Figures of one clustering: the silhouette of every point, cluster by cluster, and a map in two dimensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.decomposition import TruncatedSVD
+
+from compsil_kit._method.axes import fix_directions, principal_axes
+from compsil_kit._show.plots import MOST_LABELS, new_axes, tidy, title
+from compsil_kit._util.format import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from compsil_kit._method.silhouette import Silhouettes
+
+# More points than this only blacken the map.
+MOST_POINTS = 5_000
+Projection = tuple[NDArray[Any], float]
+
+# Okabe and Ito's colours, which stay apart for colour-blind eyes.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7a5195", "#3d3d3d")
+
+
+def cluster_colours(n: int) -> Any:
+    """Return a colour for each cluster: eight that stay apart, beyond that shades of a colour map."""
+    import matplotlib as mpl
+
+    if n <= len(PALETTE):
+        return PALETTE[:n]
+    return [mpl.colormaps["turbo"](0.05 + 0.9 * i / (n - 1)) for i in range(n)]
+
+
+def plot_silhouettes(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | None = None) -> Axes:
+    """Draw the silhouettes of all points, sorted within each cluster; lines at the micro and macro averages."""
+    ax = new_axes() if ax is None else ax
+    many = len(scores.clusters) > MOST_LABELS
+    n_points, base = len(labels), 0.0
+    # Even the smallest cluster gets the room that its label needs.
+    gap, room = 0.02 * n_points, (0.03 if many else 0.06) * n_points
+    ticks = []
+    for name, colour in zip(scores.clusters, cluster_colours(len(scores.clusters)), strict=True):
+        values = np.sort(scores.per_point[labels == name])
+        ax.fill_betweenx(base + np.arange(len(values)), 0, values, color=colour, linewidth=0, step="mid")
+        ticks.append(base + len(values) / 2)
+        base += max(len(values) + gap, room)
+    sizes = [int((labels == name).sum()) for name in scores.clusters]
+    names = [f"{name}  ({size:,})" for name, size in zip(scores.clusters, sizes, strict=True)]
+    ax.set_yticks(ticks, names, fontsize=6 if many else 10, parse_math=False)
+    ax.axvline(scores.micro, color="0.25", linestyle="--", linewidth=1.2, label=f"micro {scores.micro:.3f}")
+    ax.axvline(scores.macro, color="0.25", linestyle=":", linewidth=1.6, label=f"macro {scores.macro:.3f}")
+    ax.set_xlim(min(-0.1, float(scores.per_point.min())), 1.0)
+    ax.set_xlabel("silhouette of each point")
+    ax.set_ylabel("cluster (number of points)")
+    tidy(ax)
+    ax.grid(visible=False)
+    title(ax, f"k = {len(scores.clusters)}")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
+    return ax
+
+
+def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None, projection: Projection | None = None) -> Axes:
+    """Draw the points on their first two principal components, coloured by cluster, with its name at its centre.
+
+    ``projection`` is what :func:`project` made of X, where several labelings of it are drawn.
+    """
+    ax = new_axes() if ax is None else ax
+    shown = np.arange(X.shape[0])
+    if len(shown) > MOST_POINTS:
+        shown = np.sort(np.random.default_rng(0).choice(len(shown), MOST_POINTS, replace=False))
+    flat, explained = project(X) if projection is None else projection
+    names = np.unique(labels)
+    for name, colour in zip(names, cluster_colours(len(names)), strict=True):
+        here = flat[shown][labels[shown] == name]
+        ax.scatter(here[:, 0], here[:, 1], s=9, color=colour, alpha=0.55, linewidths=0)
+        centre = flat[labels == name].mean(axis=0)
+        badge = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": colour, "linewidth": 1.5}
+        ax.text(
+            float(centre[0]),
+            float(centre[1]),
+            str(name),
+            ha="center",
+            va="center",
+            fontsize=9,
+            fontweight="bold",
+            bbox=badge,
+            parse_math=False,
+        )
+    ax.set_aspect("equal", adjustable="datalim")
+    some = f" ({len(shown):,} of {X.shape[0]:,} points drawn)" if len(shown) < X.shape[0] else ""
+    ax.set_xlabel(("first component" if X.shape[1] > 1 else "value") + some)
+    ax.set_ylabel("second component" if X.shape[1] > 1 else "")
+    ax.spines[["top", "right"]].set_visible(False)
+    title(ax, f"k = {len(names)}; the two axes explain {percent(explained)} of the variance")
+    return ax
+
+
+def project(X: Any) -> Projection:
+    """Return the points in two dimensions and the fraction of the variance that these explain."""
+    if X.shape[1] == 1:
+        values = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        return np.column_stack([values[:, 0], np.zeros(len(values))]), 1.0
+    if sparse.issparse(X):
+        method = TruncatedSVD(2, random_state=0).fit(X)
+        flat = X @ fix_directions(method.singular_values_, method.components_).T
+        return flat, float(np.sum(method.explained_variance_ratio_))
+    scores, spread, _ = principal_axes(X - X.mean(axis=0, dtype=np.float64))
+    flat = np.zeros((len(X), 2))
+    flat[:, : len(spread)] = scores[:, :2] * spread[:2]
+    shares = (spread / spread.max(initial=0.0)) ** 2
+    return flat, float(shares[:2].sum() / shares.sum()) if len(spread) else 1.0
