@@ -1,4 +1,4 @@
-"""The examples in the documentation, run as they stand."""
+"""Check examples, links and figures in the documentation."""
 
 import ast
 import doctest
@@ -12,7 +12,7 @@ import matplotlib as mpl
 import pytest
 from sklearn.datasets import load_wine
 
-from benchmarks.readme import read_table, written
+from benchmarks.readme import read_table, with_figures
 from compsil_kit.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -22,12 +22,12 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def blocks(path):
-    """The examples of a page; a blank line inside an output, which doctest takes for its end, is marked."""
+    """Return the examples of a page, with <BLANKLINE> for blank lines inside outputs."""
     return [re.sub(r"\n\n(?!>>>|$)", "\n<BLANKLINE>\n", block) for block in BLOCK.findall(path.read_text())]
 
 
-def test_there_are_examples_and_links():
-    """Of nothing, everything below would be true."""
+def test_pages_have_examples_and_links():
+    """Guard against tests that pass because they find nothing to check."""
     assert {path.stem for path in PAGES if blocks(path)} >= {"quickstart", "pandas", "clusterers", "metrics", "method"}
     assert len(list(console_examples())) > 5
     assert {path.stem for path in PAGES if links(path)} >= {"README", "index", "evidence"}
@@ -35,7 +35,7 @@ def test_there_are_examples_and_links():
 
 @pytest.mark.parametrize("path", [p for p in PAGES if blocks(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
 @pytest.mark.filterwarnings("default")
-def test_examples_are_true(path, tmp_path, monkeypatch):
+def test_doctest_blocks(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
@@ -61,49 +61,49 @@ def wine(tmp_path_factory):
         cultivar=data.target_names[data.target]
     )
     frame.to_csv(folder / "wine.csv", index=False)
-    # A command of the guide writes this one; another process may run it.
+    # An earlier command of the guide writes this file, possibly in another process.
     frame.to_csv(folder / "wine_de.csv", sep=";", decimal=",", index=False)
     frame.to_parquet(folder / "wine.parquet")
     return folder
 
 
 @pytest.mark.parametrize(("command", "output"), list(console_examples()))
-def test_commands_print_what_the_guide_says(command, output, wine):
+def test_command_line_examples(command, output, wine):
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(command, shell=True, cwd=wine, env=environment, capture_output=True, text=True, check=False)
     printed = done.stdout + done.stderr
     assert doctest.OutputChecker().check_output(output or "...", printed, FLAGS), printed
-    # As the guide has it: wrong use and data that are not there end with 2, everything else with 0.
+    # Usage errors and missing files exit with 2.
     assert done.returncode == (2 if "error:" in output else 0), printed
 
 
-def test_the_readme_shows_what_the_demo_prints(capsys):
+def test_readme_shows_the_output_of_the_demo(capsys):
     shown = next(b for b in re.findall(r"^```text\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S))
     assert main(["demo"]) == 0
     assert shown.strip() in capsys.readouterr().out
 
 
 def links(path):
-    """What a page links to beside it."""
+    """Return the relative link targets of a page."""
     return re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", path.read_text())
 
 
 @pytest.mark.parametrize("path", [p for p in PAGES if links(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(path):
+def test_relative_links_exist(path):
     assert [target for target in links(path) if not (path.parent / target).exists()] == []
 
 
-def test_the_figures_of_the_readme_are_those_of_the_benchmark():
-    """Both come from one run; `make bench` writes them."""
+def test_readme_figures_match_the_benchmarks():
+    """`make bench` writes both files."""
     table = read_table((ROOT / "docs" / "benchmarks.md").read_text())
     text = (ROOT / "README.md").read_text()
-    assert written(text, table) == text
-    work = next(work for work in table if work.startswith("whole selection, N = 2,000"))
-    assert written(text, {**table, work: ("9 s", "8 s", "7777")}) != text
+    assert with_figures(text, table) == text
+    task = next(task for task in table if task.startswith("whole selection, N = 2,000"))
+    assert with_figures(text, {**table, task: ("9 s", "8 s", "7777")}) != text
 
 
 def signatures(path):
-    """Yield the functions of a file as name, docstring and defaults in source text; of a class, its own docstring."""
+    """Yield (name, docstring, defaults as source text) of every function, and of every class with an __init__."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ClassDef):
             inits = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
@@ -112,34 +112,34 @@ def signatures(path):
             pairs = [(node.name, ast.get_docstring(node), node.args)]
         else:
             continue
-        for name, said, given in pairs:
-            named = [*given.posonlyargs, *given.args]
-            found = [*zip(reversed(named), reversed(given.defaults), strict=False)]
-            found += zip(given.kwonlyargs, given.kw_defaults, strict=True)
+        for name, docstring, arguments in pairs:
+            positional = [*arguments.posonlyargs, *arguments.args]
+            found = [*zip(reversed(positional), reversed(arguments.defaults), strict=False)]
+            found += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
             defaults = {each.arg: ast.unparse(value) for each, value in found if value is not None}
-            yield name, said or "", defaults
+            yield name, docstring or "", defaults
 
 
-def written_defaults(said):
-    """What a docstring says of parameters: their default, as source text; "None" if they are optional."""
-    for names, kind in re.findall(r"^(\w+(?:, \w+)*) : (.+)$", said, re.MULTILINE):
+def documented_defaults(docstring):
+    """Yield (parameter, default as source text); "None" for optional parameters without a default."""
+    for names, kind in re.findall(r"^(\w+(?:, \w+)*) : (.+)$", docstring, re.MULTILINE):
         default = re.search(r"default=(.+)$", kind)
         if default or kind.endswith("optional"):
             for name in names.split(", "):
                 yield name, default[1] if default else "None"
 
 
-def test_docstrings_say_the_defaults_of_the_code():
-    """Also in packages whose host is not installed here: the files are read, not imported."""
+def test_documented_defaults_match_the_code():
+    """Parse the files instead of importing them, because some hosts are not installed here."""
     compared = []
     for path in sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "integrations").rglob("*.py")]):
-        for function, said, defaults in signatures(path):
-            for name, told in written_defaults(said):
-                # A constant by its name is compared where its module is imported.
+        for function, docstring, defaults in signatures(path):
+            for name, documented in documented_defaults(docstring):
+                # Named constants cannot be compared without importing.
                 if not defaults.get(name, "A").isupper():
-                    expected = ast.unparse(ast.parse(told, mode="eval"))
+                    expected = ast.unparse(ast.parse(documented, mode="eval"))
                     assert defaults[name] == expected, f"{path.name}: {name} of {function}"
                     compared.append((path.parent.name, function, name))
-    assert {"compsil_kit", "result", "compsil_pandas", "compsil_airflow", "compsil_prefect"} <= {c[0] for c in compared}
+    assert {"compsil_kit", "compsil_pandas", "compsil_airflow", "compsil_prefect"} <= {c[0] for c in compared}
     assert ("compsil_airflow", "select_k_mapped", "n_batches") in compared
     assert len(compared) > 40
