@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from compsil_kit._util.garbage import collector_at_rest
+from compsil_kit._util.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compsil_kit._criteria.compare import compare
@@ -18,25 +17,27 @@ if TYPE_CHECKING:
     from compsil_kit._result.result import SelectionResult
     from compsil_kit._run.batches import combine_batches, plan_batches, run_batch
     from compsil_kit._run.refit import label_rows
+    from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig
     from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
     from compsil_kit.estimator import CompositeSilhouette
     from compsil_kit.select import plan_selection, select_k, stream
 
 __version__ = "0.1.0"
 
-# Names are loaded when they are first used: importing the package costs nothing, which matters where a scheduler parses
-# files that only mention it (scikit-learn brings NumPy, SciPy and, if installed, pandas).
 _HOME = {
     "ClusteringError": "errors",
     "Comparison": "_criteria.comparison",
+    "ComparisonConfig": "config",
     "CompositeSilhouette": "estimator",
     "Guarantee": "_method.guarantees",
     "Interrupted": "errors",
     "Plan": "_method.plan",
     "PreparedTable": "_data.dataset",
+    "SelectionConfig": "config",
     "SelectionError": "errors",
     "SelectionResult": "_result.result",
     "Silhouettes": "_method.silhouette",
+    "TableConfig": "config",
     "combine_batches": "_run.batches",
     "compare": "_criteria.compare",
     "hoeffding_radius": "_method.guarantees",
@@ -54,14 +55,17 @@ _HOME = {
 __all__ = [
     "ClusteringError",
     "Comparison",
+    "ComparisonConfig",
     "CompositeSilhouette",
     "Guarantee",
     "Interrupted",
     "Plan",
     "PreparedTable",
+    "SelectionConfig",
     "SelectionError",
     "SelectionResult",
     "Silhouettes",
+    "TableConfig",
     "combine_batches",
     "compare",
     "hoeffding_radius",
@@ -77,14 +81,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name from its module."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'compsil_kit' has no attribute {name!r}")
-    with collector_at_rest():
-        return getattr(importlib.import_module(f"compsil_kit.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazy_names("compsil_kit", _HOME)
