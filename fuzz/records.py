@@ -36,14 +36,14 @@ def check_result(result: SelectionResult) -> None:
         found = np.asarray(getattr(result, name))
         # Of NaN nothing is said: a k without a score.
         holds(not (found < low - 1e-6).any() and not (found > 1 + 1e-6).any(), f"{name} are in range")
-    holds(result.best_index is None or result.best_k in result.ks, "the choice is a candidate")
+    holds(result._best_index is None or result.best_k in result.ks, "the choice is a candidate")
     plain = result.to_dict()
     again = SelectionResult.from_dict(json.loads(json.dumps(plain, allow_nan=False)))
     holds(json.dumps(again.to_dict()) == json.dumps(plain), "a result is the same after JSON")
     holds(
         all(isinstance(view, str) for view in (repr(result), result.explain(), result._repr_html_())), "views are text"
     )
-    if result.best_index is not None:
+    if result._best_index is not None:
         holds(math.isfinite(result.best_score), "the best score is a number")
         summary = summarise(result, result.best_k, [], {})
         holds(len(json.dumps(summary, allow_nan=False)) <= MOST_BYTES, "the summary for XCom is small")

@@ -98,7 +98,7 @@ def _read(result):
     return {
         "best_k": result.best_k,
         "text": repr(result) + result.explain(),
-        "probability": _rounded(result.probability),
+        "probability": _rounded(result.selection_probability),
         "confidence": None if result.confidence is None else _rounded(result.confidence),
         "scores": _rounded(result.scores),
     }

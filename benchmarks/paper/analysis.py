@@ -225,7 +225,8 @@ def fewer(pairs: Pairs) -> Iterable[Row]:
         for record, part in parts:
             peers = [other.best_k for r, other in parts if is_peer(r, record)]
             if peers:
-                said, agree = part.probability[part.best_index], float(np.mean([k == part.best_k for k in peers]))
+                said = part.selection_probability[part._best_index]
+                agree = float(np.mean([k == part.best_k for k in peers]))
                 right = int(part.best_k == record["k_true"])
                 yield {
                     **head(record),

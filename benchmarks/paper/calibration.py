@@ -23,13 +23,13 @@ BINS = ((0.0, 0.5), (0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))
 
 def estimates(result: SelectionResult) -> dict[str, float]:
     """Return the probability of the chosen k under each reading."""
-    at = result.best_index
+    at = result._best_index
     if at is None:
         return dict.fromkeys(ESTIMATES, float("nan"))
     rng = np.random.default_rng(0)
     return {
         "plain": wins(redrawn(result, rng), at),
-        "repeat": float(result.probability[at]),
+        "repeat": float(result.selection_probability[at]),
         "sample": wins(resampled(result, rng), at),
     }
 

@@ -17,8 +17,8 @@ from benchmarks.scale.longest import N_SUBSAMPLES
 from compsil_kit import SelectionResult
 from compsil_kit._method.plan import Plan
 from compsil_kit._method.stopping import ROUND, look
-from compsil_kit._result.result import collect
 from compsil_kit._result.trials import Trial
+from compsil_kit.result import collect
 
 RESULTS = Path(__file__).parent / "results" / "adaptive.jsonl"
 
@@ -40,11 +40,11 @@ def replay(ks: Sequence[int], micro: Any, macro: Any) -> tuple[int | None, int, 
             seen[name][list(going_on), low:high] = values[list(going_on), low:high]
         n_clusterings += len(going_on) * ROUND
         result = result_of(ks, seen["micro"][:, :high], seen["macro"][:, :high])
-        decided = look(result.probability, result.selectable, going_on)
+        decided = look(result.selection_probability, result._selectable, going_on)
         if decided.enough:
             break
         going_on = decided.going_on
-    return (None if result.best_index is None else result.best_k), high, n_clusterings
+    return (None if result._best_index is None else result.best_k), high, n_clusterings
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
                 "k": int(known["k"]),
                 "fixed": fixed.best_k,
                 "auto": best,
-                "probability": round(float(fixed.probability[fixed.best_index]), 3),
+                "probability": round(float(fixed.selection_probability[fixed._best_index]), 3),
                 "n_subsamples": n_subsamples,
                 "share": round(n_clusterings / (len(ks) * N_SUBSAMPLES), 4),
             }

@@ -40,7 +40,8 @@ def main() -> None:
         result = select_k(X, ks=ks, sample_size=SIZES[asked], n_subsamples=N_SUBSAMPLES, random_state=drawn)
         found = {
             "set": name, "seed": seed, "asked": asked, "size": result.plan.sample_size, "rows": N_ROWS,
-            "k": SETS[name].k, "best": result.best_k, "probability": float(result.probability[result.best_index]),
+            "k": SETS[name].k, "best": result.best_k,
+            "probability": float(result.selection_probability[result._best_index]),
             "scores": [round(float(score), 6) for score in result.scores],
             "seconds": round(time.perf_counter() - started, 2), "cpu": round(time.process_time() - cpu, 2),
         }  # fmt: skip

@@ -39,11 +39,11 @@ def measured(number: int) -> dict[str, Any]:
     size = min(MOST_ROWS, resolve_sample_size("auto", len(few.X), max(ks)))
     for name, X in (("few", few.X), ("many", many.X)):
         result = select_k(X, ks=ks, sample_size=size, random_state=number, on_failure="skip", progress=False)
-        if result.why_no_confidence:
+        if result.confidence_note:
             continue
         likely = result.reweigh(criterion="likely")
         record[name] = {
-            kind: [round(float(each.confidence[each.best_index]), 4), each.best_k == few.k]
+            kind: [round(float(each.confidence[each._best_index]), 4), each.best_k == few.k]
             for kind, each in (("composite", result), ("likely", likely))
         }
     return record

@@ -42,7 +42,7 @@ def run(name: str, seed: int) -> dict[str, Any]:
             X, ks=ks, n_starts=starts, n_subsamples=N_SUBSAMPLES, sample_size=size, random_state=seed,
             on_failure="skip", progress=False,
         )  # fmt: skip
-        record[str(starts)] = {**plain_numbers(result), "probability": _plain(result.probability)}
+        record[str(starts)] = {**plain_numbers(result), "probability": _plain(result.selection_probability)}
         record[f"choices {starts}"] = _choices(result)
     return record
 

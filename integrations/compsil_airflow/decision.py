@@ -68,12 +68,12 @@ def _too_low(result: SelectionResult, name: str, least: float | None) -> str:
     """Say by how much the choice misses a threshold, or return an empty text."""
     from compsil_kit._util.format import percent
 
-    values = result.probability if name == "min_probability" else result.confidence
-    found = number(values[result.best_index])
+    values = result.selection_probability if name == "min_probability" else result.confidence
+    found = number(values[result._best_index])
     if least is None or (found is not None and found >= least):
         return ""
     shown = "unknown, and" if found is None else f"{percent(found)}, below"
-    why = f" ({result.why_no_confidence})" if name == "min_confidence" and found is None else ""
+    why = f" ({result.confidence_note})" if name == "min_confidence" and found is None else ""
     return f"the {THRESHOLDS[name]} of k = {result.best_k} is {shown} {name}={least:g}{why}"
 
 

@@ -27,7 +27,7 @@ def summarise(
     from compsil_kit._util.format import format_ks
 
     plan, done = result.plan, result.preparation
-    assert result.best_index is not None
+    assert result._best_index is not None
     summary = {
         "best_k": k,
         "selected_k": int(result.best_k),
@@ -35,10 +35,10 @@ def summarise(
         "outcome": outcome,
         "score": float(result.best_score),
         "criterion": result.criterion,
-        "probability": number(result.probability[result.best_index]),
-        "confidence": number(result.confidence[result.best_index]),
+        "probability": number(result.selection_probability[result._best_index]),
+        "confidence": number(result.confidence[result._best_index]),
         "confidence_none": number(result.confidence_none),
-        "stability": number(result.stability[result.best_index]),
+        "stability": number(result.stability[result._best_index]),
         "structure": _structure(result),
         "choices": {name: None if choice is None else int(choice) for name, choice in result.choices.items()},
         "curve": _curve(result),

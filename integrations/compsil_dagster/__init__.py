@@ -81,7 +81,7 @@ def _metadata(result: Any) -> dict[str, Any]:
     return {
         "best_k": int(result.best_k),
         "score": float(result.best_score),
-        "probability": float(result.probability[result.best_index]),
+        "probability": float(result.selection_probability[result._best_index]),
         "explanation": dg.MetadataValue.md(result.explain()),
         "curve": dg.MetadataValue.md(f"```\n{table.round(4).to_string(index=False)}\n```"),
     }

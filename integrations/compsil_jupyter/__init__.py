@@ -16,7 +16,7 @@ def __getattr__(name: str) -> Any:
     """Load the explorer when it is first asked for: the magic works without widgets."""
     if name not in ("Explorer", "explore"):
         raise AttributeError(f"module 'compsil_jupyter' has no attribute {name!r}")
-    from compsil_kit._util.optional import require
+    from compsil_kit._util.imports import require
 
     require("ipywidgets", purpose="the explorer")
     from compsil_jupyter.explorer import explorer

@@ -85,11 +85,11 @@ def _parameters(result: SelectionResult) -> dict[str, Any]:
 
 def _chosen(result: SelectionResult) -> dict[str, Any]:
     """Return k*, its score and its selection probability."""
-    assert result.best_index is not None
+    assert result._best_index is not None
     return {
         "best_k": result.best_k,
         "best_score": result.best_score,
-        "probability": result.probability[result.best_index],
+        "probability": result.selection_probability[result._best_index],
     }
 
 

@@ -18,7 +18,7 @@ from compsil_kit._settings.surfaces import takes
 from compsil_kit._show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit._show.plots import KINDS
 from compsil_kit._util.checks import check_choice
-from compsil_kit._util.optional import require
+from compsil_kit._util.imports import require
 from compsil_pandas.groups import GroupSelection, key_names, select_groups
 from compsil_pandas.profiles import align, profile
 

@@ -92,7 +92,7 @@ def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame],
 def _answer(stop: KeyboardInterrupt) -> SelectionResult | None:
     """Return the finished part of the selection that was interrupted, if there is enough of it for a choice."""
     result: SelectionResult | None = getattr(stop, "result", None)
-    return result if result is not None and result.best_index is not None else None
+    return result if result is not None and result._best_index is not None else None
 
 
 def _interrupted(selection: GroupSelection) -> Interrupted:
@@ -136,14 +136,14 @@ def _key(group: Any) -> Any:
 
 
 def _row(n_rows: int, result: SelectionResult) -> dict[str, Any]:
-    at, second = result.best_index, result.runner_up
+    at, second = result._best_index, result._runner_up
     assert at is not None
     return {
         "n_rows": n_rows,
         "best_k": result.best_k,
         "score": result.best_score,
         "sem": float(result.sem[at]),
-        "probability": float(result.probability[at]),
+        "probability": float(result.selection_probability[at]),
         "runner_up": pd.NA if second is None else result.ks[second],
-        "lead": result.lead if np.isfinite(result.lead) else np.nan,
+        "lead": result._lead if np.isfinite(result._lead) else np.nan,
     }

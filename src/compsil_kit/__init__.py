@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compsil_kit._util.lazy import lazy_names
+from compsil_kit._util.imports import lazy_names
 
 if TYPE_CHECKING:
     from compsil_kit._criteria.compare import compare
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from compsil_kit._method.guarantees import Guarantee, hoeffding_radius, subsamples_for_margin
     from compsil_kit._method.plan import Plan
     from compsil_kit._method.silhouette import Silhouettes, silhouettes
-    from compsil_kit._result.result import SelectionResult
     from compsil_kit._run.batches import combine_batches, plan_batches, run_batch
     from compsil_kit._run.refit import label_rows
     from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig
     from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
     from compsil_kit.estimator import CompositeSilhouette
+    from compsil_kit.result import SelectionResult
     from compsil_kit.select import plan_selection, select_k, stream
 
 __version__ = "0.1.0"
@@ -35,7 +35,7 @@ _HOME = {
     "PreparedTable": "_data.dataset",
     "SelectionConfig": "config",
     "SelectionError": "errors",
-    "SelectionResult": "_result.result",
+    "SelectionResult": "result",
     "Silhouettes": "_method.silhouette",
     "TableConfig": "config",
     "combine_batches": "_run.batches",

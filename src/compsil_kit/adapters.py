@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compsil_kit._util.lazy import lazy_names
+from compsil_kit._util.imports import lazy_names
 
 if TYPE_CHECKING:
     from compsil_kit._config.base import parse_setting
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from compsil_kit._config.setting import documented, takes
     from compsil_kit._util.checks import check_choice, check_integer, check_real, describe, is_integer
     from compsil_kit._util.format import did_you_mean, format_ks, format_seconds, number, one_line, percent, shorten
-    from compsil_kit._util.optional import require
+    from compsil_kit._util.imports import require
 
 _HOMES = {
     "QUOTED": "_config.parsing",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 
 class ScaleWarning(UserWarning):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 
 # A tuple, as scikit-learn compares parameters that were given with their defaults.

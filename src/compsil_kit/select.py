@@ -8,11 +8,11 @@ from typing import Any, Unpack
 
 from compsil_kit._method.plan import Plan
 from compsil_kit._method.weights import Transform
-from compsil_kit._result.result import SelectionResult
 from compsil_kit._run.request import check_plan, check_request
 from compsil_kit._run.select import run_selection, stream_selection
 from compsil_kit._settings.keywords import PlanKeywords, SelectKeywords, StreamKeywords
 from compsil_kit._settings.surfaces import documented, takes
+from compsil_kit.result import SelectionResult
 
 
 @documented(SelectKeywords)

@@ -24,9 +24,9 @@ from compsil_airflow.decision import THRESHOLDS, check_thresholds, decide
     ],
 )
 def test_the_threshold_itself_is_enough(probability, least, outcome):
-    for of_what in ("probability", "confidence"):
-        values = {"probability": np.ones(2), "confidence": np.ones(2), of_what: np.array([0.0, probability])}
-        result = SimpleNamespace(best_k=3, best_index=1, why_no_confidence="it needs more", **values)
+    for of_what, name in (("probability", "selection_probability"), ("confidence", "confidence")):
+        values = {"selection_probability": np.ones(2), "confidence": np.ones(2), name: np.array([0.0, probability])}
+        result = SimpleNamespace(best_k=3, _best_index=1, confidence_note="it needs more", **values)
         thresholds = {"min_probability": None, "min_confidence": None, f"min_{of_what}": least}
         decision = decide(result, thresholds, None, None)
         assert (decision.outcome, decision.k) == (outcome, 3 if outcome == "accepted" else None)

@@ -53,7 +53,7 @@ def test_summary_is_strict_small_and_complete(csv, frame):
     assert [row["k"] for row in summary["curve"]] == list(range(2, 21))
     assert [row["score"] for row in summary["curve"]] == expected.scores.tolist()
     assert [row["sem"] for row in summary["curve"]] == expected.sem.tolist()
-    assert [row["probability"] for row in summary["curve"]] == expected.probability.tolist()
+    assert [row["probability"] for row in summary["curve"]] == expected.selection_probability.tolist()
     assert summary["best_k"] == summary["selected_k"] == expected.best_k
     assert summary["columns"] == ["x", "y"]
     assert summary["scale"] == "robust"

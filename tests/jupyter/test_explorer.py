@@ -939,12 +939,12 @@ class TestLife:
             ({}, "k* = 3 of 2..4, score 0.5000, 8 subsamples"),
             ({"criterion": "likely"}, "k* = 3 of 2..4, confidence 50 %, 8 subsamples"),
             ({"partial": True}, "k* = 3 of 2..4, score 0.5000, 8 of 30 subsamples"),
-            ({"best_index": None}, "no k of 2..4, 8 subsamples"),
+            ({"_best_index": None}, "no k of 2..4, 8 subsamples"),
         ],
     )
     def test_the_line_of_a_result(self, facts, said):
         result = {
-            "best_index": 1, "best_k": 3, "best_score": 0.5, "criterion": "composite", "partial": False,
+            "_best_index": 1, "best_k": 3, "best_score": 0.5, "criterion": "composite", "partial": False,
             "ks": (2, 3, 4), "n_subsamples": 8, "plan": SimpleNamespace(n_subsamples=30),
         }  # fmt: skip
         assert Explorer.__repr__(SimpleNamespace(result=SimpleNamespace(**(result | facts)))) == f"Explorer: {said}"

@@ -335,7 +335,7 @@ class TestReading:
         session.read(rule="lcb")
         finish(session)
         session.read(criterion="likely")
-        assert session.result.best_index is None
+        assert session.result._best_index is None
         assert "a confidence has no lower bound" in texts.problem(session)
 
     def test_changed_settings_make_the_result_stale(self, session):
@@ -544,15 +544,15 @@ class TestTexts:
         assert texts.guarantee(made_up(nothing, nothing), 0.05) == ""
         for criterion in OF_SEVERAL_STARTS:
             assert f"not of the criterion {criterion}." in texts.guarantee(
-                SimpleNamespace(best_index=0, criterion=criterion), 0.05
+                SimpleNamespace(_best_index=0, criterion=criterion), 0.05
             )
 
     @pytest.mark.parametrize(
         ("facts", "state", "said"),
         [
             ({}, {}, "k* = 3 confidence 93 % · selection probability 71 % · score 0.5000 ± 0.0200 macro: 2"),
-            ({"confidence": [np.nan], "probability": [np.nan], "sem": [np.nan]}, {}, "k* = 3 score 0.5000 macro: 2"),
-            ({"rule": "lcb", "probability": [np.nan], "choices": {}}, {},
+            ({"confidence": [np.nan], "selection_probability": [np.nan], "sem": [np.nan]}, {}, "k* = 3 score 0.5000 macro: 2"),
+            ({"rule": "lcb", "selection_probability": [np.nan], "choices": {}}, {},
              "k* = 3 confidence 93 % · score 0.5000 ± 0.0200, lower bound 0.4800"),
             ({"criterion": "likely"}, {}, "k* = 3 confidence 93 % · selection probability 71 % composite: 3, macro: 2"),
             ({"partial": True, "criterion": "likely", "choices": {}}, {},
@@ -563,14 +563,14 @@ class TestTexts:
              "k* = 3 confidence 93 % · selection probability 71 % · previous result"),
             ({"structure": SimpleNamespace(found=False, verdict="No <clusters>."), "choices": {}}, {},
              "No <clusters>. k* = 3 confidence 93 % · selection probability 71 % · score 0.5000 ± 0.0200"),
-            ({"best_index": None}, {}, "no k can be selected"),
-            ({"best_index": None}, {"running": True}, "no k can be selected yet"),
+            ({"_best_index": None}, {}, "no k can be selected"),
+            ({"_best_index": None}, {"running": True}, "no k can be selected yet"),
         ],
     )  # fmt: skip
     def test_the_headline(self, facts, state, said):
         result = {
-            "best_index": 0, "best_k": 3, "best_score": 0.5, "criterion": "composite", "rule": "max", "partial": False,
-            "structure": None, "confidence": [0.93], "probability": [0.71], "sem": [0.02], "lcb": [0.48],
+            "_best_index": 0, "best_k": 3, "best_score": 0.5, "criterion": "composite", "rule": "max", "partial": False,
+            "structure": None, "confidence": [0.93], "selection_probability": [0.71], "sem": [0.02], "lcb": [0.48],
             "choices": {"composite": 3, "micro": None, "macro": 2},
         }  # fmt: skip
         shown = texts.headline(at_rest(SimpleNamespace(**(result | facts)), **state))
@@ -581,9 +581,9 @@ class TestTexts:
         assert words(texts.headline(at_rest(None, running=True))) == "Waiting for the first subsample …"
 
     def test_problems_are_told_once_the_run_has_ended(self):
-        unclear = SimpleNamespace(best_index=None, explain=lambda: "No <k>.")
+        unclear = SimpleNamespace(_best_index=None, explain=lambda: "No <k>.")
         assert words(texts.problem(at_rest(unclear))) == "No <k>."
-        for fine in (at_rest(None), at_rest(unclear, running=True), at_rest(SimpleNamespace(best_index=0))):
+        for fine in (at_rest(None), at_rest(unclear, running=True), at_rest(SimpleNamespace(_best_index=0))):
             assert texts.problem(fine) == ""
         failed = {"status": Status("failed", error="no <luck>")}
         assert words(texts.problem(at_rest(unclear, **failed))) == "no <luck>"

@@ -23,7 +23,7 @@ def test_the_asset_is_the_selection_of_one_process(table, whole):
     assert done.output_for_node("segments") == expected.best_k == 3
     assert metadata["best_k"] == 3
     assert metadata["score"] == expected.best_score
-    assert metadata["probability"] == expected.probability[expected.best_index]
+    assert metadata["probability"] == expected.selection_probability[expected._best_index]
     assert metadata["explanation"] == expected.explain()
     header, *rows = (line.split() for line in metadata["curve"].splitlines()[1:-1])
     shown = np.array(rows, dtype=float)

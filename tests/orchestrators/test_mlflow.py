@@ -27,7 +27,7 @@ def test_everything_is_logged(whole, mlflow_run, tmp_path):
     }  # fmt: skip
     assert run.data.metrics["best_k"] == 3
     assert run.data.metrics["best_score"] == pytest.approx(whole.best_score)
-    assert run.data.metrics["probability"] == pytest.approx(whole.probability[whole.best_index])
+    assert run.data.metrics["probability"] == pytest.approx(whole.selection_probability[whole._best_index])
     curve = client.get_metric_history(run_id, "curve_score")
     assert {point.step: point.value for point in curve} == pytest.approx(dict(zip(whole.ks, whole.scores, strict=True)))
     names = {file.path for file in client.list_artifacts(run_id, "compsil")}

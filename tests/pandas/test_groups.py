@@ -51,10 +51,10 @@ def test_one_key(df, by):
         np.testing.assert_array_equal(found[name].micro, expected.micro)
         row = found.frame.loc[name]
         assert row["score"] == expected.best_score
-        assert row["sem"] == expected.sem[expected.best_index]
-        assert row["probability"] == expected.probability[expected.best_index]
-        assert row["runner_up"] == expected.ks[expected.runner_up]
-        assert row["lead"] == pytest.approx(expected.lead)
+        assert row["sem"] == expected.sem[expected._best_index]
+        assert row["probability"] == expected.selection_probability[expected._best_index]
+        assert row["runner_up"] == expected.ks[expected._runner_up]
+        assert row["lead"] == pytest.approx(expected._lead)
 
 
 class ThenInterrupts:

@@ -213,7 +213,7 @@ def test_one_standard_error_takes_the_smallest_k_within_reach(sem, k):
 
 def test_another_run_is_less_sure_than_this_one_redrawn(selection):
     found = calibration.estimates(selection)
-    assert found["repeat"] == selection.probability[selection.best_index]
+    assert found["repeat"] == selection.selection_probability[selection._best_index]
     assert 0 < found["sample"] < found["repeat"] < found["plain"] < 1
 
 

@@ -174,7 +174,7 @@ def test_a_k_may_lose_a_fifth(n, data):
 @given(pairs_of_trials, names, st.sampled_from(["max", "lcb"]))
 def test_selection_probabilities_add_up(pair, transform, rule):
     micro, macro = pair
-    share = made_up(micro, macro, transform=transform, rule=rule).probability
+    share = made_up(micro, macro, transform=transform, rule=rule).selection_probability
     if micro.shape[1] < 2:
         assert np.isnan(share).all()
     else:

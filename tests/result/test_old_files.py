@@ -88,7 +88,7 @@ def test_what_was_not_known_then_is_not_made_up(name):
     assert np.array_equal(old.trials.best_macro, old.macro, equal_nan=True)
     for values in (old.stability, old.confidence, old.trials.agreement, old.trials.within):
         assert np.isnan(values).all()
-    assert old.why_no_confidence
+    assert old.confidence_note
     assert old.choices["likely"] is None
     again = json.loads(json.dumps(old.to_dict(), allow_nan=False))
     assert again == SelectionResult.from_dict(again).to_dict()

@@ -8,9 +8,9 @@ import pytest
 from samples import made_up
 
 from compsil_kit import SelectionError, select_k
-from compsil_kit._result.result import collect
 from compsil_kit._result.trials import Failure, Trial
 from compsil_kit.datasets import imbalanced_blobs
+from compsil_kit.result import collect
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +36,14 @@ def test_shapes_and_curve(imbalanced):
 def test_results_are_frozen(imbalanced):
     with pytest.raises(dataclasses.FrozenInstanceError):
         imbalanced.rule = "lcb"
-    for name in ("micro", "macro", "weights", "composite", "probability"):
+    for name in ("micro", "macro", "weights", "composite", "selection_probability"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(imbalanced, name)[0] = 0
 
 
 def test_no_choice_from_one_subsample_by_lower_bound():
     result = made_up([[0.5], [0.3]], [[0.5], [0.3]], rule="lcb")
-    assert result.best_index is None
+    assert result._best_index is None
     assert np.isnan(result.sem).all()
     with pytest.raises(SelectionError, match="n_subsamples of at least 2") as caught:
         _ = result.best_k
@@ -76,3 +76,19 @@ def test_a_result_is_collected_from_trials_in_any_order():
     np.testing.assert_array_equal(result.micro, [[np.nan, 0.4], [0.3, np.nan]])
     assert result.failures == (lost[1], lost[0])
     assert (result.rule, result.z, result.partial) == ("lcb", 2.0, False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("probability", "selection_probability"), ("why_no_confidence", "confidence_note"), ("running", "_running"),
+        ("lead", "_lead"), ("best_index", "_best_index"), ("runner_up", "_runner_up"), ("selectable", "_selectable"),
+        ("n_run", "_n_run"),
+    ],
+)  # fmt: skip
+def test_old_names_work_with_a_deprecation_warning(imbalanced, old, new):
+    with pytest.warns(DeprecationWarning, match=rf"SelectionResult\.{old} is deprecated.*use ") as caught:
+        value = getattr(imbalanced, old)
+    np.testing.assert_equal(value, getattr(imbalanced, new))
+    assert caught[0].filename == __file__
+    assert getattr(type(imbalanced), old) is not None

@@ -29,7 +29,7 @@ def test_probability_against_plain_loops(rule):
     whole, wins = values(np.arange(8)), np.zeros(3)
     for at in range(1000):
         wins[np.argmax(whole + np.sqrt(8 / 7) * (redrawn[at] - redrawn[at - 1]))] += 1
-    np.testing.assert_array_equal(made_up(micro, macro, rule=rule).probability, wins / 1000)
+    np.testing.assert_array_equal(made_up(micro, macro, rule=rule).selection_probability, wins / 1000)
 
 
 def test_probability_is_how_often_a_new_run_agrees():
@@ -39,7 +39,7 @@ def test_probability_is_how_often_a_new_run_agrees():
     for _ in range(300):
         means = rng.uniform(0.48, 0.52, (3, 1))
         one, other = (made_up(*(means + rng.normal(0, 0.04, (2, 3, 30)))) for _ in range(2))
-        said.append(one.probability[one.best_index])
+        said.append(one.selection_probability[one._best_index])
         agreed.append(one.best_k == other.best_k)
     assert 0.7 < np.mean(agreed) < 0.9
     assert np.mean(said) == pytest.approx(np.mean(agreed), abs=0.03)
@@ -65,7 +65,7 @@ def test_guarantee_of_a_run():
     assert not made_up([[0.9] * 400, [0.1] * 400], [[0.9] * 400, [0.1] * 400]).guarantee().proven
     noisy = made_up([[0.5] * 4, [0.9, 0.2, 0.9, 0.2]], [[0.5] * 4, [0.9, 0.2, 0.9, 0.2]], rule="lcb")
     assert noisy.best_k == 2
-    assert noisy.lead > 0 > noisy.guarantee().lead
+    assert noisy._lead > 0 > noisy.guarantee().lead
     for delta in (0.0, 1.0, 1.5):
         with pytest.raises(ValueError, match=r"^delta must be a number in \(0, 1\); got"):
             run.guarantee(delta)
@@ -88,8 +88,8 @@ def test_the_guarantee_covers_all_candidates_and_the_one_with_fewest_subsamples(
 
 def test_one_candidate_leads_nobody():
     found = made_up([[0.5, 0.6]], [[0.5, 0.6]])
-    assert found.runner_up is None
-    assert np.isnan(found.lead)
+    assert found._runner_up is None
+    assert np.isnan(found._lead)
     assert np.isnan(found.guarantee().lead)
     assert found.guarantee().needed is None
 
@@ -97,7 +97,7 @@ def test_one_candidate_leads_nobody():
 def test_the_score_of_the_first_subsamples():
     rng = np.random.default_rng(0)
     result = made_up(*rng.uniform(0.2, 0.8, (2, 3, 5)), rule="lcb")
-    scores, chosen = result.running
+    scores, chosen = result._running
     assert scores.shape == (3, 5)
     for n in range(2, 6):
         first = result.reweigh(n_subsamples=n)
@@ -110,11 +110,11 @@ def test_the_score_of_the_first_subsamples():
 def test_the_runner_up_and_the_lead_follow_the_rule():
     rows = [[0.5] * 4, [0.9, 0.2, 0.9, 0.2], [0.4] * 4]
     result = made_up(rows, rows)
-    assert (result.best_k, result.ks[result.runner_up]) == (3, 2)
-    assert result.lead == pytest.approx(0.05)
+    assert (result.best_k, result.ks[result._runner_up]) == (3, 2)
+    assert result._lead == pytest.approx(0.05)
     careful = result.reweigh(rule="lcb")
-    assert (careful.best_k, careful.ks[careful.runner_up]) == (2, 4)
-    assert careful.lead == pytest.approx(0.1)
+    assert (careful.best_k, careful.ks[careful._runner_up]) == (2, 4)
+    assert careful._lead == pytest.approx(0.1)
 
 
 # --- other criteria ---------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_redraws_are_scored_as_runs_would_be(monkeypatch, criterion, rule):
     for at in range(50):
         wins[np.argmax(values(np.arange(8)) + np.sqrt(8 / 7) * (redrawn[at] - redrawn[at - 1]))] += 1
     assert np.count_nonzero(wins) > 1
-    np.testing.assert_array_equal(result.probability, wins / 50)
+    np.testing.assert_array_equal(result.selection_probability, wins / 50)
 
 
 def test_the_score_of_each_criterion():
@@ -187,7 +187,7 @@ def test_the_table_of_trials_has_the_numbers_of_each():
 def test_saved_weights_serve_the_first_subsamples_too():
     """Those of a function of an earlier session are not computed again."""
     result = SelectionResult.from_dict(several(transform=np.abs).to_dict())
-    scores, chosen = result.running
+    scores, chosen = result._running
     np.testing.assert_allclose(scores[:, 2], result.composite[:, :3].mean(axis=1))
     assert chosen[-1] == result.best_k
 
@@ -197,7 +197,7 @@ def test_the_confidence_is_the_model_s_opinion_of_the_means():
     means = likelihood.means({name: getattr(result.trials, name) for name in likelihood.NUMBERS})
     expected = likelihood.likelihood(means, result.plan)
     np.testing.assert_allclose([*result.confidence, result.confidence_none], expected, rtol=1e-9)
-    assert result.why_no_confidence == ""
+    assert result.confidence_note == ""
 
 
 def test_each_criterion_chooses_the_largest():
@@ -222,7 +222,7 @@ def test_by_the_lower_bound_only_the_confidence_has_none():
 def test_the_first_subsamples_under_each_criterion(criterion, first):
     """From five subsamples on there is a confidence."""
     result = several(criterion=criterion)
-    scores, chosen = result.running
+    scores, chosen = result._running
     for n in range(first, 9):
         np.testing.assert_array_equal(scores[:, n - 1], result.reweigh(n_subsamples=n).scores)
         assert chosen[n - 1] == result.reweigh(n_subsamples=n).best_k
@@ -233,10 +233,10 @@ def test_what_the_model_does_not_know_has_no_confidence(name):
     result = several()
     unknown = replace(result.trials, **{name: np.full((4, 8), np.nan)})
     found = replace(result, trials=unknown)
-    assert found.why_no_confidence
+    assert found.confidence_note
     assert np.isnan([*found.confidence, found.confidence_none]).all()
     assert found.choices["likely"] is None
-    assert found.reweigh(criterion="likely").best_index is None
+    assert found.reweigh(criterion="likely")._best_index is None
 
 
 def test_one_k_without_clusterings_leaves_all_without_a_confidence():
@@ -246,7 +246,7 @@ def test_one_k_without_clusterings_leaves_all_without_a_confidence():
     for values in numbers.values():
         values[3] = np.nan
     found = replace(result, trials=replace(result.trials, **numbers))
-    assert found.why_no_confidence == "it needs dense points, and clusterings under every k"
+    assert found.confidence_note == "it needs dense points, and clusterings under every k"
     assert np.isnan([*found.confidence, found.confidence_none]).all()
     assert found.choices["likely"] is None
     assert found.choices["micro"] is not None
@@ -263,14 +263,14 @@ def test_what_is_asked_for_changes_nothing_else():
     micro[3, :5] = macro[3, :5] = np.nan
 
     def numbers(run):
-        return run.selectable.tolist(), run.choices, run.curve.to_string(), run.to_frame().to_string()
+        return run._selectable.tolist(), run.choices, run.curve.to_string(), run.to_frame().to_string()
 
     untouched, asked = (made_up(micro, macro) for _ in range(2))
-    assert asked.runner_up is not None
-    assert asked.runner_up != asked.best_index
-    assert asked.lead > 0
-    assert asked.guarantee().lead == pytest.approx(asked.lead)
+    assert asked._runner_up is not None
+    assert asked._runner_up != asked._best_index
+    assert asked._lead > 0
+    assert asked.guarantee().lead == pytest.approx(asked._lead)
     assert asked.explain()
-    assert asked.running[1][-1] == asked.best_k
+    assert asked._running[1][-1] == asked.best_k
     assert numbers(asked) == numbers(asked) == numbers(untouched)
-    assert asked.selectable.tolist() == [True, True, True, False]
+    assert asked._selectable.tolist() == [True, True, True, False]

@@ -31,15 +31,15 @@ def close():
 def test_one_round_is_enough_for_clear_data():
     result = select_k(CLEAR, ks=KS, n_subsamples="auto")
     assert (result.best_k, result.n_subsamples, result.partial) == (3, ROUND, False)
-    assert result.n_run.tolist() == [ROUND] * 5
-    assert result.probability[1] >= 0.99
+    assert result._n_run.tolist() == [ROUND] * 5
+    assert result.selection_probability[1] >= 0.99
     assert "10 subsamples were enough: the selection probability is 99 % or more." in result.explain()
 
 
 def test_it_ends_at_the_most_subsamples():
     result = select_k(UNCLEAR, ks=(2, 3, 4), sample_size=60, n_subsamples="auto")
     assert result.n_subsamples == MOST_SUBSAMPLES
-    assert result.probability.max() < 0.99
+    assert result.selection_probability.max() < 0.99
     assert "It stopped at 200 subsamples, the most that n_subsamples='auto' takes." in result.explain()
 
 
@@ -48,10 +48,10 @@ def test_numbers_are_those_of_a_run_with_so_many_subsamples(close):
     fixed = select_k(CLOSE, n_subsamples=close.n_subsamples)
     assert ROUND < close.n_subsamples < MOST_SUBSAMPLES
     assert close.plan.seeds == fixed.plan.seeds
-    assert set(close.n_run) > {ROUND, close.n_subsamples}
+    assert set(close._n_run) > {ROUND, close.n_subsamples}
     for name in NUMBERS:
         ours, theirs = getattr(close.trials, name), getattr(fixed.trials, name)
-        for at, n in enumerate(close.n_run):
+        for at, n in enumerate(close._n_run):
             np.testing.assert_allclose(ours[at, :n], theirs[at, :n], rtol=0, atol=1e-12)
             assert np.isnan(ours[at, n:]).all()
     assert close.best_k == fixed.best_k
@@ -61,21 +61,21 @@ def test_numbers_are_those_of_a_run_with_so_many_subsamples(close):
 def test_left_out_is_not_failed(close):
     assert close.n_failed.tolist() == [0] * len(close.ks)
     assert not any("failed" in text for text in close.warnings)
-    assert close.selectable.tolist() == (close.n_run == close.n_subsamples).tolist()
-    assert close.curve["n_subsamples"].tolist() == close.n_run.tolist()
-    assert f"{(~close.selectable).sum()} of 9 candidates were left out on the way." in close.explain()
+    assert close._selectable.tolist() == (close._n_run == close.n_subsamples).tolist()
+    assert close.curve["n_subsamples"].tolist() == close._n_run.tolist()
+    assert f"{(~close._selectable).sum()} of 9 candidates were left out on the way." in close.explain()
 
 
 def test_other_criteria_may_choose_what_was_left_out(close):
     fixed = select_k(CLOSE, n_subsamples=60)
     assert [close.choices[name] for name in ("micro", "macro")] == [fixed.choices[name] for name in ("micro", "macro")]
-    assert not close.selectable[close.ks.index(close.choices["micro"])]
+    assert not close._selectable[close.ks.index(close.choices["micro"])]
     assert close.reweigh(criterion="micro").best_k == fixed.reweigh(criterion="micro").best_k
 
 
 def test_confidence_is_known(close):
     fixed = select_k(CLOSE, n_subsamples=close.n_subsamples)
-    assert close.why_no_confidence == ""
+    assert close.confidence_note == ""
     assert close.confidence[3] == pytest.approx(fixed.confidence[3], abs=0.2)
 
 
@@ -83,7 +83,7 @@ def test_a_saved_result_says_the_same(close):
     again = SelectionResult.from_dict(json.loads(json.dumps(close.to_dict())))
     assert again.plan == close.plan
     assert again.explain() == close.explain()
-    assert again.n_run.tolist() == close.n_run.tolist()
+    assert again._n_run.tolist() == close._n_run.tolist()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -149,9 +149,9 @@ def test_failures_are_counted_beside_what_was_left_out():
         return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
 
     result = select_k(CLEAR, ks=KS, n_subsamples="auto", clusterer=unreliable, on_failure="skip")
-    odd = sum(seed % 2 for seed in result.plan.seeds[: result.n_run[-1]])
+    odd = sum(seed % 2 for seed in result.plan.seeds[: result._n_run[-1]])
     assert result.n_failed.tolist() == [0, 0, 0, 0, odd]
-    assert not result.selectable[-1]
+    assert not result._selectable[-1]
 
 
 def test_no_candidate_ends_it_after_the_first_round():
@@ -191,7 +191,7 @@ def test_read_under_other_settings_it_does_not_claim_to_be_sure(close):
     assert "were enough" not in said
     assert "chosen under other settings, with criterion='composite'; under these, 25 need not be enough." in said
     micro = close.reweigh(criterion="micro")
-    n_best = int(micro.n_run[micro.best_index])
+    n_best = int(micro._n_run[micro._best_index])
     assert n_best < close.n_subsamples
     assert f"need not be enough. k = {micro.best_k} ran on {n_best} of them." in micro.explain()
 

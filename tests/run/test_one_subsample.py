@@ -119,7 +119,7 @@ def test_an_estimator_that_makes_fewer_clusters_is_named():
 def test_up_to_a_fifth_lost_a_k_can_be_selected(n_failed):
     result = skipping(n_failed)
     assert result.best_k == 3
-    assert result.selectable.tolist() == [True, True, True]
+    assert result._selectable.tolist() == [True, True, True]
     assert result.n_failed.tolist() == [0, n_failed, 0]
     kept = run("kmeans", ks=3, n_subsamples=10 - n_failed, random_state=range(n_failed, 10))
     assert result.scores[1] == pytest.approx(kept.scores[0], abs=1e-14)
@@ -130,16 +130,16 @@ def test_up_to_a_fifth_lost_a_k_can_be_selected(n_failed):
 @pytest.mark.parametrize("rule", ["max", "lcb"])
 def test_beyond_a_fifth_lost_a_k_cannot_be_selected(n_failed, rule):
     result = skipping(n_failed, rule=rule)
-    assert result.selectable.tolist() == [True, False, True]
+    assert result._selectable.tolist() == [True, False, True]
     assert result.best_k == 2
     assert 3 not in result.choices.values()
-    assert result.probability[1] == 0.0
+    assert result.selection_probability[1] == 0.0
     assert "k = 3" in next(text for text in result.warnings if "Excluded from the selection" in text)
 
 
 @pytest.mark.parametrize(("n", "n_failed", "selectable"), [(5, 1, True), (5, 2, False), (4, 1, False), (15, 3, True)])
 def test_a_fifth_of_any_number(n, n_failed, selectable):
-    assert bool(skipping(n_failed, n=n).selectable[1]) is selectable
+    assert bool(skipping(n_failed, n=n)._selectable[1]) is selectable
 
 
 @pytest.mark.parametrize(("n_failed", "defined"), [(8, True), (9, False), (10, False)])
@@ -188,7 +188,7 @@ def test_losing_every_k_is_an_error_that_keeps_the_causes():
     result = got.value.result
     assert result.n_failed.tolist() == [3, 3, 3]
     assert len(result.failures) == 9
-    assert result.best_index is None
+    assert result._best_index is None
     assert not result.partial
     with pytest.raises(SelectionError, match="can be selected"):
         result.best_k  # noqa: B018  (asking is what raises)

@@ -28,11 +28,11 @@ def result():
 
 def test_the_card_says_what_matters(result):
     page = Page(result._repr_html_())
-    at = result.best_index
+    at = result._best_index
     assert f"number of clusters{result.best_k}" in page.text
     assert f"score {result.best_score:.4f} ± {result.sem[at]:.4f}" in page.text
     assert (
-        f"confidence {percent(result.confidence[at])}selection probability {percent(result.probability[at])}"
+        f"confidence {percent(result.confidence[at])}selection probability {percent(result.selection_probability[at])}"
         in page.text
     )
     for warning in result.warnings:
@@ -72,7 +72,7 @@ def test_the_small_curve(result):
     assert page.tags.count("circle") == 4
     assert "composite" in page.text
     heights = places(markup, "polyline", 2)[:, 1]
-    assert heights.argmin() == result.best_index
+    assert heights.argmin() == result._best_index
     assert all(0 <= height <= 150 for height in heights)
 
 
@@ -130,7 +130,7 @@ def test_the_card_of_another_criterion(result, criterion, lines):
     found = result.reweigh(criterion=criterion)
     markup = found._repr_html_()
     assert Page(markup).tags.count("polyline") == lines
-    assert places(markup, "polyline", lines - 1)[:, 1].argmin() == found.best_index
+    assert places(markup, "polyline", lines - 1)[:, 1].argmin() == found._best_index
     assert f">{criterion}</text>" in markup
 
 
@@ -173,7 +173,7 @@ def test_cards_of_odd_results(kind):
     found = CASES[kind]
     page = Page(found._repr_html_())
     assert len(page.rows) == 1 + len(found.ks)
-    assert ("no k can be selected" in page.text) == (found.best_index is None)
+    assert ("no k can be selected" in page.text) == (found._best_index is None)
     assert ("partial result" in page.text) == found.partial
     assert ("failed" in page.rows[0]) == bool(found.n_failed.any())
     assert "nan" not in page.text
@@ -189,7 +189,7 @@ def test_undefined_values_are_dashes():
 def with_probability(*values):
     """A result whose ks have these selection probabilities; the first is the choice."""
     rows = np.linspace(0.9, 0.5, len(values))[:, None] * np.ones((1, 10))
-    return made_up(rows, rows, saved=Saved(np.full(rows.shape, 0.5), np.array(values)))
+    return made_up(rows, rows, _saved=Saved(np.full(rows.shape, 0.5), np.array(values)))
 
 
 def test_small_probabilities_are_escaped():

@@ -101,7 +101,7 @@ def test_criteria_that_agree_are_not_told(believed):
 def test_words_go_with_the_printed_percentage(probability, words, tied):
     rows = [[0.3] * 10, [0.5] * 10, [0.4] * 10]
     given = Saved(np.full((3, 10), 0.5), np.array([1 - probability, probability, 0.0]))
-    text = made_up(rows, rows, saved=given).explain()
+    text = made_up(rows, rows, _saved=given).explain()
     assert words in text
     assert ("nearly tied" in text) is tied
 
@@ -127,7 +127,7 @@ def test_the_only_candidate_is_certain_however_few_the_subsamples():
 def test_other_candidates_are_named_from_five_percent(probability, named):
     rows = [[0.3] * 10, [0.5] * 10, [0.4] * 10]
     given = Saved(np.full((3, 10), 0.5), np.array([0.1, 0.9 - probability, probability]))
-    text = made_up(rows, rows, saved=given).explain()
+    text = made_up(rows, rows, _saved=given).explain()
     assert "Also possible: " in text
     assert ("k = 4 (" in text) is named
     # The most probable comes first.

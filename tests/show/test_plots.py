@@ -50,7 +50,7 @@ def test_curve(result):
     (band,) = ax.collections
     assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx((result.scores + 1.96 * result.sem).max())
     assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx((result.scores - 1.96 * result.sem).min())
-    confidence = percent(result.confidence[result.best_index])
+    confidence = percent(result.confidence[result._best_index])
     assert title(ax) == (
         f"k* = {result.best_k}   score {result.best_score:.3f}, confidence {confidence}, "
         "selection probability unknown (too few subsamples)"
@@ -216,14 +216,14 @@ def bars(ax, name):
 def test_probability_and_confidence_stand_side_by_side(result, ax):
     assert drawn(result.plot("probability", ax=ax)) is ax
     again, right = bars(ax, "selection probability"), bars(ax, "confidence")
-    assert [bar.get_height() for bar in again] == result.probability.tolist()
+    assert [bar.get_height() for bar in again] == result.selection_probability.tolist()
     assert [bar.get_height() for bar in right] == [*result.confidence, result.confidence_none]
     for k, left, other in zip(result.ks, again, right, strict=False):
         assert left.get_x() + left.get_width() == pytest.approx(k)
         assert other.get_x() == pytest.approx(k)
     for row, full in ((again, BLUE), (right, VERMILION)):
         chosen = [to_hex(bar.get_facecolor()) == full.lower() for bar in row]
-        assert chosen == [at == result.best_index for at in range(len(row))]
+        assert chosen == [at == result._best_index for at in range(len(row))]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [*map(str, result.ks), "none"]
     assert ax.get_xticks()[-1] == right[-1].get_x() + right[-1].get_width() / 2 > result.ks[-1]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["selection probability", "confidence"]
@@ -240,10 +240,10 @@ def test_the_probability_alone_where_the_confidence_is_not_known(ax):
     found = made_up(rows, rows)
     found.plot("probability", ax=ax)
     row = bars(ax, "selection probability")
-    assert [bar.get_height() for bar in row] == found.probability.tolist()
+    assert [bar.get_height() for bar in row] == found.selection_probability.tolist()
     assert [bar.get_x() + bar.get_width() / 2 for bar in row] == pytest.approx(found.ks)
     labels = [text.get_text() for text in ax.texts if text.get_text()]
-    assert len(labels) == (found.probability > 0).sum()
+    assert len(labels) == (found.selection_probability > 0).sum()
     assert ax.get_legend() is None
     assert ax.get_ylabel() == "selection probability"
     assert ax.get_xlabel() == "number of clusters k"
@@ -285,7 +285,7 @@ def test_agreement_below_chance_is_within_the_picture(ax, least, low):
 )
 def test_where_bars_stand_close_small_ones_have_no_label(ax, n_ks, unknown, labels):
     """With the confidence there are two bars for each k."""
-    many = SimpleNamespace(ks=range(n_ks), why_no_confidence=unknown, best_index=3)
+    many = SimpleNamespace(ks=range(n_ks), confidence_note=unknown, _best_index=3)
     _bars(many, ax, "confidence", np.arange(4.0), [0.0, 0.04, 0.05, 0.5], 0.8)
     assert [text.get_text() for text in ax.texts] == labels
 
@@ -361,7 +361,7 @@ def test_labels_of_forty_candidates_stay_apart(ax):
     crowd = made_up(rng.random((40, 30)), rng.random((40, 30)))
     crowd.plot("probability", ax=ax)
     # The last text stands for the bar of the legend.
-    shown = [share for text, share in zip(ax.texts, crowd.probability, strict=False) if text.get_text()]
+    shown = [share for text, share in zip(ax.texts, crowd.selection_probability, strict=False) if text.get_text()]
     assert shown
     assert min(shown) > 0.05
     other = Figure().subplots()

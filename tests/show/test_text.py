@@ -23,7 +23,7 @@ def test_text_in_a_terminal(imbalanced):
     assert starred[0].split()[1] == "5"
     assert max(len(line) for line in text.splitlines()) <= 100
     assert "± 0.0" in text.splitlines()[0]
-    chances = percent(imbalanced.confidence[3]), percent(imbalanced.probability[3])
+    chances = percent(imbalanced.confidence[3]), percent(imbalanced.selection_probability[3])
     assert text.splitlines()[1] == "confidence {}   selection probability {}".format(*chances)
     assert text.splitlines()[3].split() == [
         "k", "score", "±", "se", "micro", "macro", "weight", "stability", "probability", "confidence",
@@ -35,7 +35,7 @@ def test_explanation_of_a_disagreement(imbalanced):
     text = imbalanced.explain()
     assert text.startswith("k = 5: on data like these, such an answer was right ")
     assert "\nk = 5 has the best composite silhouette" in text
-    assert f"; the second best is k = 4, {imbalanced.lead:.4f} lower." in text
+    assert f"; the second best is k = 4, {imbalanced._lead:.4f} lower." in text
     assert "of the time (selection probability): sampling noise" in text
     assert "micro average alone would choose k = 2, the macro average alone k = 5" in text
     assert "averages choose different k; the composite agrees with macro." in text

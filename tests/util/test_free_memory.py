@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from compsil_kit._util import free_memory
+from compsil_kit._util import memory
 
 GIB = 2**30
 
@@ -18,8 +18,8 @@ def system(tmp_path, monkeypatch):
     (proc / "self").mkdir(parents=True)
     groups.mkdir()
     (proc / "meminfo").write_text(f"MemTotal: 99 kB\nMemAvailable: {8 * GIB // 1024} kB\n")
-    monkeypatch.setattr(free_memory, "PROC", proc)
-    monkeypatch.setattr(free_memory, "CGROUP", groups)
+    monkeypatch.setattr(memory, "PROC", proc)
+    monkeypatch.setattr(memory, "CGROUP", groups)
     return proc, groups
 
 
@@ -33,36 +33,36 @@ def limit(folder, most, used, cached=0, version=2):
 
 
 def test_without_limits_the_machine_decides(system):
-    assert free_memory.available_bytes() == 8 * GIB
+    assert memory.available_bytes() == 8 * GIB
 
 
 def test_version_2_with_the_groups_around(system):
     proc, groups = system
     (proc / "self" / "cgroup").write_text("0::/outer/inner\n")
     limit(groups / "outer" / "inner", "max", GIB)
-    assert free_memory.available_bytes() == 8 * GIB
+    assert memory.available_bytes() == 8 * GIB
     limit(groups / "outer", 4 * GIB, 3 * GIB, cached=GIB // 2)
-    assert free_memory.available_bytes() == 1.5 * GIB
+    assert memory.available_bytes() == 1.5 * GIB
     limit(groups / "outer" / "inner", 2 * GIB, 1.25 * GIB)
-    assert free_memory.available_bytes() == 1.5 * GIB  # 1.25 as text is no whole number: that limit cannot be read
+    assert memory.available_bytes() == 1.5 * GIB  # 1.25 as text is no whole number: that limit cannot be read
     limit(groups / "outer" / "inner", 2 * GIB, GIB)
-    assert free_memory.available_bytes() == GIB
+    assert memory.available_bytes() == GIB
 
 
 def test_version_1(system):
     proc, groups = system
     (proc / "self" / "cgroup").write_text("4:cpu,cpuacct:/a\n3:memory:/docker/x\n")
     limit(groups / "memory" / "docker" / "x", 9223372036854771712, GIB, version=1)
-    assert free_memory.available_bytes() == 8 * GIB
+    assert memory.available_bytes() == 8 * GIB
     limit(groups / "memory" / "docker" / "x", 3 * GIB, GIB, cached=GIB, version=1)
-    assert free_memory.available_bytes() == 3 * GIB
+    assert memory.available_bytes() == 3 * GIB
 
 
 def test_a_group_that_is_full_leaves_nothing(system):
     proc, groups = system
     (proc / "self" / "cgroup").write_text("0::/\n")
     limit(groups, GIB, 2 * GIB)
-    assert free_memory.available_bytes() == 0
+    assert memory.available_bytes() == 0
 
 
 def test_a_limit_of_the_process_counts():

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from compsil_kit._util.garbage import collector_at_rest
+from compsil_kit._util.imports import gc_paused
 
 
 @pytest.fixture(autouse=True)
@@ -14,27 +14,27 @@ def _restored():
 
 
 def test_it_rests_and_goes_on():
-    with collector_at_rest():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_it_goes_on_after_an_error():
-    with pytest.raises(KeyError), collector_at_rest():
+    with pytest.raises(KeyError), gc_paused():
         raise KeyError
     assert gc.isenabled()
 
 
 def test_a_collector_that_was_off_stays_off():
     gc.disable()
-    with collector_at_rest():
+    with gc_paused():
         pass
     assert not gc.isenabled()
 
 
 def test_two_at_once():
     """Whichever ends first turns it on again; it is not left off."""
-    one, other = collector_at_rest(), collector_at_rest()
+    one, other = gc_paused(), gc_paused()
     one.__enter__()
     other.__enter__()
     one.__exit__(None, None, None)
@@ -44,7 +44,7 @@ def test_two_at_once():
 
 def made_at_rest():
     """Return the youngest generation that holds an object which was made while the collector rested."""
-    with collector_at_rest():
+    with gc_paused():
         made = [object()]
     return next(generation for generation in range(3) if any(each is made for each in gc.get_objects(generation)))
 

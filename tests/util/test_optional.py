@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from compsil_kit._util.optional import has, require
+from compsil_kit._util.imports import has, require
 
 
 def test_what_is_installed_is_found_without_importing_it():

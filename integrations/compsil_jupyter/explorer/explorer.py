@@ -127,8 +127,8 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         result = self.result
         if result is None:
             return "Explorer: no result yet"
-        best = "no k" if result.best_index is None else f"k* = {result.best_k}"
-        score = "" if result.best_index is None else f", {_score(result)}"
+        best = "no k" if result._best_index is None else f"k* = {result.best_k}"
+        score = "" if result._best_index is None else f", {_score(result)}"
         partial = f" of {result.plan.n_subsamples}" if result.partial else ""
         return f"Explorer: {best} of {format_ks(result.ks)}{score}, {result.n_subsamples}{partial} subsamples"
 

@@ -191,7 +191,7 @@ class Session:
             return
         if result is None or result.partial:
             return
-        if result.best_index is None:
+        if result._best_index is None:
             # The run is complete, and its table says which clusterings failed: it is shown in any case.
             self._update(task, phase="failed", error=result.explain())
         else:

@@ -44,7 +44,7 @@ def headline(session: Session) -> str:
     result = session.result
     if result is None:
         return muted(WAITING if session.running else EMPTY)
-    if result.best_index is None:
+    if result._best_index is None:
         return _title("no k can be selected yet" if session.running else "no k can be selected")
     none = no_clusters(result)
     warned = none and f'<div style="font-size:17px;font-weight:650;color:{WARNING}">{escape(none)}</div>'
@@ -53,7 +53,7 @@ def headline(session: Session) -> str:
     return (
         f'{warned}<div style="display:flex;gap:0 14px;align-items:baseline;flex-wrap:wrap;line-height:1.3">'
         f'<span>k* = <span style="font-size:32px;font-weight:650;color:{COMPOSITE}">{result.best_k}</span></span>'
-        f"<span>{_score(result, result.best_index)}{_part(session, result)}</span>"
+        f"<span>{_score(result, result._best_index)}{_part(session, result)}</span>"
         f'<span style="{MUTED}">{also}</span></div>'
     )
 
@@ -63,8 +63,8 @@ def _score(result: SelectionResult, at: int) -> str:
     parts = []
     if math.isfinite(result.confidence[at]):
         parts.append(f"<b>confidence {escape(percent(float(result.confidence[at])))}</b>")
-    if math.isfinite(result.probability[at]):
-        parts.append(f"selection probability {escape(percent(float(result.probability[at])))}")
+    if math.isfinite(result.selection_probability[at]):
+        parts.append(f"selection probability {escape(percent(float(result.selection_probability[at])))}")
     if result.criterion != LIKELY:
         error = f" ± {number(float(result.sem[at]))}" if math.isfinite(result.sem[at]) else ""
         bound = f", lower bound {number(float(result.lcb[at]))}" if result.rule == "lcb" else ""
@@ -106,7 +106,7 @@ def problem(session: Session) -> str:
         kept = "The result of the previous run is still shown." if session.shows_previous else ""
         return error(session.status.error, kept)
     result = session.result
-    unclear = result is not None and result.best_index is None and not session.running
+    unclear = result is not None and result._best_index is None and not session.running
     return error(result.explain()) if result is not None and unclear else ""
 
 
@@ -146,7 +146,7 @@ def comparing(status: Status, found: Comparison | None) -> str:
 
 def guarantee(result: SelectionResult, delta: float) -> str:
     """Return the Hoeffding bound that the number of subsamples gives, in a sentence or two."""
-    if result.best_index is None:
+    if result._best_index is None:
         return ""
     if result.criterion in OF_SEVERAL_STARTS:
         return muted(f"The Hoeffding bound is one of mean silhouettes, not of the criterion {result.criterion}.")

@@ -151,7 +151,7 @@ class View:
         if not self.session.running and self._placed is not clusterings:
             self._placed = clusterings
             self._drawn.clear()
-            if result.best_index is not None:
+            if result._best_index is not None:
                 self._k.value = result.best_k
 
     def _paint(self) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._util.callers import caller_level
+from compsil_kit._util.warn import caller_level
 
 Array = NDArray[Any]
 

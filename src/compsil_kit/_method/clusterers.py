@@ -18,8 +18,7 @@ from compsil_kit._method.labels import distinct_labels
 from compsil_kit._method.magnitude import check_magnitude, fit_predict, loses_digits
 from compsil_kit._method.metrics import Metric
 from compsil_kit._util.checks import check_choice, describe
-from compsil_kit._util.garbage import collector_at_rest
-from compsil_kit._util.optional import has, require
+from compsil_kit._util.imports import gc_paused, has, require
 
 Array = NDArray[Any]
 
@@ -128,7 +127,7 @@ class Clusterer:
         return label
 
     def _compiled(self, X: Any, n_starts: int) -> Callable[[int, int], tuple[Array, Array]]:
-        with collector_at_rest():
+        with gc_paused():
             from compsil_kit._kmeans.fit import Fits, load_loops
 
             load_loops(X.dtype.name)
@@ -168,7 +167,7 @@ class Clusterer:
         """Tell whether a run on so many rows of X begins by compiling k-means: the first one on a machine does."""
         if not self._may_compile(X, n_points):
             return False
-        with collector_at_rest():
+        with gc_paused():
             from compsil_kit._kmeans.fit import is_compiled
 
         return not is_compiled()

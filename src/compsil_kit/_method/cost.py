@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from compsil_kit._method.clusterers import PLAIN_KMEANS
 from compsil_kit._method.silhouette import MIN_COMPILED_POINTS
-from compsil_kit._util.optional import has
+from compsil_kit._util.imports import has
 
 if TYPE_CHECKING:
     from compsil_kit._method.plan import Plan

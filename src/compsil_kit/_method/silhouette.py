@@ -24,8 +24,7 @@ from compsil_kit._method.metrics import (
     resolve_metric,
     squared_sums,
 )
-from compsil_kit._util.garbage import collector_at_rest
-from compsil_kit._util.optional import has
+from compsil_kit._util.imports import gc_paused, has
 
 Array = NDArray[Any]
 
@@ -244,7 +243,7 @@ def _choose_kernel(
     if n_points < MIN_COMPILED_POINTS or not has("numba"):
         tile, limit = plain.distance_tile(points), doubt_limit(points, product=True)
         return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick), limit
-    with collector_at_rest():
+    with gc_paused():
         from compsil_kit._method import kernel_numba as compiled
 
     if points.shape[1] <= compiled.MAX_DIRECT_FEATURES:

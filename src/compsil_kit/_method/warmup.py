@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 from compsil_kit._method import silhouette
 from compsil_kit._method.metrics import resolve_metric
-from compsil_kit._util.optional import require
+from compsil_kit._util.imports import require
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from compsil_kit._util.checks import describe
 from compsil_kit._util.schema import check_digest, signed
 
 if TYPE_CHECKING:
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 FORMAT = "compsil-kit/selection"
 VERSION = 1
@@ -68,13 +68,13 @@ _SELECTION = {
 
 def to_dict(result: SelectionResult) -> dict[str, Any]:
     """Return the result as dicts, lists, strings and finite numbers; what is undefined is None."""
-    custom = not isinstance(result.transform, str) or result.saved is not None
+    custom = not isinstance(result.transform, str) or result._saved is not None
     return signed(
         {
             "format": FORMAT,
             "version": VERSION,
-            "best_k": None if result.best_index is None else result.best_k,
-            "best_score": None if result.best_index is None else result.best_score,
+            "best_k": None if result._best_index is None else result.best_k,
+            "best_score": None if result._best_index is None else result.best_score,
             "partial": result.partial,
             "transform": transform_name(result.transform),
             "rule": result.rule,
@@ -85,7 +85,7 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
             "sem": plain_numbers(result.sem),
             "lcb": plain_numbers(result.lcb),
             "stability": plain_numbers(result.stability),
-            "probability": plain_numbers(result.probability),
+            "probability": plain_numbers(result.selection_probability),
             "confidence": plain_numbers(result.confidence),
             "confidence_none": plain_numbers(np.array([result.confidence_none]))[0],
             "choices": dict(result.choices),
@@ -103,8 +103,8 @@ def to_dict(result: SelectionResult) -> dict[str, Any]:
     )
 
 
-def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionResult:
-    """Rebuild a result; what can be derived from its trials is derived again."""
+def from_dict(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate the data of ``to_dict`` and return the fields of the result."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise ValueError(f"data must be what SelectionResult.to_dict returned, with format {FORMAT!r}.")
     if data.get("version") != VERSION:
@@ -129,20 +129,16 @@ def from_dict(cls: type[SelectionResult], data: Mapping[str, Any]) -> SelectionR
         probability = schema.list_of(_WEIGHT, n_ks)(data.get("probability"), "data.probability")
         saved = Saved(_array(weights, n_ks), _array(probability, n_ks)[:, 0])
     failures = tuple(Failure(**failure) for failure in found["failures"] if failure["subsample"] < n_all)
-    return cls(
-        plan=plan,
-        trials=trials,
-        calibration=calibration,
-        transform=found["transform"],
-        rule=found["rule"],
-        z=found["z"],
-        criterion=found["criterion"],
-        failures=failures,
-        versions=found["versions"],
-        preparation=preparation_in(found["preparation"], "data.preparation"),
-        structure=structure_in(found["structure"], "data.structure"),
-        saved=saved,
-    )
+    return {
+        **{name: found[name] for name in ("transform", "rule", "z", "criterion", "versions")},
+        "plan": plan,
+        "trials": trials,
+        "calibration": calibration,
+        "failures": failures,
+        "preparation": preparation_in(found["preparation"], "data.preparation"),
+        "structure": structure_in(found["structure"], "data.structure"),
+        "_saved": saved,
+    }
 
 
 def _failure(plan: Plan) -> schema.Check:

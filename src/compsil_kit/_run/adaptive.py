@@ -53,7 +53,7 @@ def _rounds(request: Request, trials: list[Trial]) -> Iterator[Round]:
             yield missing, going_on
         so_far = [trial for trial in trials if trial.index < indices.stop or trial.index >= plan.n_subsamples]
         result = request.result(so_far)
-        seen = look(result.probability, result.selectable, going_on)
+        seen = look(result.selection_probability, result._selectable, going_on)
         if seen.enough:
             return
         going_on = seen.going_on

@@ -18,7 +18,6 @@ from compsil_kit._method.clusterers import NAMED
 from compsil_kit._method.metrics import NAMES
 from compsil_kit._method.plan import Plan
 from compsil_kit._result.packing import pack_trial, read_trial
-from compsil_kit._result.result import SelectionResult, collect
 from compsil_kit._result.serialization import plan_in, plan_out, preparation_in, preparation_out
 from compsil_kit._result.trials import Trial, current_versions
 from compsil_kit._run.engine import run
@@ -31,6 +30,7 @@ from compsil_kit._settings.surfaces import check_keywords, takes
 from compsil_kit._util import schema
 from compsil_kit._util.checks import check_integer, describe
 from compsil_kit._util.format import few
+from compsil_kit.result import SelectionResult, collect
 
 FORMAT = "compsil-kit/batch"
 VERSION = 1
@@ -195,8 +195,8 @@ def combine_batches(
         _check_same(batch, first, at)
         trials += _trials(batch, at, plan)
     _check_whole([trial.index for trial in trials], plan)
-    others = {"preparation": _whole(first["preparation"], preparation), "versions": dict(first["versions"])}
-    return chosen(collect(plan, trials, **choice, **others, structure=structure_of_batches(batches)))
+    others = {**choice, "preparation": _whole(first["preparation"], preparation), "versions": dict(first["versions"])}
+    return chosen(collect(plan, trials, **others, structure=structure_of_batches(batches)))
 
 
 def _short(preparation: Batch | None) -> Batch | None:

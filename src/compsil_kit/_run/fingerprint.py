@@ -22,7 +22,7 @@ from compsil_kit._method.plan import Plan
 from compsil_kit._method.subsample import SHUFFLE, draw_version
 from compsil_kit._result.trials import current_versions
 from compsil_kit._run.one_subsample import Job
-from compsil_kit._util.optional import has
+from compsil_kit._util.imports import has
 
 Fingerprint = dict[str, Any]
 

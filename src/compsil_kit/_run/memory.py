@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compsil_kit._method.clusterers import Clusterer
 from compsil_kit._method.plan import Plan
-from compsil_kit._util.free_memory import available_bytes
+from compsil_kit._util.memory import available_bytes
 
 WORKER_BYTES = 64 * 2**20
 # Of one point under one k: its labels, its cell and its silhouette.

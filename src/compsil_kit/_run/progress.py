@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol
 
-from compsil_kit._util.optional import has
+from compsil_kit._util.imports import has
 
 ProgressLike = bool | Callable[[int, int], None] | None
 

@@ -21,9 +21,7 @@ from compsil_kit._method.metrics import Metric, check_metric_fits, resolve_metri
 from compsil_kit._method.plan import Plan, make_plan
 from compsil_kit._method.structure import Structure, check_testable
 from compsil_kit._method.weights import Transform
-from compsil_kit._result.result import SelectionResult, collect
 from compsil_kit._result.trials import Trial
-from compsil_kit._result.trimming import trimmed
 from compsil_kit._run.backends import is_elsewhere
 from compsil_kit._run.engine import n_workers
 from compsil_kit._run.fetching import fetch
@@ -33,8 +31,9 @@ from compsil_kit._run.one_subsample import Job
 from compsil_kit._settings.keywords import SelectKeywords, defaults_of
 from compsil_kit._settings.rules import AUTO
 from compsil_kit._settings.surfaces import check_keywords
-from compsil_kit._util.callers import caller_level
+from compsil_kit._util.warn import caller_level
 from compsil_kit.errors import ScaleWarning, SelectionError
+from compsil_kit.result import SelectionResult, collect
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,7 @@ class Request:
         ``finished`` where nothing more is to come, though fewer subsamples were needed than planned.
         """
         others = {"preparation": self.data.preparation, "structure": structure}
-        plan, kept = trimmed(self.plan, trials) if finished and self.plan.adaptive else (self.plan, trials)
-        return collect(plan, kept, **vars(self.choice), **others)
+        return collect(self.plan, trials, finished=finished, **vars(self.choice), **others)
 
     def partial(self, trials: Sequence[Trial]) -> SelectionResult | None:
         """Return what a run that ended early has to show, or None."""
@@ -197,7 +195,7 @@ def warn_of_scale(matrix: Any, means: str) -> None:
 
 def chosen(result: SelectionResult) -> SelectionResult:
     """Return the result if it has a choice, or say why it has none."""
-    if result.best_index is None:
+    if result._best_index is None:
         error = SelectionError(result.explain())
         error.result = result
         raise error

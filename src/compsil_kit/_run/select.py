@@ -9,7 +9,6 @@ from contextlib import closing
 from threading import Event
 from typing import Any
 
-from compsil_kit._result.result import SelectionResult
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.adaptive import compute
 from compsil_kit._run.checkpoint import resume
@@ -19,6 +18,7 @@ from compsil_kit._run.request import Request, chosen
 from compsil_kit._run.structure import find_structure, n_steps
 from compsil_kit._util.format import format_seconds
 from compsil_kit.errors import Interrupted
+from compsil_kit.result import SelectionResult
 
 logger = logging.getLogger("compsil_kit")
 

@@ -21,7 +21,7 @@ from compsil_kit._util.format import number, percent, sentence
 
 if TYPE_CHECKING:
     from compsil_kit._criteria.comparison import Comparison
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 Array = NDArray[np.float64]
 
@@ -52,9 +52,9 @@ def card(result: SelectionResult) -> str:
 
 
 def _headline(result: SelectionResult) -> str:
-    if result.best_index is None:
+    if result._best_index is None:
         return '<div><div style="font-size:20px;font-weight:600">no k can be selected</div></div>'
-    at = result.best_index
+    at = result._best_index
     # Under this criterion the score is the confidence.
     score = "" if result.criterion == LIKELY else _score(result.best_score, float(result.sem[at]))
     part = f'<div style="color:{WARNING}">partial result</div>' if result.partial else ""
@@ -89,7 +89,7 @@ def table(result: SelectionResult) -> str:
     head = cells(columns, "th", CELL)
     body = []
     for at, row in enumerate(zip(*columns.values(), strict=True)):
-        weight = "font-weight:700" if at == result.best_index else ""
+        weight = "font-weight:700" if at == result._best_index else ""
         body.append(f'<tr style="{weight}">' + cells(row, style=CELL) + "</tr>")
     rows = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
     return f'<div style="overflow-x:auto"><table style="{TABLE}">{rows}</table></div>'

@@ -14,7 +14,7 @@ from compsil_kit._show.curve import SCORED
 from compsil_kit._util.format import percent, whole_percent
 
 if TYPE_CHECKING:
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 # Selection probabilities in percent, compared as they are printed.
 STABLE = 95
@@ -28,15 +28,15 @@ FAIRLY_LIKELY = 2
 
 def probability_text(result: SelectionResult) -> str:
     """Return the selection probability of the choice, or that there are too few subsamples to tell."""
-    assert result.best_index is not None
+    assert result._best_index is not None
     few = result.n_subsamples < ENOUGH_SUBSAMPLES and len(result.ks) > 1
-    return "unknown (too few subsamples)" if few else percent(result.probability[result.best_index])
+    return "unknown (too few subsamples)" if few else percent(result.selection_probability[result._best_index])
 
 
 def confidence_text(result: SelectionResult) -> str:
     """Return the confidence in the choice, or that it is not known."""
-    assert result.best_index is not None
-    return "unknown" if result.why_no_confidence else percent(result.confidence[result.best_index])
+    assert result._best_index is not None
+    return "unknown" if result.confidence_note else percent(result.confidence[result._best_index])
 
 
 def _tenths(chance: float) -> int:
@@ -53,9 +53,9 @@ def _times(chance: float) -> str:
 
 def confidence_sentence(result: SelectionResult) -> str:
     """Say how often such an answer was right, and what else may be; nothing where this is not known."""
-    if result.best_index is None or result.why_no_confidence:
+    if result._best_index is None or result.confidence_note:
         return ""
-    own = float(result.confidence[result.best_index])
+    own = float(result.confidence[result._best_index])
     text = (
         f"k = {result.best_k}: on data like these, such an answer was right {_times(own)} (confidence {percent(own)})"
     )
@@ -68,11 +68,11 @@ def confidence_sentence(result: SelectionResult) -> str:
 
 def _alternative(result: SelectionResult) -> str:
     """Name the most likely other k, unless it is unlikely."""
-    assert result.best_index is not None
-    others = np.where(result.selectable, result.confidence, -np.inf)
-    others[result.best_index] = -np.inf
+    assert result._best_index is not None
+    others = np.where(result._selectable, result.confidence, -np.inf)
+    others[result._best_index] = -np.inf
     at = int(others.argmax())
-    own, chance, k = _tenths(result.confidence[result.best_index]), _tenths(others[at]), result.ks[at]
+    own, chance, k = _tenths(result.confidence[result._best_index]), _tenths(others[at]), result.ks[at]
     if not chance:
         return ""
     if chance == own:
@@ -84,17 +84,17 @@ def _alternative(result: SelectionResult) -> str:
 
 def why_no_confidence(result: SelectionResult) -> str:
     """Say why the confidence is not known, or nothing where it is."""
-    if len(result.ks) == 1 or not result.why_no_confidence:
+    if len(result.ks) == 1 or not result.confidence_note:
         return ""
-    return f"How often such an answer is right (confidence) is not known here: {result.why_no_confidence}."
+    return f"How often such an answer is right (confidence) is not known here: {result.confidence_note}."
 
 
 def probability_sentence(result: SelectionResult) -> str:
     """Say how often a new run would make the same choice, and which others it may make."""
-    assert result.best_index is not None
+    assert result._best_index is not None
     if len(result.ks) == 1:
         return ""
-    probability = result.probability[result.best_index]
+    probability = result.selection_probability[result._best_index]
     if not np.isfinite(probability):
         return "The selection probability cannot be estimated from these subsamples."
     if result.n_subsamples < ENOUGH_SUBSAMPLES:
@@ -107,7 +107,7 @@ def probability_sentence(result: SelectionResult) -> str:
     text = f"A new run on these data would choose it {percent(probability)} of the time (selection probability){noise}."
     others = [
         (p, k)
-        for p, k in zip(result.probability, result.ks, strict=True)
+        for p, k in zip(result.selection_probability, result.ks, strict=True)
         if whole_percent(p) >= WORTH_NAMING and k != result.best_k
     ]
     if others and whole_percent(probability) < STABLE:

@@ -16,7 +16,7 @@ from compsil_kit._method.criterion import LIKELY
 from compsil_kit._util.format import number, percent
 
 if TYPE_CHECKING:
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from compsil_kit._show.chances import MOSTLY_STABLE, second_opinion
 from compsil_kit._util.format import percent, whole_percent
 
 if TYPE_CHECKING:
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 # Below this mean silhouette, Kaufman and Rousseeuw speak of no substantial structure.
 WEAK = 0.25
@@ -23,7 +23,7 @@ WEAK = 0.25
 def warnings(result: SelectionResult) -> list[str]:
     """Return what should be known before the choice is trusted."""
     found = [_partial(result), _failed(result), _calibration(result), _repeated_seeds(result)]
-    if result.best_index is not None:
+    if result._best_index is not None:
         found += [second_opinion(result), _disagreement(result), _near_tie(result), _edge(result), _weak(result)]
     found += [_whole_data(result), _small(result), _untested(result)]
     found += [] if result.preparation is None else result.preparation.notes
@@ -58,7 +58,7 @@ def _repeated_seeds(result: SelectionResult) -> str:
 def _failed(result: SelectionResult) -> str:
     if not result.n_failed.any():
         return ""
-    excluded = ", ".join(str(k) for k, ok in zip(result.ks, result.selectable, strict=True) if not ok)
+    excluded = ", ".join(str(k) for k, ok in zip(result.ks, result._selectable, strict=True) if not ok)
     limit = percent(MAX_LOST)
     return f"the clustering failed on some of the {result.n_subsamples} subsamples {failures(result)}" + (
         f" Excluded from the selection because more than {limit} failed: k = {excluded}." if excluded else ""
@@ -89,8 +89,8 @@ def _disagreement(result: SelectionResult) -> str:
 
 
 def _near_tie(result: SelectionResult) -> str:
-    assert result.best_index is not None
-    probability, second = result.probability[result.best_index], result.runner_up
+    assert result._best_index is not None
+    probability, second = result.selection_probability[result._best_index], result._runner_up
     if second is None or not np.isfinite(probability) or whole_percent(probability) >= MOSTLY_STABLE:
         return ""
     return f"k = {result.best_k} and k = {result.ks[second]} are nearly tied; more subsamples may separate them."
@@ -113,7 +113,7 @@ def _weak(result: SelectionResult) -> str:
     name, silhouette = "score", result.best_score
     if result.criterion in OF_SEVERAL_STARTS:
         # These scores are no plain silhouettes.
-        name, silhouette = "silhouette", float(np.nanmean(result.micro[result.best_index]))
+        name, silhouette = "silhouette", float(np.nanmean(result.micro[result._best_index]))
     if silhouette >= WEAK:
         return ""
     return f"the {name} is low ({silhouette:.2f}): the clusters overlap, or the data have no clusters."
@@ -121,9 +121,9 @@ def _weak(result: SelectionResult) -> str:
 
 def _small(result: SelectionResult) -> str:
     """Say that a cluster is too small in the subsamples to be judged, where larger ones are possible."""
-    if result.best_index is None or result.plan.whole_data:
+    if result._best_index is None or result.plan.whole_data:
         return ""
-    known = result.trials.small[result.best_index]
+    known = result.trials.small[result._best_index]
     n_small, n_known = int(np.nansum(known)), int(np.isfinite(known).sum())
     if not n_known or n_small * 2 < n_known:
         return ""

@@ -16,7 +16,7 @@ from compsil_kit._util.format import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 # Colours that stay apart for colour-blind eyes (Okabe and Ito), and lines that differ in shape as well.
 BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8a8a8a"
@@ -91,7 +91,7 @@ def _curve(result: SelectionResult, ax: Axes) -> None:
                 "zorder": 7 if name == result.criterion else 6,
             }
             ax.plot([chosen[0]], [chosen[1]], color=style["color"], **star)
-    if result.best_index is not None:
+    if result._best_index is not None:
         ax.axvline(result.best_k, color="0.55", linewidth=1.0, zorder=1)
     title(ax, headline(result))
     _k_axis(ax, result.ks)
@@ -104,7 +104,7 @@ def _curve(result: SelectionResult, ax: Axes) -> None:
 
 def headline(result: SelectionResult) -> str:
     """Return the choice in one line."""
-    if result.best_index is None:
+    if result._best_index is None:
         return "no k can be selected"
     score = "" if result.criterion == LIKELY else f"score {result.best_score:.3f}, "
     partial = ", partial" if result.partial else ""
@@ -164,25 +164,25 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
     """Draw the scores of the leading ks, and the choice, against the number of subsamples used."""
     from matplotlib.ticker import MaxNLocator
 
-    scores, chosen = result.running
+    scores, chosen = result._running
     across = np.arange(1, result.n_subsamples + 1)
     leading = [
-        at for at in np.argsort(-np.nan_to_num(result.scores, nan=-np.inf), kind="stable") if result.selectable[at]
+        at for at in np.argsort(-np.nan_to_num(result.scores, nan=-np.inf), kind="stable") if result._selectable[at]
     ]
     colours = {result.ks[at]: LINES[i] for i, at in enumerate(leading[: len(LINES)])}
     for at in leading[: len(LINES)]:
         k = result.ks[at]
         # A line through a single subsample would not be seen.
-        width, marker = 2.2 if at == result.best_index else 1.3, "o" if len(across) == 1 else ""
+        width, marker = 2.2 if at == result._best_index else 1.3, "o" if len(across) == 1 else ""
         ax.plot(across, scores[at], color=colours[k], linewidth=width, marker=marker, label=f"k = {k}")
     ax.margins(y=0.15)
     low, high = ax.get_ylim()
-    if result.best_index is not None and result.criterion in OF_SEVERAL_STARTS:
+    if result._best_index is not None and result.criterion in OF_SEVERAL_STARTS:
         # These scores are no means of independent values, and have no such bound.
         title(ax, f"{SCORED[result.criterion]} by number of subsamples")
-    elif result.best_index is not None:
+    elif result._best_index is not None:
         radius = np.array([hoeffding_radius(int(n), delta=delta, n_ks=len(result.ks)) for n in across])
-        centre = scores[result.best_index]
+        centre = scores[result._best_index]
         ax.fill_between(across, centre - radius, centre + radius, color=BLUE, alpha=0.08, linewidth=0)
         title(ax, f"score by number of subsamples; Hoeffding band ±{radius[-1]:.2f} with all {across[-1]}")
     else:
@@ -202,10 +202,10 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
 def _probability(result: SelectionResult, ax: Axes) -> None:
     """Draw the selection probability of each k and, where it is known, the confidence beside it."""
     step = float(min(np.diff(result.ks), default=1))
-    rows = {"selection probability": result.probability}
+    rows = {"selection probability": result.selection_probability}
     ticks = {k: str(k) for k in some(result.ks)}
     across = np.array(result.ks, dtype=float)
-    if not result.why_no_confidence:
+    if not result.confidence_note:
         rows["confidence"] = np.append(result.confidence, result.confidence_none)
         across = np.append(across, across[-1] + 1.5 * step)
         ticks[across[-1]] = "none"
@@ -230,11 +230,11 @@ def _bars(result: SelectionResult, ax: Axes, name: str, places: Any, heights: An
     from matplotlib.patheffects import withStroke
 
     full, pale = BARS[name]
-    colours = [full if at == result.best_index else pale for at in range(len(heights))]
+    colours = [full if at == result._best_index else pale for at in range(len(heights))]
     bars = ax.bar(places, heights, width=width, color=colours)
     # A bar without height, so that the legend shows the full colour.
     ax.bar([places[0]], [0], width=width, color=full, label=name)
-    crowded = len(result.ks) * (1 + (not result.why_no_confidence)) > MOST_LABELS
+    crowded = len(result.ks) * (1 + (not result.confidence_note)) > MOST_LABELS
     # Where the bars stand close, only those that matter are labelled.
     labels = [percent(height) if height > (0.05 if crowded else 0.0) else "" for height in heights]
     # Readable also where a label reaches into the bar beside its own.
@@ -243,9 +243,9 @@ def _bars(result: SelectionResult, ax: Axes, name: str, places: Any, heights: An
 
 
 def _probability_title(result: SelectionResult) -> str:
-    if not result.why_no_confidence and result.best_index is not None:
+    if not result.confidence_note and result._best_index is not None:
         return "would a new run choose this k, and how often was such a k right"
-    if np.isfinite(result.probability).any():
+    if np.isfinite(result.selection_probability).any():
         return "how often a new run on these data would choose each k"
     if result.n_subsamples == 1:
         return "the selection probability cannot be estimated from one subsample"
@@ -262,7 +262,7 @@ def _stability(result: SelectionResult, ax: Axes) -> None:
         across.ravel(), agreement.ravel(), s=14, color=BLUE, alpha=0.3, linewidths=0, label="pairs of subsamples"
     )
     ax.plot(result.ks, result.stability, color=BLUE, linewidth=2.4, marker="o", markersize=5, label="stability (mean)")
-    if result.best_index is not None:
+    if result._best_index is not None:
         ax.axvline(result.best_k, color="0.55", linewidth=1.0, zorder=1)
     ax.set_ylim(min(-0.02, float(np.nanmin(agreement, initial=0.0)) - 0.02), 1.04)
     title(ax, "how well clusterings of neighbouring subsamples agree" if known else "the stability is not known")

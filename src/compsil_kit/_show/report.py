@@ -21,7 +21,7 @@ from compsil_kit._util.format import format_ks, sentence
 
 if TYPE_CHECKING:
     from compsil_kit._criteria.comparison import Comparison
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 CAPTIONS = {
     "curve": "The criterion with its 95 % band and, beside silhouettes, the mean micro and mean macro silhouette. "
@@ -67,7 +67,7 @@ def write(result: SelectionResult, path: str | PathLike[str], comparison: Compar
 
 def render(result: SelectionResult, comparison: Comparison | None = None, written: datetime | None = None) -> str:
     """Return the report as a complete HTML page; without a time, equal results give equal pages."""
-    title = "No k can be selected" if result.best_index is None else f"{result.best_k} clusters"
+    title = "No k can be selected" if result._best_index is None else f"{result.best_k} clusters"
     title = "No clusters found" if text.no_clusters(result) else title
     words = "".join(f"<p>{safe(line)}</p>" for line in text.sentences(result))
     warned = "".join(f'<p class="note">{safe(sentence(warning))}</p>' for warning in notes.warnings(result))
@@ -82,7 +82,7 @@ def render(result: SelectionResult, comparison: Comparison | None = None, writte
 
 
 def _big(result: SelectionResult) -> str:
-    if result.best_index is None:
+    if result._best_index is None:
         return '<span class="big">no k can be selected</span>'
     if text.no_clusters(result):
         return f'<span class="big">no clusters found</span> (the best k is {result.best_k})'

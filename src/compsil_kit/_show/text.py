@@ -24,13 +24,13 @@ from compsil_kit._show.notes import failures, warnings
 from compsil_kit._util.format import format_ks, number, percent
 
 if TYPE_CHECKING:
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 
 def table(result: SelectionResult) -> str:
     """Return the choice, the curve and the settings as text for a terminal."""
     columns = curve_of(result).columns()
-    columns["k"] = [f"{'*' if at == result.best_index else ' '} {k:>3}" for at, k in enumerate(columns["k"])]
+    columns["k"] = [f"{'*' if at == result._best_index else ' '} {k:>3}" for at, k in enumerate(columns["k"])]
     widths = [5 if heading == "k" else max(8, len(heading) + 1) for heading in columns]
     rows: list[Iterable[str]] = [columns, *zip(*columns.values(), strict=True)]
     lines = [" ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
@@ -44,9 +44,9 @@ def no_clusters(result: SelectionResult) -> str:
 
 
 def _headline(result: SelectionResult) -> str:
-    if result.best_index is None:
+    if result._best_index is None:
         return f"SelectionResult: no k of {format_ks(result.ks)} can be selected"
-    at, done = result.best_index, result.n_subsamples + len(result.calibration.subsamples)
+    at, done = result._best_index, result.n_subsamples + len(result.calibration.subsamples)
     score = f"   score {result.best_score:.4f} ± {number(result.sem[at])}"
     partial = f"   PARTIAL, {done} of {len(result.plan.seeds)} subsamples" if result.partial else ""
     return (
@@ -90,13 +90,13 @@ def settings_line(result: SelectionResult, *, preparation: bool = False) -> str:
 
 def explain(result: SelectionResult) -> str:
     """Return the sentences and, where a k was selected, the warnings as notes."""
-    notes = [] if result.best_index is None else [f"Note: {text}" for text in warnings(result)]
+    notes = [] if result._best_index is None else [f"Note: {text}" for text in warnings(result)]
     return "\n".join([*sentences(result), *notes])
 
 
 def sentences(result: SelectionResult) -> list[str]:
     """Return how often such an answer was right, the choice and how sure it is, what others choose, and the data."""
-    if result.best_index is None:
+    if result._best_index is None:
         return [why_no_choice(result)]
     told = (
         no_clusters(result),
@@ -116,13 +116,13 @@ def why_stopped(result: SelectionResult) -> str:
     """Say why there were so many subsamples, where there were as many as it takes."""
     if not result.plan.adaptive or result.partial:
         return ""
-    n_left_out = int((result.n_run < result.n_subsamples).sum())
+    n_left_out = int((result._n_run < result.n_subsamples).sum())
     left_out = f" {n_left_out} of {len(result.ks)} candidates were left out on the way." if n_left_out else ""
     if result.n_subsamples >= MOST_SUBSAMPLES:
         return f"It stopped at {result.n_subsamples} subsamples, the most that n_subsamples='auto' takes.{left_out}"
-    if result.probability[result.best_index] < SURE or result.criterion != result.plan.adaptive:
+    if result.selection_probability[result._best_index] < SURE or result.criterion != result.plan.adaptive:
         # It is read under other settings than those under which it was sure enough.
-        n_best = int(result.n_run[result.best_index])
+        n_best = int(result._n_run[result._best_index])
         alone = f" k = {result.best_k} ran on {n_best} of them." if n_best < result.n_subsamples else ""
         return (
             f"The number of subsamples was chosen under other settings, with criterion={result.plan.adaptive!r}; under "
@@ -133,19 +133,19 @@ def why_stopped(result: SelectionResult) -> str:
 
 def _choice(result: SelectionResult) -> str:
     text = f"k = {result.best_k} has {_best(result)}"
-    if (result.n_failed[~result.selectable] > 0).any():
+    if (result.n_failed[~result._selectable] > 0).any():
         text = f"Of the candidates that can be selected, {text}"
-    second = result.runner_up
+    second = result._runner_up
     if second is None:
         return f"{text}; {'it is the only candidate' if len(result.ks) == 1 else 'no other candidate can be selected'}."
     if result.criterion == LIKELY:
         return f"{text}; the second is k = {result.ks[second]}, {percent(result.confidence[second])}."
-    return f"{text}; the second best is k = {result.ks[second]}, {result.lead:.4f} lower."
+    return f"{text}; the second best is k = {result.ks[second]}, {result._lead:.4f} lower."
 
 
 def _best(result: SelectionResult) -> str:
     """Name what the chosen k is the best in, with its value."""
-    at, name = result.best_index, SCORED[result.criterion]
+    at, name = result._best_index, SCORED[result.criterion]
     assert at is not None
     if result.criterion == LIKELY:
         return f"the highest {name}, {percent(result.best_score)}"
@@ -175,12 +175,12 @@ def _alone(result: SelectionResult) -> str:
 
 def why_no_choice(result: SelectionResult) -> str:
     """Say why no k can be selected, and what to do."""
-    if result.criterion == LIKELY and result.selectable.any():
-        if not result.why_no_confidence:
+    if result.criterion == LIKELY and result._selectable.any():
+        if not result.confidence_note:
             return "No k can be selected by rule='lcb' with criterion='likely': a confidence has no lower bound."
         return (
             f"No k can be selected by criterion='likely', as the confidence is not known here: "
-            f"{result.why_no_confidence}. Pass another criterion, for instance 'stable'."
+            f"{result.confidence_note}. Pass another criterion, for instance 'stable'."
         )
     if result.rule == "lcb" and result.n_subsamples < 2:
         return (

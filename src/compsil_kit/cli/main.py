@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from compsil_kit._criteria.comparison import Comparison
-    from compsil_kit._result.result import SelectionResult
+    from compsil_kit.result import SelectionResult
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 # How a text file is written, as the options say it.

@@ -14,7 +14,7 @@ from typing import Any
 from compsil_kit._data.sources.arrow import ArrowSource, one_of, readable
 from compsil_kit._data.sources.columns import without
 from compsil_kit._data.sources.source import Source
-from compsil_kit._util.free_memory import available_bytes
+from compsil_kit._util.memory import available_bytes
 
 ENDINGS = (".parquet", ".pq")
 _GLOB = "*?["

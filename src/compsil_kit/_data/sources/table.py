@@ -21,7 +21,7 @@ from compsil_kit._data.sources.scan import Seen, Work, gathered
 from compsil_kit._data.sources.source import Source, Tick, dtype_of
 from compsil_kit._data.whole_numbers import warn_of_rounding
 from compsil_kit._util.format import few, quoted
-from compsil_kit._util.free_memory import available_bytes
+from compsil_kit._util.memory import available_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

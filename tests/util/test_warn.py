@@ -2,7 +2,7 @@
 
 import warnings
 
-from compsil_kit._util.callers import PACKAGES, caller_level
+from compsil_kit._util.warn import PACKAGES, caller_level
 
 
 def inside(name, code, **values):

@@ -1,0 +1,67 @@
+"""Imports: lazy public names, optional packages, and a paused garbage collector for large ones."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+
+def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a module whose names are defined in other modules of the package.
+
+    Importing the package then costs next to nothing, which matters where a scheduler parses files that only mention it.
+    """
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        with gc_paused():
+            return getattr(importlib.import_module(f"compsil_kit.{homes[name]}"), name)
+
+    return load, lambda: sorted(homes)
+
+
+def has(module: str) -> bool:
+    """Return whether a module is installed, without importing it."""
+    import importlib.util
+
+    # None in sys.modules blocks an import.
+    if module in sys.modules:
+        return sys.modules[module] is not None
+    return importlib.util.find_spec(module) is not None
+
+
+def require(module: str, *, purpose: str) -> ModuleType:
+    """Import an optional module; if it is missing, the error names its purpose and how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        package = module.partition(".")[0]
+        raise ImportError(f"{purpose} needs the package {package!r}. Install it with: pip install {package}") from error
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause garbage collection, which halves the time to import numba.
+
+    That import creates hundreds of thousands of permanent objects, which repeated collections would scan in vain. They
+    are moved to the oldest generation afterwards. Threads may overlap: collection resumes with the first one to end.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            # An application may have frozen objects to share them with child processes: leave those frozen.
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()

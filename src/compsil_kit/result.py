@@ -1,0 +1,289 @@
+"""The result of a selection: every trial, the score per candidate k, the choice and how certain it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._method.criterion import CRITERIA
+from compsil_kit._method.guarantees import Guarantee, achieved
+from compsil_kit._method.plan import Plan
+from compsil_kit._method.selection import RULES
+from compsil_kit._method.structure import Structure
+from compsil_kit._method.weights import Transform, check_transform, transform_name
+from compsil_kit._result import serialization
+from compsil_kit._result.scores import Scores
+from compsil_kit._result.trials import Trial, Trials, current_versions
+from compsil_kit._show import notes, text
+from compsil_kit._util.checks import check_choice, check_integer, check_real
+from compsil_kit._util.warn import Deprecated
+from compsil_kit.errors import SelectionError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectionResult(Scores):
+    """The result of a selection. All numbers derive from the stored trials, so another rule needs no new run.
+
+    Attributes
+    ----------
+    plan : Plan
+        The computations that were planned.
+    trials, calibration : Trials
+        Silhouettes of the scored subsamples, and of those used only to estimate the largest discrepancies.
+    transform, rule, z, criterion : str or callable, str, float, str
+        How trials are weighted, how k is selected, and which criterion is scored.
+    failures : tuple of Failure
+        Clusterings that failed, with the cause of each.
+    versions : mapping of str to str
+        Versions of Python and of the libraries that produced the trials.
+    preparation : Preparation or None
+        Columns, scaling and dropped rows of the input table; None for plain arrays.
+    structure : Structure or None
+        Outcome of the structure test (do the data contain any clusters?); None if it was not requested.
+    """
+
+    versions: Mapping[str, str] = field(default_factory=current_versions)
+    preparation: Preparation | None = None
+    structure: Structure | None = None
+    # Whether the criterion was changed after the run, which chose the number of initialisations for another one.
+    _reweighed: bool = False
+
+    if not TYPE_CHECKING:
+        # Type checkers report these names as unknown.
+        probability = Deprecated("selection_probability")
+        why_no_confidence = Deprecated("confidence_note")
+        running = Deprecated("_running", "reweigh(n_subsamples=n)")
+        lead = Deprecated("_lead", "guarantee().lead")
+        best_index = Deprecated("_best_index", "ks.index(result.best_k)")
+        runner_up = Deprecated("_runner_up", "curve")
+        selectable = Deprecated("_selectable", "n_failed")
+        n_run = Deprecated("_n_run", "curve['n_subsamples'] + n_failed")
+
+    @property
+    def partial(self) -> bool:
+        """Whether some planned subsamples are missing."""
+        return self.n_subsamples + len(self.calibration.subsamples) < len(self.plan.seeds)
+
+    @property
+    def best_k(self) -> int:
+        """The selected number of clusters; raises SelectionError if no k can be selected."""
+        return self.ks[self._chosen()]
+
+    @property
+    def best_score(self) -> float:
+        """Score of the selected k."""
+        return float(self.scores[self._chosen()])
+
+    def _chosen(self) -> int:
+        if self._best_index is not None:
+            return self._best_index
+        error = SelectionError(text.why_no_choice(self))
+        error.result = self
+        raise error
+
+    @property
+    def warnings(self) -> list[str]:
+        """Reasons to be careful with the choice, one text each; empty if there are none."""
+        return notes.warnings(self)
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """One row per k: score, sem, lcb, micro, macro, weight, stability, n_subsamples, n_failed, probability,
+        confidence.
+        """
+        import pandas as pd
+
+        columns = {
+            "score": self.scores,
+            "sem": self.sem,
+            "lcb": self.lcb,
+            **{name: self._summaries[name].mean for name in ("micro", "macro", "weight")},
+            "stability": self.stability,
+            "n_subsamples": self._summary.count,
+            "n_failed": self.n_failed,
+            "probability": self.selection_probability,
+            "confidence": self.confidence,
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.ks, name="k"))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the trials as a tidy table, one row per k and subsample."""
+        import pandas as pd
+
+        index = pd.MultiIndex.from_product([self.ks, self.trials.subsamples], names=["k", "subsample"])
+        columns = {"micro": self.micro, "macro": self.macro, "weight": self.weights, "composite": self.composite}
+        columns |= {name: getattr(self.trials, name) for name in ("best_micro", "best_macro", "agreement")}
+        return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
+
+    def explain(self) -> str:
+        """Return a summary in plain text: the choice, its confidence and selection probability, and the warnings."""
+        return text.explain(self)
+
+    def __repr__(self) -> str:
+        """Show the choice and the curve as a table."""
+        return text.table(self)
+
+    def _repr_html_(self) -> str:
+        from compsil_kit._show import card
+
+        return card.card(self)
+
+    def guarantee(self, delta: float = 0.05) -> Guarantee:
+        """Return what Hoeffding's inequality guarantees about this run, with probability 1 - delta.
+
+        That is how close the scores are to their expectations, and how many subsamples would prove the choice. The
+        bounds apply to mean scores, so the lead is a difference of scores, also with the rule ``"lcb"``.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability that the bounds do not hold.
+        """
+        best = self._chosen()
+        delta = check_real("delta", delta, low=0.0, high=1.0, open_ends=True)
+        others = np.where(self._selectable, self.scores, -np.inf)
+        others[best] = -np.inf
+        second = float(others.max())
+        return achieved(
+            float(self.scores[best]) - second if np.isfinite(second) else float("nan"),
+            n_subsamples=max(1, int(self._summary.count[self._selectable].min(initial=self.n_subsamples))),
+            n_ks=len(self.ks),
+            delta=delta,
+            independent=self._largest is not None,
+        )
+
+    def reweigh(
+        self,
+        *,
+        transform: Transform | None = None,
+        rule: str | None = None,
+        z: float | None = None,
+        n_subsamples: int | None = None,
+        criterion: str | None = None,
+    ) -> SelectionResult:
+        """Return the result with another transform, rule or criterion, or fewer subsamples, without a new run.
+
+        Every parameter keeps its present value if None.
+
+        Parameters
+        ----------
+        transform : str or callable, optional
+            How discrepancies become weights.
+        rule : {"max", "lcb"}, optional
+            Select the largest score, or the largest lower confidence bound.
+        z : float, optional
+            Number of standard errors between the score and its lower confidence bound.
+        n_subsamples : int, optional
+            Use only the first ``n_subsamples``.
+        criterion : {"composite", "micro", "macro", "stable", "likely"}, optional
+            What to score. ``"stable"`` and ``"likely"`` normally use 5 initialisations per clustering; if the trials
+            have fewer, ``warnings`` says so.
+        """
+        changes: dict[str, Any] = {}
+        if transform is not None:
+            changes.update(transform=check_transform(transform), _saved=None)
+        elif self._saved is not None and (rule, z, n_subsamples, criterion) != (None,) * 4:
+            raise ValueError(
+                f"the transform {transform_name(self.transform)!r} was a function, and functions are not saved with a "
+                "result: pass transform= as well."
+            )
+        if rule is not None:
+            changes["rule"] = check_choice("rule", rule, RULES)
+        if criterion is not None:
+            changes.update(criterion=check_choice("criterion", criterion, CRITERIA), _reweighed=True)
+        if z is not None:
+            changes["z"] = check_real("z", z, low=0.0, high=1e6)
+        found = replace(self, **changes)
+        if n_subsamples is None:
+            return found
+        n = check_integer("n_subsamples", n_subsamples, minimum=1)
+        if n > self.n_subsamples:
+            raise ValueError(f"n_subsamples must be at most the {self.n_subsamples} that were scored; got {n}.")
+        return found._first(n)
+
+    def _first(self, n: int) -> SelectionResult:
+        """Keep the first n scored subsamples and renumber the calibration subsamples that follow them."""
+        plan, trials, calibration = self.plan, self.trials.first(n), self.calibration
+        kept = {*trials.subsamples, *calibration.subsamples}
+        failures = tuple(failure for failure in self.failures if failure.subsample in kept)
+        if trials.subsamples != tuple(range(n)):
+            # A partial result, whose finished subsamples are not the first ones of its plan.
+            return replace(self, trials=trials, failures=failures)
+        shift = plan.n_subsamples - n
+        return replace(
+            self,
+            plan=replace(plan, n_subsamples=n, seeds=plan.seeds[:n] + plan.seeds[plan.n_subsamples :]),
+            trials=trials,
+            calibration=replace(calibration, subsamples=tuple(index - shift for index in calibration.subsamples)),
+            failures=tuple(
+                failure if failure.subsample < n else replace(failure, subsample=failure.subsample - shift)
+                for failure in failures
+            ),
+        )
+
+    def plot(self, kind: str = "curve", *, ax: Axes | None = None, delta: float = 0.05) -> Axes:
+        """Draw the result and return the axes, without showing or saving the figure.
+
+        Parameters
+        ----------
+        kind : {"curve", "weights", "convergence", "probability", "stability"}, default="curve"
+            ``"curve"``: the criterion with its 95 % band, and the micro and macro averages. ``"weights"``:
+            discrepancies and weights per k. ``"convergence"``: score and choice against the number of subsamples.
+            ``"probability"``: selection probability and confidence per k. ``"stability"``: agreement between the
+            clusterings of consecutive subsamples.
+        ax : matplotlib Axes, optional
+            Axes to draw on; a new figure if None.
+        delta : float, default=0.05
+            Probability that the Hoeffding band of ``"convergence"`` does not hold.
+        """
+        from compsil_kit._show import plots
+
+        return plots.plot(self, kind, ax=ax, delta=delta)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML report and return its path.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write; its folder must exist.
+        """
+        from compsil_kit._show.report import write
+
+        return write(self, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as versioned plain data for strict JSON, without NaN and NumPy types."""
+        return serialization.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SelectionResult:
+        """Rebuild a result from :meth:`to_dict`; derived numbers are computed again from its trials.
+
+        Parameters
+        ----------
+        data : mapping
+            The return value of ``to_dict``, also after a round trip through JSON.
+        """
+        return cls(**serialization.from_dict(data))
+
+
+def collect(plan: Plan, trials: Sequence[Trial], *, finished: bool = False, **fields: Any) -> SelectionResult:
+    """Build the result of trials that finished in any order; ``fields`` are further fields of the result.
+
+    ``finished`` declares that no more subsamples follow: an adaptive plan is shortened to those that ran.
+    """
+    failures = sorted((f for trial in trials for f in trial.failures), key=lambda f: (f.subsample, f.k))
+    scored, calibration = Trials.split(trials, len(plan.ks), plan.n_subsamples)
+    result = SelectionResult(plan, scored, calibration, failures=tuple(failures), **fields)
+    return result._first(result.n_subsamples) if finished and plan.adaptive else result
