@@ -46,7 +46,7 @@ _HOMES = {
     "parse_setting": "_config.base",
     "percent": "_util.format",
     "quote": "_config.parsing",
-    "require": "_util.optional",
+    "require": "_util.imports",
     "shorten": "_util.format",
     "split_list": "_config.parsing",
     "takes": "_config.setting",
