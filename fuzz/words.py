@@ -18,8 +18,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from compsil_airflow.coerce import coerce
-from compsil_jupyter.magic.completion import complete
-from compsil_jupyter.magic.parser import parse_line, read_columns
+from compsil_jupyter.magic_line import complete, parse_line, read_columns
 from compsil_kit import compare, select_k
 from compsil_kit._settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, keywords_of
 from compsil_kit._settings.surfaces import check_keywords

@@ -11,7 +11,7 @@ from sklearn.metrics import silhouette_score
 from waiting import PATIENCE
 
 import compsil_pandas  # noqa: F401  (for df.compsil)
-from compsil_jupyter.explorer.session import Session
+from compsil_jupyter.session import Session
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def session(frame):
 class TestClusterings:
     def test_are_those_of_the_accessor(self, session, frame):
         finish(session)
-        session.clusterings.want(3)
+        session.clusterings.prioritise(3)
         session.clusterings.wait(PATIENCE)
         expected = frame.compsil.cluster(3, scale=None)
         np.testing.assert_array_equal(session.clusterings.get(3).labels, expected.to_numpy())
@@ -39,7 +39,7 @@ class TestClusterings:
     def test_are_those_of_the_first_seed_under_the_metric_of_the_run(self, frame):
         session = Session(frame, settings(ks=(9,), n_subsamples=2, metric="manhattan"))
         finish(session)
-        session.clusterings.want(9)
+        session.clusterings.prioritise(9)
         session.clusterings.wait(PATIENCE)
         found = session.clusterings.get(9)
         expected = frame.compsil.cluster(9, scale=None, metric="manhattan").to_numpy()
@@ -50,7 +50,7 @@ class TestClusterings:
         finish(session)
         told = []
         session.listen(told.append)
-        session.clusterings.want(4)
+        session.clusterings.prioritise(4)
         session.clusterings.wait(PATIENCE)
         assert all(session.clusterings.get(k) is not None for k in KS)
         assert told == ["clusters"] * len(KS)
@@ -59,7 +59,7 @@ class TestClusterings:
         finish(session)
         order = []
         session.listen(lambda _: order.append([k for k in KS if session.clusterings.get(k) is not None]))
-        session.clusterings.want(4)
+        session.clusterings.prioritise(4)
         session.clusterings.wait(PATIENCE)
         assert order[0] == [4]
 
@@ -67,7 +67,7 @@ class TestClusterings:
         X = np.random.default_rng(0).normal(size=(10_001, 2))
         session = Session(X, settings(ks=(2,), n_subsamples=1, sample_size=200))
         finish(session)
-        session.clusterings.want(2)
+        session.clusterings.prioritise(2)
         session.clusterings.wait(PATIENCE)
         assert len(session.clusterings.get(2).labels) == 10_000
         assert session.clusterings.points.shape == (10_000, 2)
@@ -79,7 +79,7 @@ class TestClusterings:
         pairs = settings(ks=(2, 3), n_subsamples=2, sample_size=100, clusterer="agglomerative")
         session = Session(blobs, pairs)
         finish(session)
-        session.clusterings.want(2)
+        session.clusterings.prioritise(2)
         session.clusterings.wait(PATIENCE)
         assert len(session.clusterings.get(2).labels) == 100
 
@@ -91,7 +91,7 @@ class TestClusterings:
 
         session = Session(frame, settings(ks=(2,), n_subsamples=2, sample_size=100, clusterer=refuses_all))
         finish(session)
-        session.clusterings.want(2)
+        session.clusterings.prioritise(2)
         session.clusterings.wait(PATIENCE)
         assert session.clusterings.get(2) == "Clustering into k = 2 failed: too many rows"
 
@@ -103,7 +103,7 @@ class TestClusterings:
             settings(ks=(2, 3), n_subsamples=2, clusterer="agglomerative", metric="precomputed"),
         )
         finish(session)
-        session.clusterings.want(2)
+        session.clusterings.prioritise(2)
         session.clusterings.wait(PATIENCE)
         assert session.clusterings.projection is None
         assert session.clusterings.get(2).scores.micro > 0
@@ -112,7 +112,7 @@ class TestClusterings:
         finish(session)
         clusterings = session.clusterings
         session.close()
-        clusterings.want(3)
+        clusterings.prioritise(3)
         clusterings.wait(PATIENCE)
         assert [k for k in KS if clusterings.get(k) is not None] == []
 
@@ -129,12 +129,12 @@ class TestClusterings:
         session = Session(frame, settings(ks=KS, n_subsamples=2, sample_size=100, clusterer=waits))
         finish(session)
         clusterings = session.clusterings
-        clusterings.want(3)
+        clusterings.prioritise(3)
         assert begun.wait(PATIENCE)
         getattr(clusterings, end)()
         go_on.set()
         clusterings.wait(PATIENCE)
         assert [k for k in KS if clusterings.get(k) is not None] == [3]
-        clusterings.want(3)
+        clusterings.prioritise(3)
         clusterings.wait(PATIENCE)
         assert [k for k in KS if clusterings.get(k) is not None] == then

@@ -11,9 +11,9 @@ from sklearn.cluster import KMeans
 from waiting import PATIENCE
 
 import compsil_pandas  # noqa: F401  (the code uses the accessor)
-from compsil_jupyter.explorer.clusterings import MOST_ROWS
-from compsil_jupyter.explorer.code import _literal, code
-from compsil_jupyter.explorer.session import Session
+from compsil_jupyter.clusterings import MAX_ROWS
+from compsil_jupyter.code import _literal, generate_code
+from compsil_jupyter.session import Session
 
 
 @pytest.fixture
@@ -47,12 +47,12 @@ def test_values_as_python_writes_them(value, written):
 
 def test_the_lines_before_the_selection(frame):
     session = Session(frame, settings(metric=lambda a, b: 0.0, n_subsamples=3))
-    lines = code(session, "df").splitlines()
+    lines = generate_code(session, "df").splitlines()
     session.close()
     assert lines[:3] == [
         "import compsil_pandas  # adds the accessor df.compsil",
         "",
-        "# metric is the function that was passed to the explorer.",
+        "# metric is the function passed to the explorer.",
     ]
     assert lines[3].startswith("result = df.compsil.select_k(")
 
@@ -78,10 +78,10 @@ class TestCode:
         )
         finish(session)
         session.read(rule="lcb", z=1.5, transform="linear")
-        space = execute(code(session, "df", k=3), df=frame)
+        space = execute(generate_code(session, "df", k=3), df=frame)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
         np.testing.assert_array_equal(space["result"].lcb, session.result.lcb)
-        session.clusterings.want(3)
+        session.clusterings.prioritise(3)
         session.clusterings.wait(PATIENCE)
         np.testing.assert_array_equal(space["labels"].to_numpy(), session.clusterings.get(3).labels)
         assert "k = " in capsys.readouterr().out
@@ -95,7 +95,7 @@ class TestCode:
     def test_of_an_array_gives_the_same(self, blobs, given):
         session = Session(blobs, given)
         finish(session)
-        space = execute(code(session, "X", k=2), X=blobs)
+        space = execute(generate_code(session, "X", k=2), X=blobs)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
     def test_of_a_sparse_matrix(self, blobs):
@@ -104,7 +104,7 @@ class TestCode:
         finish(session)
         session.compare()
         session.wait(PATIENCE)
-        space = execute(code(session, "X", k=3), X=X)
+        space = execute(generate_code(session, "X", k=3), X=X)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
         assert space["comparison"].choices == session.comparison.choices
 
@@ -114,33 +114,33 @@ class TestCode:
         data = pl.DataFrame({name: frame[name].to_numpy() for name in frame})
         session = Session(data, QUICK)
         finish(session)
-        space = execute(code(session, "data"), data=data)
+        space = execute(generate_code(session, "data"), data=data)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
     def test_of_one_column(self, frame):
         session = Session(frame["a"], QUICK)
         finish(session)
-        space = execute(code(session, "s"), s=frame["a"])
+        space = execute(generate_code(session, "s"), s=frame["a"])
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
     def test_of_an_estimator_imports_it(self, frame):
         session = Session(frame, settings(ks=(2, 3), n_subsamples=3, clusterer=KMeans(n_init=2)))
         finish(session)
-        lines = code(session, "df")
+        lines = generate_code(session, "df")
         assert "from sklearn.cluster import KMeans" in lines
         np.testing.assert_array_equal(execute(lines, df=frame)["result"].composite, session.result.composite)
 
     def test_of_the_first_subsamples(self, session, frame):
         finish(session)
         session.read(first=4)
-        space = execute(code(session, "df"), df=frame)
+        space = execute(generate_code(session, "df"), df=frame)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
     @pytest.mark.parametrize(("fewer", "told"), [(1, True), (0, False)])
     def test_all_subsamples_are_not_called_the_first(self, session, fewer, told):
         finish(session)
         session.read(first=session.n_finished - fewer)
-        assert ("reweigh" in code(session, "df")) is told
+        assert ("reweigh" in generate_code(session, "df")) is told
 
     def test_says_that_a_run_is_not_finished(self, frame):
         gate = Gate(after=2 * len(KS))
@@ -150,19 +150,19 @@ class TestCode:
         session.stop()
         gate.go.set()
         session.wait(PATIENCE)
-        assert "# The explorer shows 2 of these 6 subsamples." in code(session, "df")
+        assert "# The explorer shows 2 of these 6 subsamples." in generate_code(session, "df")
 
     def test_awkward_column_names(self, frame):
         named = frame.set_axis(['say "hi"', "naïve\\path", ("two", "levels")], axis=1)
         session = Session(named, settings(columns=list(named.columns[:2]), ks=(2, 3), n_subsamples=2))
         finish(session)
-        space = execute(code(session, "df"), df=named)
+        space = execute(generate_code(session, "df"), df=named)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
     def test_of_data_without_a_name_says_where_to_put_it(self, session, frame):
         finish(session)
-        lines = code(session, None, k=3)
-        assert "# Put the data that was passed to the explorer in place of 'data'." in lines
+        lines = generate_code(session, None, k=3)
+        assert "# Replace 'data' by the data passed to the explorer." in lines
         assert assigned(lines) == {"result", "labels"}
         np.testing.assert_array_equal(execute(lines, data=frame)["result"].composite, session.result.composite)
 
@@ -171,9 +171,9 @@ class TestCode:
         data = frame if expression == "df if len(df) else df" else frame[frame.a > 0]
         session = Session(data, QUICK, expression=expression)
         finish(session)
-        lines = code(session, expression)
+        lines = generate_code(session, expression)
         if expression == "$part":
-            assert "in place of 'data'" in lines
+            assert "Replace 'data'" in lines
             lines = lines.replace(" data.", " df[df.a > 0].")
         else:
             assert expression in lines
@@ -186,7 +186,7 @@ class TestCode:
         finish(session)
         session.compare()
         session.wait(PATIENCE)
-        lines = code(session, name, k=3)
+        lines = generate_code(session, name, k=3)
         assert name not in assigned(lines)
         space = execute(lines, **{name: frame})
         assert space[name] is frame
@@ -194,26 +194,26 @@ class TestCode:
 
     def test_writes_what_differs_from_the_defaults(self, frame):
         session = Session(frame, settings(scale="standard"))
-        assert code(session, "df").splitlines()[-2] == "result = df.compsil.select_k()"
+        assert generate_code(session, "df").splitlines()[-2] == "result = df.compsil.select_k()"
         session.change(n_subsamples=50, clusterer="gmm")
         session.read(z=2.0)
-        assert 'select_k(clusterer="gmm", n_subsamples=50)' in code(session, "df")
+        assert 'select_k(clusterer="gmm", n_subsamples=50)' in generate_code(session, "df")
         session.read(rule="lcb")
-        assert 'select_k(clusterer="gmm", n_subsamples=50, rule="lcb", z=2.0)' in code(session, "df")
+        assert 'select_k(clusterer="gmm", n_subsamples=50, rule="lcb", z=2.0)' in generate_code(session, "df")
 
     def test_writes_criterion_and_starts(self, frame):
         session = Session(frame, settings(scale="standard"))
         session.read(criterion="stable")
-        assert 'select_k(criterion="stable")' in code(session, "df")
+        assert 'select_k(criterion="stable")' in generate_code(session, "df")
         session.change(n_starts=3)
-        assert 'select_k(n_starts=3, criterion="stable")' in code(session, "df")
+        assert 'select_k(n_starts=3, criterion="stable")' in generate_code(session, "df")
 
     def test_after_another_criterion_gives_the_same(self, session, frame):
         session.read(criterion="stable")
         finish(session)
-        assert "n_starts" not in code(session, "df")
+        assert "n_starts" not in generate_code(session, "df")
         session.read(criterion="composite")
-        lines = code(session, "df", k=3)
+        lines = generate_code(session, "df", k=3)
         assert lines.count("n_starts=5") == 1
         space = execute(lines, df=frame)
         np.testing.assert_array_equal(space["result"].confidence, session.result.confidence)
@@ -222,33 +222,33 @@ class TestCode:
     def test_of_one_start_under_a_criterion_of_several(self, session, frame):
         finish(session)
         session.read(criterion="likely")
-        space = execute(code(session, "df"), df=frame)
+        space = execute(generate_code(session, "df"), df=frame)
         assert space["result"].plan.n_starts == 1
         np.testing.assert_array_equal(space["result"].scores, session.result.scores)
 
     def test_of_random_seeds_has_the_seeds_that_were_drawn(self, frame):
         session = Session(frame, settings(ks=(2, 3), n_subsamples=3, random_state=None))
         finish(session)
-        space = execute(code(session, "df", k=2), df=frame)
+        space = execute(generate_code(session, "df", k=2), df=frame)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
     @pytest.mark.parametrize("seed", [7, None])
     def test_of_as_many_subsamples_as_it_takes(self, frame, seed):
         session = Session(frame, settings(ks=(2, 3, 4), n_subsamples="auto", random_state=seed))
         result = finish(session)
-        found = execute(code(session, "df"), df=frame)
+        found = execute(generate_code(session, "df"), df=frame)
         assert found["result"].n_subsamples == result.n_subsamples
         np.testing.assert_allclose(found["result"].best_score, result.best_score, rtol=0, atol=1e-12)
         session.compare()
         session.wait(PATIENCE)
-        assert execute(code(session, "df"), df=frame)["comparison"].plan.n_subsamples == result.n_subsamples
+        assert execute(generate_code(session, "df"), df=frame)["comparison"].plan.n_subsamples == result.n_subsamples
 
     def test_of_a_function_without_a_name(self, frame):
         nameless = lambda X, k, seed: KMeans(k, n_init=1, random_state=seed).fit_predict(X)  # noqa: E731
         session = Session(frame, settings(ks=(2, 3), n_subsamples=2, clusterer=nameless))
         finish(session)
-        lines = code(session, "df")
-        assert "# clusterer is the function that was passed to the explorer." in lines
+        lines = generate_code(session, "df")
+        assert "# clusterer is the function passed to the explorer." in lines
         space = execute(lines, df=frame, clusterer=nameless)
         np.testing.assert_array_equal(space["result"].composite, session.result.composite)
 
@@ -258,27 +258,27 @@ class TestCode:
         frame = pd.DataFrame(blobs, columns=names)
         session = Session(frame, given)
         finish(session)
-        lines = code(session, "df")
+        lines = generate_code(session, "df")
         assert "columns=[7, 8]" in lines
         assert "random_state=3" in lines
         np.testing.assert_array_equal(execute(lines, df=frame)["result"].composite, session.result.composite)
 
     def test_says_when_a_sample_is_shown(self):
-        X = np.random.default_rng(0).normal(size=(MOST_ROWS + 500, 2))
+        X = np.random.default_rng(0).normal(size=(MAX_ROWS + 500, 2))
         session = Session(X, settings(ks=(2,), n_subsamples=1, sample_size=200))
         finish(session)
-        assert "# All rows; the explorer shows a sample." in code(session, "X", k=2)
+        assert "# All rows; the explorer shows a sample." in generate_code(session, "X", k=2)
 
     def test_says_that_the_clusters_are_those_shown_where_all_rows_are(self, session):
         assert session.clusterings is None
-        assert "# The clusters shown." in code(session, "df", k=2)
+        assert "# The displayed clusters." in generate_code(session, "df", k=2)
         finish(session)
-        assert "# The clusters shown." in code(session, "df", k=2)
-        assert "a sample" not in code(session, "df", k=2)
-        assert "clusters" not in code(session, "df")
+        assert "# The displayed clusters." in generate_code(session, "df", k=2)
+        assert "a sample" not in generate_code(session, "df", k=2)
+        assert "clusters" not in generate_code(session, "df")
 
     def test_is_about_the_result_shown(self, session):
         finish(session)
         session.change(ks=(2, 3))
-        assert "ks=range(2, 6)" in code(session, "df")
-        assert "ks=[2, 3]" not in code(session, "df")
+        assert "ks=range(2, 6)" in generate_code(session, "df")
+        assert "ks=[2, 3]" not in generate_code(session, "df")

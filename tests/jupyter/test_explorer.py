@@ -22,14 +22,13 @@ from waiting import PATIENCE, until
 
 import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
-from compsil_jupyter import Explorer, explore
-from compsil_jupyter.data import check_sparse
-from compsil_jupyter.explorer import render
-from compsil_jupyter.explorer.clusterings import Clustering
-from compsil_jupyter.explorer.controls import KEYWORDS, follow, label, options, table_controls, tooltip
-from compsil_jupyter.explorer.session import Session
-from compsil_jupyter.explorer.state import Status
-from compsil_jupyter.explorer.view import TABS, _free, _name_of
+from compsil_jupyter import Explorer, display, explore
+from compsil_jupyter.clusterings import Clustering
+from compsil_jupyter.controls import KEYWORDS, follow, label, options, table_controls, tooltip
+from compsil_jupyter.data import validate_sparse
+from compsil_jupyter.session import Session
+from compsil_jupyter.state import Status
+from compsil_jupyter.view import TABS, _unused_path, _variable_name
 from compsil_kit import select_k
 from compsil_kit._method.criterion import CRITERIA
 from compsil_kit._method.silhouette import silhouettes
@@ -99,7 +98,7 @@ class TestRun:
         assert not find(explorer, "run").disabled
 
     def test_draws_the_curve_again_as_subsamples_come_in(self, frame, monkeypatch):
-        monkeypatch.setattr("compsil_jupyter.explorer.view.REDRAW_SECONDS", 0.0)
+        monkeypatch.setattr("compsil_jupyter.view.REDRAW_SECONDS", 0.0)
         explorer = explore(frame, **SMALL)
         seen = []
         find(explorer, "image-curve").observe(lambda change: seen.append(change["new"]), names="value")
@@ -140,7 +139,7 @@ class TestRun:
         explorer.close()
 
     def test_a_growing_result_is_counted_and_not_called_partial(self, frame, monkeypatch):
-        monkeypatch.setattr("compsil_jupyter.explorer.view.REDRAW_SECONDS", 0.0)
+        monkeypatch.setattr("compsil_jupyter.view.REDRAW_SECONDS", 0.0)
         explorer = explore(frame, ks=[2, 3], n_subsamples=4, rule="lcb")
         seen = []
 
@@ -204,7 +203,7 @@ class TestSettings:
         assert (plan.ks, plan.clusterer, plan.metric, plan.n_features) == ((3, 4, 5, 6), "gmm", "manhattan", 2)
 
     def test_as_many_subsamples_as_it_takes(self, explorer):
-        count, switch = find(explorer, "n-subsamples"), find(explorer, "until-sure")
+        count, switch = find(explorer, "n-subsamples"), find(explorer, "adaptive")
         assert (switch.value, count.disabled) == (False, False)
         switch.value = True
         assert explorer.session.settings["n_subsamples"] == "auto"
@@ -223,7 +222,7 @@ class TestSettings:
 
     def test_the_call_may_leave_their_number_open(self, frame):
         explorer = explore(frame, ks=[2, 3], n_subsamples="auto")
-        assert find(explorer, "until-sure").value
+        assert find(explorer, "adaptive").value
         assert (find(explorer, "n-subsamples").value, find(explorer, "n-subsamples").disabled) == (30, True)
         assert explorer.session.shown.n_subsamples == 30
         explorer.close()
@@ -286,7 +285,7 @@ class TestSettings:
 
     def test_how_wide_the_widgets_are(self, explorer):
         left = "scale", "missing", "ks", "n-subsamples", "sample-size", "clusterer", "n-starts", "metric", "seed"
-        top = {"criterion": "180px", "transform": "210px", "rule": "110px", "delta": "220px", "first": "300px"}
+        top = {"criterion": "180px", "transform": "210px", "rule": "110px", "delta": "230px", "first": "300px"}
         for name in (*left, "structure"):
             found = find(explorer, name)
             assert (found.layout.width, found.style.description_width) == ("auto", "104px"), name
@@ -424,7 +423,7 @@ class TestReading:
         assert repr(explorer).endswith(f", confidence {percent(explorer.result.best_score)}, 5 subsamples")
         assert "Press Run to compute them" in text(explorer, "progress")
         show(explorer, "Stability")
-        assert "not of the criterion likely" in text(explorer, "note-stability")
+        assert "not to the criterion likely" in text(explorer, "note-stability")
         find(explorer, "criterion").value = "macro"
         assert "With probability 0.95" in text(explorer, "note-stability")
         headline = text(explorer, "headline")
@@ -490,7 +489,7 @@ class TestTabs:
         explorer.session.clusterings.wait(PATIENCE)
         first = picture(explorer, "clusters")
         assert first.startswith(b"\x89PNG")
-        monkeypatch.setattr("compsil_jupyter.explorer.render.clusters", None)  # all were drawn ahead
+        monkeypatch.setattr("compsil_jupyter.display.draw_clusters", None)  # all were drawn ahead
         find(explorer, "k").value = 2 if explorer.result.best_k != 2 else 3
         assert picture(explorer, "clusters") != first
 
@@ -556,14 +555,14 @@ class TestTabs:
         *_, printed = re.findall(r'base64,([^"]+)', report.render(explorer.result, explorer.comparison))
         there = Image.open(io.BytesIO(base64.b64decode(printed)))
         here = Image.open(io.BytesIO(picture(explorer, "compare")))
-        assert here.height / render.DPI == pytest.approx(there.height / there.info["dpi"][1], abs=0.02)
+        assert here.height / display.DPI == pytest.approx(there.height / there.info["dpi"][1], abs=0.02)
 
     def test_table_and_code(self, explorer):
         run(explorer)
         show(explorer, "Table")
         assert f"{explorer.result.best_score:.4f}" in text(explorer, "note-table")
         show(explorer, "Code")
-        assert "in place of 'data'" in html.unescape(text(explorer, "note-code"))
+        assert "Replace 'data'" in html.unescape(text(explorer, "note-code"))
         assert "result = data.compsil.select_k(" in text(explorer, "note-code")
         find(explorer, "rule").value = "lcb"
         assert "rule=&quot;lcb&quot;" in find(explorer, "note-code").value
@@ -600,12 +599,12 @@ class TestRedrawing:
         """A finished run that goes on, and what a change shows of it after so many seconds."""
         run(explorer)
         clock = SimpleNamespace(monotonic=lambda: clock.now, now=100.0)
-        monkeypatch.setattr("compsil_jupyter.explorer.view.time", clock)
+        monkeypatch.setattr("compsil_jupyter.view.time", clock)
 
         def shown(what, seconds, done, phase="running"):
             clock.now += seconds
             explorer.session.status = Status(phase, done, 5)
-            explorer.view._changed(what)
+            explorer.view._update(what)
             # The headline is shown together with the picture.
             return [re.search(r"(\d) of 5|$", text(explorer, name))[1] for name in ("progress", "headline")]
 
@@ -639,7 +638,7 @@ class TestRedrawing:
         assert "Clusters" in pictures(explorer)
         shown("status", 0, 3)
         assert "Clusters" not in pictures(explorer)
-        assert text(explorer, "note-clusters") == "Clusters are shown when the run has ended."
+        assert text(explorer, "note-clusters") == "Clusters are shown after the run."
         shown("status", 0, 5, "done")
         assert "Clusters" in pictures(explorer)
 
@@ -653,7 +652,7 @@ class TestRedrawing:
         show(explorer, "Compare")
         for phase, disabled in (("idle", (False, True)), ("running", (True, False)), ("done", (False, True))):
             explorer.session.comparing = Status(phase)
-            explorer.view._changed("comparison")
+            explorer.view._update("comparison")
             assert (find(explorer, "compare").disabled, find(explorer, "cancel").disabled) == disabled
 
     def test_the_slider_of_clusters_is_placed_once_per_run(self, explorer, shown):
@@ -678,8 +677,8 @@ class TestRedrawing:
 def figures(monkeypatch):
     """The figures that were made into pictures."""
     made = []
-    canvas = render.FigureCanvasAgg
-    monkeypatch.setattr(render, "FigureCanvasAgg", lambda figure: made.append(figure) or canvas(figure))
+    canvas = display.FigureCanvasAgg
+    monkeypatch.setattr(display, "FigureCanvasAgg", lambda figure: made.append(figure) or canvas(figure))
     return made
 
 
@@ -700,9 +699,9 @@ class TestPictures:
     @pytest.mark.parametrize(
         ("draw", "size", "labels"),
         [
-            (render.curve, (8.6, 4.6), ["silhouette"]),
-            (render.weights, (8.6, 4.6), ["discrepancy", "weight of micro (0: macro only)"]),
-            (lambda result: render.stability(result, 0.05), (12.4, 8.8),
+            (display.draw_curve, (8.6, 4.6), ["silhouette"]),
+            (display.draw_weights, (8.6, 4.6), ["discrepancy", "weight of micro (0: macro only)"]),
+            (lambda result: display.draw_stability(result, 0.05), (12.4, 8.8),
              ["selection probability", "adjusted Rand index", "composite silhouette"]),
         ],
     )  # fmt: skip
@@ -715,7 +714,7 @@ class TestPictures:
     def test_of_a_clustering(self, blobs, figures, mapped, size, labels):
         codes = (blobs[:, 0] > 0).astype(int)
         projection = (np.roll(project(blobs)[0], 1), 0.5) if mapped else None
-        picture = render.clusters(
+        picture = display.draw_clusters(
             SimpleNamespace(points=blobs, projection=projection), Clustering(codes, silhouettes(blobs, codes))
         )
         assert shown_in(picture, figures) == (size, [*labels, "cluster (number of points)"])
@@ -810,15 +809,15 @@ class TestSaving:
 
     def test_names_are_free_and_those_of_the_notebook(self, frame, tmp_path, monkeypatch):
         path = tmp_path / "a.b.html"
-        assert _free(path) == path
+        assert _unused_path(path) == path
         path.touch()
-        assert _free(path) == tmp_path / "a.b-2.html"
-        assert _name_of(frame) is None
+        assert _unused_path(path) == tmp_path / "a.b-2.html"
+        assert _variable_name(frame) is None
         names = {"_1": frame, "copy": frame.copy()}
         monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(user_ns=names))
-        assert _name_of(frame) is None
+        assert _variable_name(frame) is None
         names["mine"] = frame
-        assert _name_of(frame) == "mine"
+        assert _variable_name(frame) == "mine"
 
     def test_a_file_that_cannot_be_written_is_told(self, explorer, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -984,7 +983,7 @@ def test_the_slider_of_subsamples_ends_at_the_finished_ones(state, wanted, shown
 
 
 def test_a_sparse_matrix_is_taken_as_it_is():
-    check_sparse(None, None)
+    validate_sparse(None, None)
     for columns, scale in ((["a"], None), (None, "standard")):
         with pytest.raises(ValueError, match=r"^columns and scale must be None for a sparse matrix"):
-            check_sparse(columns, scale)
+            validate_sparse(columns, scale)

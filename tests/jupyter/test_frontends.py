@@ -196,7 +196,7 @@ def test_errors_appear_inside_the_explorer(desk):
         screen.says("error", "missing values")
         assert desk.kernel.value("holes.result") is None
         expect(screen.part("run")).to_be_enabled()
-        screen.choose("missing", "drop")
+        screen.choose("missing", "drop rows")
         screen.type("sample-size", "a lot")
         screen.press("run")
         screen.says("error", "sample_size must be .* got 'a lot'")

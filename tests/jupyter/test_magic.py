@@ -17,7 +17,7 @@ from sklearn.metrics import pairwise_distances
 from tables import LARGE, columns_of, write_parquet
 
 import compsil_jupyter
-from compsil_jupyter.magic import magic
+from compsil_jupyter import magic
 from compsil_kit import Comparison, Interrupted, SelectionResult, compare, prepare, select_k
 from compsil_kit.errors import ScaleWarning
 from compsil_pandas import ColumnWarning

@@ -7,7 +7,7 @@ import pyarrow
 import pytest
 from IPython.core.completer import provisionalcompleter
 
-from compsil_jupyter.magic.completion import complete as words_after
+from compsil_jupyter.magic_line import complete as words_after
 from compsil_kit._data.scaling import SCALERS
 from compsil_kit._method.clusterers import NAMED
 from compsil_kit._method.metrics import NAMES

@@ -141,7 +141,7 @@ def test_mistakes_show_no_traceback(notebook):
 def test_what_was_finished_before_an_error_can_be_reached(notebook):
     notebook.run(STUCK.format(calls=7).replace('print("now", flush=True)', "raise RuntimeError"))
     assert notebook.run("%compsil df --clusterer stuck -j 1").err.endswith(
-        "sys.last_value.result holds what was finished.\n"
+        "The finished part is in sys.last_value.result.\n"
     )
     assert notebook.run("import sys; sys.last_value.result.n_subsamples").data["text/plain"] == "2"
 

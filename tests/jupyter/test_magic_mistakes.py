@@ -50,7 +50,7 @@ MISTAKES = {
     "%compsil compare": "DATA is missing. Usage: %compsil compare DATA [options]",
     "%compsil explore --ks 2:3": "DATA is missing. Usage: %compsil explore DATA [options]",
     "%compsil report df": "OUT.html is missing. Usage: %compsil report DATA OUT.html [options]",
-    "%%compsil\nx = df": "the last line of a %%compsil cell must be an expression that gives the data, such as df.",
+    "%%compsil\nx = df": "the last line of a %%compsil cell must be an expression for the data, such as df.",
     "%%compsil df\nX": "unexpected argument 'df'. The last line of a %%compsil cell is the data.",
     "%%compsil report\nX": "OUT.html is missing. Usage: %%compsil report OUT.html [options]",
 }
@@ -109,7 +109,7 @@ def test_errors_of_the_engine_get_one_line(run, line):
 
 # What was finished before an error.
 
-KEPT = " sys.last_value.result holds what was finished."
+KEPT = " The finished part is in sys.last_value.result."
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 from IPython.core.error import UsageError
 
-from compsil_jupyter.magic.parser import did_you_mean, make_parser, own_names, parse_line, split
+from compsil_jupyter.magic_line import did_you_mean, make_parser, parse_line, split, user_names
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_options_are_grouped_by_the_commands_that_take_them():
 
 
 def test_names_that_ipython_defines_are_not_the_users():
-    assert own_names(["In", "Out", "exit", "quit", "open", "get_ipython", "_", "_i1", "df", "i_n"]) == ["df", "i_n"]
+    assert user_names(["In", "Out", "exit", "quit", "open", "get_ipython", "_", "_i1", "df", "i_n"]) == ["df", "i_n"]
 
 
 def test_the_nearest_spelling():

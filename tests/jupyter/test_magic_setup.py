@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import compsil_jupyter
-from compsil_jupyter.magic.magic import CompsilMagics, load, unload
-from compsil_jupyter.magic.parser import COMMANDS, OPTIONS
+from compsil_jupyter.magic import CompsilMagics, load, unload
+from compsil_jupyter.magic_line import COMMANDS, OPTIONS
 from compsil_kit import SelectionResult, prepare, select_k
 from compsil_kit._settings.keywords import (
     CompareKeywords,

@@ -15,9 +15,9 @@ from sessions import KS, QUICK, Gate, finish, settings
 from sklearn.cluster import KMeans
 from waiting import PATIENCE, join, threads
 
-from compsil_jupyter.explorer import texts
-from compsil_jupyter.explorer.session import Session, available_criteria, describe_error
-from compsil_jupyter.explorer.state import Reading, Shown, Status, Task
+from compsil_jupyter import display
+from compsil_jupyter.session import Session, available_criteria, describe_error
+from compsil_jupyter.state import Reading, Shown, Status, Task
 from compsil_kit import compare, select_k
 from compsil_kit._criteria.compare import NEED_POINTS
 from compsil_kit._method.criterion import OF_SEVERAL_STARTS
@@ -232,7 +232,7 @@ class TestErrors:
         assert not session.stale
         assert session.comparison is comparison
         # Clusterings were paused by the run, and go on when they are asked for.
-        session.clusterings.want(3)
+        session.clusterings.prioritise(3)
         session.clusterings.wait(PATIENCE)
         assert clusterings.get(3) is not None
         session.change(clusterer="kmeans")
@@ -313,15 +313,15 @@ class TestReading:
 
     def test_a_criterion_of_several_starts_asks_for_another_run(self, session):
         finish(session)
-        assert not session.wants_starts
+        assert not session.needs_initialisations
         session.read(criterion="stable")
-        assert session.wants_starts
-        assert "best of several starts. Press Run" in texts.progress(session)
+        assert session.needs_initialisations
+        assert "best of several initialisations. Press Run" in display.format_progress(session)
         assert finish(session).plan.n_starts == 5
-        assert not session.wants_starts
+        assert not session.needs_initialisations
         # The paper's score is that of the first start, so there is nothing to compute for it.
         session.read(criterion="composite")
-        assert not session.wants_starts
+        assert not session.needs_initialisations
         assert session.result.plan.n_starts == 5
 
     @pytest.mark.parametrize("given", [{"clusterer": "birch"}, {"n_starts": 1}, {"n_starts": 2}])
@@ -329,14 +329,14 @@ class TestReading:
         session = Session(frame, settings(ks=KS, n_subsamples=2, **given))
         finish(session)
         session.read(criterion="stable")
-        assert not session.wants_starts
+        assert not session.needs_initialisations
 
     def test_a_rule_that_the_criterion_does_not_know_is_told(self, session):
         session.read(rule="lcb")
         finish(session)
         session.read(criterion="likely")
         assert session.result._best_index is None
-        assert "a confidence has no lower bound" in texts.problem(session)
+        assert "a confidence has no lower bound" in display.format_problem(session)
 
     def test_changed_settings_make_the_result_stale(self, session):
         finish(session)
@@ -349,9 +349,9 @@ class TestReading:
 
 
 def test_a_run_that_begins_by_compiling_says_so(session, monkeypatch):
-    monkeypatch.setattr("compsil_jupyter.explorer.session.first_words", lambda request: "Compiling <first>")
+    monkeypatch.setattr("compsil_jupyter.session.first_words", lambda request: "Compiling <first>")
     seen = []
-    session.listen(lambda _: seen.append(texts.progress(session)))
+    session.listen(lambda _: seen.append(display.format_progress(session)))
     finish(session)
     assert any("Compiling &lt;first&gt;" in text for text in seen)
     assert "Compiling" not in seen[-1]
@@ -382,7 +382,7 @@ class TestComparison:
         session.wait(PATIENCE)
         assert session.comparing.phase == "stopped"
         assert [criterion.name for criterion in session.comparison.criteria] == ["composite", "micro", "macro"]
-        assert "Only the criteria that were finished are shown" in texts.comparing(
+        assert "Only the finished criteria are shown" in display.format_comparison(
             session.comparing, session.comparison
         )
 
@@ -487,7 +487,7 @@ def test_a_task_does_not_hold_up_the_end_of_the_program():
 
 def test_a_task_counts_the_seconds_since_it_was_made(monkeypatch):
     clock = iter([5.0, 8.0])
-    monkeypatch.setattr("compsil_jupyter.explorer.state.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("compsil_jupyter.state.time", SimpleNamespace(monotonic=lambda: next(clock)))
     assert Task(settings(), lambda task: None).seconds == 3.0
 
 
@@ -508,7 +508,7 @@ def test_defaults_of_a_reading_and_of_a_status(frame):
 
 def at_rest(result, **state):
     """A session that shows a result, after two of eight subsamples and three seconds."""
-    usual = {"running": False, "shows_previous": False, "stale": False, "wants_starts": False}
+    usual = {"running": False, "shows_previous": False, "stale": False, "needs_initialisations": False}
     return SimpleNamespace(result=result, **({"status": Status("idle", 2, 8, 3.0)} | usual | state))
 
 
@@ -524,7 +524,7 @@ class TestTexts:
     def test_failures_are_listed_up_to_twenty(self, n_failed, more):
         rows = np.full((2, 60), 0.5)
         failures = tuple(Failure(3, at, at, "no <luck>") for at in range(n_failed))
-        said = texts.numbers(made_up(rows, rows, failures=failures))
+        said = display.format_table(made_up(rows, rows, failures=failures))
         assert said.count("no &lt;luck&gt;") == min(n_failed, 20)
         assert ("Failed clusterings" in said) == (n_failed > 0)
         assert said.count("… and") == bool(more)
@@ -533,17 +533,17 @@ class TestTexts:
 
     def test_the_bound_says_whether_it_is_strict_and_what_it_proves(self):
         near, far = np.full((2, 400), 0.5), np.array([[0.9] * 400, [0.1] * 400])
-        loose = texts.guarantee(made_up(far, far), 0.05)
+        loose = display.format_guarantee(made_up(far, far), 0.05)
         assert "With probability 0.95, every score is within ±0.15 of its expected value (approximately;" in loose
         assert "Proving the lead of 0.800 would take 55 subsamples." in loose
-        strict = texts.guarantee(made_up(far, far, calibration=np.zeros((2, 3))), 0.01)
+        strict = display.format_guarantee(made_up(far, far, calibration=np.zeros((2, 3))), 0.01)
         assert "With probability 0.99" in strict
         assert "expected value. The lead of 0.800 is proven." in strict
-        assert "lead" not in texts.guarantee(made_up(near, near), 0.05)
+        assert "lead" not in display.format_guarantee(made_up(near, near), 0.05)
         nothing = np.full((2, 4), np.nan)
-        assert texts.guarantee(made_up(nothing, nothing), 0.05) == ""
+        assert display.format_guarantee(made_up(nothing, nothing), 0.05) == ""
         for criterion in OF_SEVERAL_STARTS:
-            assert f"not of the criterion {criterion}." in texts.guarantee(
+            assert f"not to the criterion {criterion}." in display.format_guarantee(
                 SimpleNamespace(_best_index=0, criterion=criterion), 0.05
             )
 
@@ -551,8 +551,7 @@ class TestTexts:
         ("facts", "state", "said"),
         [
             ({}, {}, "k* = 3 confidence 93 % · selection probability 71 % · score 0.5000 ± 0.0200 macro: 2"),
-            ({"confidence": [np.nan], "selection_probability": [np.nan], "sem": [np.nan]}, {},
-             "k* = 3 score 0.5000 macro: 2"),
+            ({"confidence": [np.nan], "selection_probability": [np.nan], "sem": [np.nan]}, {}, "k* = 3 score 0.5000 macro: 2"),
             ({"rule": "lcb", "selection_probability": [np.nan], "choices": {}}, {},
              "k* = 3 confidence 93 % · score 0.5000 ± 0.0200, lower bound 0.4800"),
             ({"criterion": "likely"}, {}, "k* = 3 confidence 93 % · selection probability 71 % composite: 3, macro: 2"),
@@ -574,28 +573,30 @@ class TestTexts:
             "structure": None, "confidence": [0.93], "selection_probability": [0.71], "sem": [0.02], "lcb": [0.48],
             "choices": {"composite": 3, "micro": None, "macro": 2},
         }  # fmt: skip
-        shown = texts.headline(at_rest(SimpleNamespace(**(result | facts)), **state))
+        shown = display.format_headline(at_rest(SimpleNamespace(**(result | facts)), **state))
         assert words(shown) == said
 
     def test_the_headline_before_there_is_a_result(self):
-        assert words(texts.headline(at_rest(None))) == "Press Run . The curve appears after the first subsample."
-        assert words(texts.headline(at_rest(None, running=True))) == "Waiting for the first subsample …"
+        assert (
+            words(display.format_headline(at_rest(None))) == "Press Run . The curve appears after the first subsample."
+        )
+        assert words(display.format_headline(at_rest(None, running=True))) == "Waiting for the first subsample …"
 
     def test_problems_are_told_once_the_run_has_ended(self):
         unclear = SimpleNamespace(_best_index=None, explain=lambda: "No <k>.")
-        assert words(texts.problem(at_rest(unclear))) == "No <k>."
+        assert words(display.format_problem(at_rest(unclear))) == "No <k>."
         for fine in (at_rest(None), at_rest(unclear, running=True), at_rest(SimpleNamespace(_best_index=0))):
-            assert texts.problem(fine) == ""
+            assert display.format_problem(fine) == ""
         failed = {"status": Status("failed", error="no <luck>")}
-        assert words(texts.problem(at_rest(unclear, **failed))) == "no <luck>"
+        assert words(display.format_problem(at_rest(unclear, **failed))) == "no <luck>"
         kept = "no <luck> The result of the previous run is still shown."
-        assert words(texts.problem(at_rest(None, shows_previous=True, **failed))) == kept
+        assert words(display.format_problem(at_rest(None, shows_previous=True, **failed))) == kept
 
     def test_warnings_wait_for_the_end_of_a_run(self):
         found = SimpleNamespace(warnings=["two <odd> columns.", "three rows."])
-        assert words(texts.warnings(at_rest(found))) == "Two <odd> columns. Three rows."
-        assert texts.warnings(at_rest(found, running=True)) == texts.warnings(at_rest(None)) == ""
-        assert texts.warnings(at_rest(SimpleNamespace(warnings=[]))) == ""
+        assert words(display.format_warnings(at_rest(found))) == "Two <odd> columns. Three rows."
+        assert display.format_warnings(at_rest(found, running=True)) == display.format_warnings(at_rest(None)) == ""
+        assert display.format_warnings(at_rest(SimpleNamespace(warnings=[]))) == ""
 
     @pytest.mark.parametrize(
         ("status", "state", "said"),
@@ -603,44 +604,48 @@ class TestTexts:
             ({}, {}, ""),
             ({}, {"stale": True}, "Settings have changed. Press Run to apply them."),
             ({"phase": "done"}, {}, "2 of 8 subsamples in 3 s"),
-            ({"phase": "done"}, {"wants_starts": True},
-             "2 of 8 subsamples in 3 s. This criterion judges the best of several starts. Press Run to compute them"),
+            ({"phase": "done"}, {"needs_initialisations": True},
+             "2 of 8 subsamples in 3 s. This criterion uses the best of several initialisations. "
+             "Press Run to compute them"),
             ({"phase": "running"}, {"stale": True, "running": True},
              "2 of 8 subsamples finished, about 9 s left"),
-            ({"phase": "running"}, {"wants_starts": True, "running": True},
+            ({"phase": "running"}, {"needs_initialisations": True, "running": True},
              "2 of 8 subsamples finished, about 9 s left"),
             ({"phase": "running", "done": 0}, {"running": True}, "0 of 8 subsamples finished"),
-            ({"phase": "running", "done": 0, "words": "compiling"}, {"running": True}, "compiling"),
+            ({"phase": "running", "done": 0, "note": "compiling"}, {"running": True}, "compiling"),
         ],
     )  # fmt: skip
     def test_the_progress(self, status, state, said):
         session = at_rest(None, status=replace(at_rest(None).status, **status), **state)
-        assert words(texts.progress(session)) == said
+        assert words(display.format_progress(session)) == said
 
     def test_the_progress_of_a_comparison(self):
         status = at_rest(None).status
-        assert words(texts.comparing(replace(status, phase="running"), None)) == "2 of 8 steps finished, about 9 s left"
-        assert words(texts.comparing(Status("running"), None)) == "Starting …"
-        assert words(texts.comparing(Status("running", total=8), None)) == "0 of 8 steps finished"
-        assert words(texts.comparing(Status("stopped"), None)) == "Stopped."
-        assert words(texts.comparing(Status("failed", error="no <luck>"), None)) == "no <luck>"
-        assert words(texts.comparing(status, None)) == ""
+        assert (
+            words(display.format_comparison(replace(status, phase="running"), None))
+            == "2 of 8 steps finished, about 9 s left"
+        )
+        assert words(display.format_comparison(Status("running"), None)) == "Starting …"
+        assert words(display.format_comparison(Status("running", total=8), None)) == "0 of 8 steps finished"
+        assert words(display.format_comparison(Status("stopped"), None)) == "Stopped."
+        assert words(display.format_comparison(Status("failed", error="no <luck>"), None)) == "no <luck>"
+        assert words(display.format_comparison(status, None)) == ""
         found = SimpleNamespace(explain=lambda: "All <agree>.")
-        assert words(texts.comparing(status, found)) == "All <agree>."
-        early = "Stopped. Only the criteria that were finished are shown. All <agree>."
-        assert words(texts.comparing(Status("stopped"), found)) == early
+        assert words(display.format_comparison(status, found)) == "All <agree>."
+        early = "Stopped. Only the finished criteria are shown. All <agree>."
+        assert words(display.format_comparison(Status("stopped"), found)) == early
 
     def test_an_error_has_its_note_below_it(self):
-        assert texts.error("") == ""
-        assert "a &lt;b&gt;" in texts.error("a <b>")
-        assert "<div" not in texts.error("a").removeprefix("<div")
-        assert texts.error("a", "c <d>").index("a") < texts.error("a", "c <d>").index("c &lt;d&gt;")
+        assert display.format_error("") == ""
+        assert "a &lt;b&gt;" in display.format_error("a <b>")
+        assert "<div" not in display.format_error("a").removeprefix("<div")
+        assert display.format_error("a", "c <d>").index("a") < display.format_error("a", "c <d>").index("c &lt;d&gt;")
 
     def test_a_clustering_is_on_its_way_failed_or_one_of_a_sample(self):
         whole, part = (
             SimpleNamespace(sampled=sampled, points=np.zeros((10_000, 2)), n_rows=12_345) for sampled in (False, True)
         )
-        assert "Clustering into k = 4 …" in texts.clusters(whole, None, 4)
-        assert "no &lt;four&gt;" in texts.clusters(whole, "no <four>", 4)
-        assert texts.clusters(whole, object(), 4) == ""
-        assert "a random sample of 10,000 of 12,345 rows" in texts.clusters(part, object(), 4)
+        assert "Clustering into k = 4 …" in display.format_clusters(whole, None, 4)
+        assert "no &lt;four&gt;" in display.format_clusters(whole, "no <four>", 4)
+        assert display.format_clusters(whole, object(), 4) == ""
+        assert "a random sample of 10,000 of 12,345 rows" in display.format_clusters(part, object(), 4)

@@ -1,4 +1,4 @@
-"""What a session knows: the settings, the reading, the status of its tasks, and the result shown."""
+"""The state of a session: settings, reading, the status of its tasks, and the displayed result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import Any
 
-from compsil_jupyter.explorer.clusterings import Clusterings
+from compsil_jupyter.clusterings import Clusterings
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
@@ -17,31 +17,31 @@ from compsil_kit._method.stopping import AUTO
 from compsil_kit._settings.keywords import ChoiceKeywords, ExploreKeywords, defaults_of
 from compsil_kit._util.checks import is_integer
 
-# What is computed: keywords of the table and of the plan, and n_jobs, by name.
+# What to compute: keywords of the table and of the plan, and n_jobs, by name.
 Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to choose from the finished subsamples; a change takes effect at once and computes nothing."""
+    """How to choose k from the finished subsamples; a change takes effect at once, without a run."""
 
     choice: Mapping[str, Any] = field(default_factory=lambda: defaults_of(ChoiceKeywords))
     delta: float = 0.05
-    # Use only the first so many subsamples; all if None.
+    # Number of subsamples to use, from the first; None for all.
     first: int | None = None
 
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a run: idle, running, done, stopped or failed."""
+    """The status of a run: idle, running, done, stopped or failed."""
 
     phase: str = "idle"
     done: int = 0
     total: int = 0
     seconds: float = 0.0
     error: str = ""
-    # What there is to say before the first step is finished.
-    words: str = ""
+    # Shown until the first step is finished.
+    note: str = ""
 
     @property
     def seconds_left(self) -> float | None:
@@ -50,10 +50,10 @@ class Status:
 
 
 class Task:
-    """Work in a daemon thread; it ends soon after ``stop`` is set."""
+    """Work in a daemon thread, which ends soon after ``stop`` is set."""
 
     def __init__(self, settings: Settings, work: Callable[[Task], None]) -> None:
-        """Prepare the thread; ``thread.start()`` starts it."""
+        """Create the thread; ``thread.start()`` starts it."""
         self.settings = settings
         self.stop = Event()
         self.started = time.monotonic()
@@ -61,13 +61,13 @@ class Task:
 
     @property
     def seconds(self) -> float:
-        """Time since it was created."""
+        """Time since creation."""
         return time.monotonic() - self.started
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A result as the engine returned it, the task and settings it comes from, and what was computed beside it."""
+    """A result, the task and settings that produced it, and what was computed in addition."""
 
     settings: Settings
     task: Task | None = None
@@ -75,23 +75,22 @@ class Shown:
     clusterings: Clusterings | None = None
     comparison: Comparison | None = None
 
-    def starts(self, criterion: str) -> int:
-        """Return the number of starts that a run with these settings takes under a criterion."""
-        given = self.settings
-        clusterer = resolve_clusterer(given["clusterer"], resolve_metric(given["metric"]))
-        return resolve_starts(given["n_starts"], criterion, clusterer)
+    def n_starts(self, criterion: str) -> int:
+        """Return the number of initialisations of a run with these settings under a criterion."""
+        settings = self.settings
+        clusterer = resolve_clusterer(settings["clusterer"], resolve_metric(settings["metric"]))
+        return resolve_starts(settings["n_starts"], criterion, clusterer)
 
     @property
     def n_subsamples(self) -> int:
-        """The number of subsamples: the one given or, where that was left open, as many as there were."""
+        """The number of subsamples; if adaptive, that of the result."""
         name = "n_subsamples"
-        given = self.settings[name]
-        if given != AUTO:
-            return int(given)
+        if self.settings[name] != AUTO:
+            return int(self.settings[name])
         return int(defaults_of(ExploreKeywords)[name]) if self.result is None else self.result.n_subsamples
 
     @property
     def random_state(self) -> Any:
-        """A value that repeats the subsamples: the integer given, or else the seeds that were used."""
-        given = self.settings["random_state"]
-        return given if self.result is None or is_integer(given) else self.result.plan.seeds
+        """A value that reproduces the subsamples: the integer seed, otherwise the seeds in use."""
+        seed = self.settings["random_state"]
+        return seed if self.result is None or is_integer(seed) else self.result.plan.seeds

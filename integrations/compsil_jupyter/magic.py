@@ -1,4 +1,4 @@
-"""``%compsil`` and ``%%compsil``, and the defaults that ``%config CompsilMagics`` sets."""
+"""The magics ``%compsil`` and ``%%compsil``, with defaults in ``%config CompsilMagics``."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
 import compsil_jupyter
-from compsil_jupyter.data import make_ready, names_parquet, opened, resolve_scale
-from compsil_jupyter.magic import parser
-from compsil_jupyter.magic.completion import match_compsil
-from compsil_jupyter.magic.parser import COMMANDS, FLAGS, OPTIONS, Names, did_you_mean
+from compsil_jupyter import magic_line
+from compsil_jupyter.data import load_table, open_data, resolve_scale
+from compsil_jupyter.magic_line import COMMANDS, FLAGS, OPTIONS, Names, did_you_mean, match_compsil
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, compare, select_k
+from compsil_kit._data.sources.parquet import ENDINGS
 from compsil_kit._settings.keywords import CompareKeywords, keywords_of
 from compsil_kit._settings.reading import QUOTED, unquote
 from compsil_kit._show.report import write
 from compsil_kit._util.format import one_line
 from compsil_kit.cli.options import report_path
 
-# Importing this is also what gives frames their accessor.
+# This import also registers the accessor df.compsil.
 from compsil_pandas import ColumnWarning
 
 _CALL = re.compile(rf"(get_ipython\(\)\.run_(?:line|cell)_magic)(\('compsil'(?:, (?:{QUOTED}))+\))$", re.MULTILINE)
 _SEMICOLON = re.compile(r"""\s*;[;\s]*(?:#[^'"\n]*)?\s*$""")
 _ENGINE_ERRORS = (ValueError, TypeError, ClusteringError, SelectionError, MemoryError, OSError, ImportError)
-# Columns, files and the like belong to a single line.
+# Options that make sense on a single line only have no default in %config.
 _DEFAULTS = [name for name in COMMANDS["select"] if name not in ("columns", "checkpoint", "output", "quiet")]
 
 
@@ -46,8 +46,8 @@ class CompsilMagics(Magics):
     vars().update({n: traitlets.Any(OPTIONS[n].default, help=OPTIONS[n].doc).tag(config=True) for n in _DEFAULTS})
 
     @traitlets.validate(*_DEFAULTS)
-    def _check(self, proposal: Any) -> Any:
-        """Refuse a wrong value with the keyword's own message; text is read as on a line."""
+    def _validate(self, proposal: Any) -> Any:
+        """Validate a default; text is read as on a line."""
         value, keyword = proposal.value, OPTIONS[proposal.trait.name]
         if isinstance(value, str):
             with suppress(ValueError):
@@ -63,36 +63,36 @@ class CompsilMagics(Magics):
     def compsil(self, line: str, cell: str | None = None, local_ns: Names | None = None) -> Any:  # noqa: D102
         __tracebackhide__ = True
         if {"-h", "--help"} & set(line.split()):
-            return print(parser.make_parser({}).format_help())
+            return print(magic_line.make_parser({}).format_help())
         shell: Any = self.shell
-        # The body comes first, as options may use its variables.
+        # The body runs first, as options may use its variables.
         data = None if cell is None else run_body(shell, cell)
-        # One dict, as lambdas and comprehensions inside an evaluated expression see its globals only.
+        # One dict, because lambdas and comprehensions in an evaluated expression resolve names in its globals only.
         names = shell.user_ns if local_ns is None or local_ns is shell.user_ns else {**shell.user_ns, **local_ns}
-        command, words, given = parser.parse_line(line, names, in_cell=cell is not None)
+        command, words, given = magic_line.parse_line(line, names, in_cell=cell is not None)
         if cell is None:
             data = evaluate(words[0], names)
-        with shown_as_one_line():
+        with one_line_errors():
             value = self._run(command, data, words[-1], given, names)
         if command == "explore" and cell is None:
-            # For the lines of code that repeat what the explorer shows.
+            # For the code that the explorer generates.
             value.expression = repr(data) if isinstance(data, str) else words[0]
         if "output" in given:
             shell.push({given["output"]: value})
         return value
 
-    compsil.__doc__ = parser.make_parser({}).format_help()
+    compsil.__doc__ = magic_line.make_parser({}).format_help()
 
     def _run(self, command: str, data: Any, target: str, given: Names, names: Names) -> Any:
         settings = {name: getattr(self, name) for name in COMMANDS[command] if name in _DEFAULTS} | given
         word, quiet, others, _ = (settings.pop(name, None) for name in ("columns", "quiet", "compare", "output"))
         if command != "explore":
-            data = opened(data)
-        columns = None if word is None else parser.read_columns(word, data, names)
+            data = open_data(data)
+        columns = None if word is None else magic_line.read_columns(word, data, names)
         if command == "explore":
             return compsil_jupyter.explore(data, columns, **settings)
         scale = resolve_scale(settings.pop("scale"), data, settings["metric"])
-        table = make_ready(data, columns=columns, scale=scale, missing=settings.pop("missing"))
+        table = load_table(data, columns=columns, scale=scale, missing=settings.pop("missing"))
         for note in table.preparation.notes if table.preparation else ():
             # Four calls up is the line of the magic.
             warnings.warn(note, ColumnWarning, stacklevel=4)
@@ -107,24 +107,25 @@ class CompsilMagics(Magics):
 
 
 class Stopped(KeyboardInterrupt):
-    """An interrupt that left no result; IPython shows it as one line."""
+    """An interrupt without a result; IPython displays it as one line."""
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]
 
 
 @contextmanager
-def shown_as_one_line(finished: SelectionResult | None = None) -> Iterator[None]:
-    """Show interrupts and errors of the engine without a traceback; ``.result`` of an error is what was finished."""
+def one_line_errors(finished: SelectionResult | None = None) -> Iterator[None]:
+    """Display interrupts and engine errors without a traceback; ``error.result`` holds the finished part."""
     try:
         yield
     except KeyboardInterrupt as stop:
         raise Stopped("the run was interrupted before there was a result.") from stop
     except _ENGINE_ERRORS as error:
         result = getattr(error, "result", None) or finished
-        refusal = UsageError(one_line(error) + (" sys.last_value.result holds what was finished." if result else ""))
-        refusal.result = result  # type: ignore[attr-defined]
-        raise refusal from error
+        hint = " The finished part is in sys.last_value.result." if result else ""
+        usage_error = UsageError(one_line(error) + hint)
+        usage_error.result = result  # type: ignore[attr-defined]
+        raise usage_error from error
 
 
 def select(table: Any, keywords: dict[str, Any]) -> SelectionResult:
@@ -139,12 +140,12 @@ def select(table: Any, keywords: dict[str, Any]) -> SelectionResult:
 
 
 def report(table: Any, keywords: dict[str, Any], target: Path, *, with_comparison: bool) -> SelectionResult:
-    """Select k and write the result to a file; an interrupt returns the selection and writes nothing."""
+    """Select k and write a report; an interrupt returns the selection and writes nothing."""
     result, shared = select(table, keywords), keywords.keys() & keywords_of(CompareKeywords).keys()
     try:
         if result.partial:
             raise KeyboardInterrupt
-        with shown_as_one_line(finished=result):
+        with one_line_errors(finished=result):
             others = compare(table, **{name: keywords[name] for name in shared}) if with_comparison else None
             write(result, target, others)
         print(f"Report: {target}")
@@ -154,16 +155,16 @@ def report(table: Any, keywords: dict[str, Any], target: Path, *, with_compariso
 
 
 def evaluate(expression: str, names: Names) -> Any:
-    """Return the data that an expression gives, or the path of Parquet data; errors are told in one line."""
+    """Return the value of a data expression, or the text itself if it names Parquet data."""
     try:
         return eval(compile(expression.strip(), "<compsil>", "eval"), names)
     except Exception as error:
-        if names_parquet(expression):
+        if expression.rstrip("/").lower().endswith(ENDINGS) or "://" in expression or Path(expression).is_dir():
             return expression
-        raise _refused(expression, error, names) from error
+        raise _expression_error(expression, error, names) from error
 
 
-def _refused(expression: str, error: Exception, names: Names) -> UsageError:
+def _expression_error(expression: str, error: Exception, names: Names) -> UsageError:
     if isinstance(error, SyntaxError):
         hint = did_you_mean(expression.split(), [*FLAGS, *COMMANDS])
         return UsageError(f"the data must be a Python expression; got {expression!r} ({error.msg}).{hint}")
@@ -172,20 +173,20 @@ def _refused(expression: str, error: Exception, names: Names) -> UsageError:
 
 
 def run_body(shell: Any, body: str) -> Any:
-    """Run the body of a cell in the user's namespace, as a cell of its own would, and return its last expression."""
+    """Run the body of a cell in the user's namespace and return the value of its last expression."""
     __tracebackhide__ = True
     source = shell.transform_cell(body)
     name = shell.compile.cache(source, shell.execution_count, raw_code=body)
     tree = shell.transform_ast(shell.compile.ast_parse(source, name))
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
-        raise UsageError("the last line of a %%compsil cell must be an expression that gives the data, such as df.")
+        raise UsageError("the last line of a %%compsil cell must be an expression for the data, such as df.")
     *statements, last = tree.body
     exec(shell.compile(ast.Module(statements, tree.type_ignores), name, "exec"), shell.user_ns)
     return eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns)
 
 
 def move_semicolon(lines: list[str]) -> list[str]:
-    """Move a ``;`` from the end of a magic's text to the end of the statement, where IPython looks for it."""
+    """Move a ``;`` from the end of the magic's text to the end of the statement, where IPython expects it."""
 
     def move(call: re.Match[str]) -> str:
         given = ast.literal_eval(call[2])
@@ -196,7 +197,7 @@ def move_semicolon(lines: list[str]) -> list[str]:
 
 
 def load(shell: InteractiveShell) -> None:
-    """Give the shell the magic, its completion and its ``;``, in place of what an earlier load has left."""
+    """Register the magic, its completion and its ``;`` transformer, replacing those of an earlier load."""
     unload(shell)
     shell.register_magics(CompsilMagics(shell, config=shell.config))
     shell.Completer.custom_matchers.append(match_compsil)
@@ -204,9 +205,9 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Take from the shell what :func:`load` gave it; by name, as a reloaded module has other objects."""
+    """Undo :func:`load`; by module name, as a reloaded module has different objects."""
     shell.magics_manager.registry.pop("CompsilMagics", None)
     for magics in shell.magics_manager.magics.values():
         magics.pop("compsil", None)
-    for given in (shell.configurables, shell.Completer.custom_matchers, shell.input_transformers_post):
-        given[:] = [each for each in given if not getattr(each, "__module__", "").startswith("compsil_jupyter.magic")]
+    for registered in (shell.configurables, shell.Completer.custom_matchers, shell.input_transformers_post):
+        registered[:] = [r for r in registered if not getattr(r, "__module__", "").startswith("compsil_jupyter.magic")]

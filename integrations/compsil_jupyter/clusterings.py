@@ -1,4 +1,4 @@
-"""The clusterings that the explorer draws: one per k, computed in the background, the selected k first."""
+"""The clusterings that the explorer draws: one per k, computed in the background, the requested k first."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from compsil_kit._run.one_subsample import take_rows
 from compsil_kit._run.request import Request
 from compsil_kit._show.cluster_plots import Projection, project
 
-# The time of silhouettes grows with the square of the number of points, and a plot of more points shows no more.
-MOST_ROWS = 10_000
+# The cost of silhouettes grows quadratically with the number of points, and a plot of more points shows no more.
+MAX_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Labels, 0 for the largest cluster, and the silhouettes of the points under them."""
+    """Labels, 0 for the largest cluster, and the silhouettes of the points."""
 
     labels: NDArray[Any]
     scores: Silhouettes
 
 
 class Clusterings:
-    """The data of one run clustered into each of its ks, with the labels that ``df.compsil.cluster`` returns.
+    """The data of one run clustered into each of its ks, with the labels of ``df.compsil.cluster``.
 
-    Of large data, a fixed sample of the rows is clustered.
+    Large data are represented by a fixed sample of the rows.
     """
 
     def __init__(self, request: Request, notify: Callable[[], None]) -> None:
-        """Take a checked request; nothing is computed before the first call of :meth:`want`."""
+        """Prepare the clusterings of a request; the first call of :meth:`prioritise` starts the computation."""
         self._request, self._notify = request, notify
         self._found: dict[int, Clustering | str] = {}
-        self._wanted: int | None = None
+        self._requested: int | None = None
         self._thread: Thread | None = None
         self._paused = self._closed = False
         self._lock = Lock()
@@ -54,55 +54,54 @@ class Clusterings:
 
     @cached_property
     def points(self) -> Any:
-        """The rows that are clustered: all, or a sample."""
+        """The clustered rows: all, or a sample."""
         job, matrix = self._request.job, self._request.data.matrix
-        # The memory check of a clusterer that holds all pairs was made for a subsample, not for more rows.
-        most = min(MOST_ROWS, job.plan.sample_size) if job.clusterer.bytes_per_pair else MOST_ROWS
-        if self.n_rows <= most:
+        # For clusterers that hold all pairs, memory was checked for one subsample only.
+        limit = min(MAX_ROWS, job.plan.sample_size) if job.clusterer.bytes_per_pair else MAX_ROWS
+        if self.n_rows <= limit:
             return matrix
-        rows = np.sort(np.random.default_rng(0).choice(self.n_rows, most, replace=False))
+        rows = np.sort(np.random.default_rng(0).choice(self.n_rows, limit, replace=False))
         return take_rows(matrix, rows, job.metric)
 
     @property
     def sampled(self) -> bool:
-        """Whether only a sample of the rows is clustered."""
+        """Whether the clusterings cover only a sample of the rows."""
         return bool(self.points.shape[0] < self.n_rows)
 
     @cached_property
     def projection(self) -> Projection | None:
-        """The points in two dimensions; None for a matrix of distances."""
+        """The points in two dimensions; None for a distance matrix."""
         return None if self._request.job.metric.precomputed else project(self.points)
 
     def get(self, k: int) -> Clustering | str | None:
-        """Return the clustering into k, the message of its error, or None if it has not been computed yet."""
+        """Return the clustering into k, its error message, or None if it has not been computed yet."""
         return self._found.get(k)
 
-    def want(self, k: int) -> None:
+    def prioritise(self, k: int) -> None:
         """Compute this k next, then the others, the closest first."""
         with self._lock:
-            self._wanted, self._paused = k, False
+            self._requested, self._paused = k, False
             if self._thread is None and not self._closed and self._next() is not None:
                 self._thread = Thread(target=self._work, name="compsil-explorer", daemon=True)
                 self._thread.start()
 
     def pause(self) -> None:
-        """Stop after the clustering in progress; :meth:`want` continues."""
+        """Stop after the clustering in progress; :meth:`prioritise` resumes."""
         self._paused = True
 
     def close(self) -> None:
-        """Stop after the clustering in progress, for good."""
+        """Stop for good after the clustering in progress."""
         self._closed = True
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until every k has been computed, or the work has been stopped."""
-        thread = self._thread
-        if thread is not None:
+        """Wait until every k has been computed or the work has been stopped."""
+        if (thread := self._thread) is not None:
             thread.join(timeout)
 
     def _next(self) -> int | None:
-        wanted = self._wanted
-        left = [k for k in self._request.plan.ks if k not in self._found]
-        return min(left, key=lambda k: abs(k - (wanted or 0)), default=None)
+        nearest_to = self._requested or 0
+        remaining = [k for k in self._request.plan.ks if k not in self._found]
+        return min(remaining, key=lambda k: abs(k - nearest_to), default=None)
 
     def _work(self) -> None:
         while True:
@@ -113,17 +112,17 @@ class Clusterings:
                     return
             try:
                 self._found[k] = self._cluster(k)
-            except Exception as error:  # noqa: BLE001  (a clusterer may raise anything: it is shown in place of the plot)
+            except Exception as error:  # noqa: BLE001  (a clusterer may raise anything; the error replaces the plot)
                 self._found[k] = f"Clustering into k = {k} failed: {error}"
             if not self._closed:
                 self._notify()
 
     def _cluster(self, k: int) -> Clustering:
         job = self._request.job
-        # Small fits are many times slower when OpenMP's threads compete.
+        # Small fits are many times slower when OpenMP threads compete.
         with one_openmp_thread(ThreadpoolController()):
             _, labels = fit_all_rows(job.clusterer, self.points, k, job.plan.seeds[0])
             codes = number_by_size(labels)
-            scores = silhouettes(self.points, codes, metric=job.metric)  # type: ignore[arg-type]  # checked already
+            scores = silhouettes(self.points, codes, metric=job.metric)  # type: ignore[arg-type]
         assert isinstance(scores, Silhouettes)
         return Clustering(codes, scores)

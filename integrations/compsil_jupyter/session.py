@@ -1,4 +1,4 @@
-"""What an explorer does, without any widget: runs and comparisons in threads, and changes of what is shown."""
+"""A session of the explorer, free of widgets: runs and comparisons in threads, and changes of the displayed result."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 from scipy import sparse
 
-from compsil_jupyter.data import make_ready
-from compsil_jupyter.explorer.clusterings import Clusterings
-from compsil_jupyter.explorer.state import Reading, Settings, Shown, Status, Task
+from compsil_jupyter.clusterings import Clusterings
+from compsil_jupyter.data import load_table
+from compsil_jupyter.state import Reading, Settings, Shown, Status, Task
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit._criteria.compare import NEED_POINTS, run_comparison
 from compsil_kit._method.plan import most_subsamples
@@ -26,94 +26,94 @@ from compsil_kit._util.format import one_line
 
 
 class Session:
-    """The state of one explorer. Listeners are called with the name of what has changed.
+    """The state of one explorer, with listeners for its changes.
 
-    The names are ``"status"``, ``"result"``, ``"clusters"`` and ``"comparison"``; calls may come from other threads.
+    A listener is called with ``"status"``, ``"result"``, ``"clusters"`` or ``"comparison"``, from any thread.
     """
 
     def __init__(
         self, data: Any, settings: Settings, reading: Reading | None = None, expression: str | None = None
     ) -> None:
-        """Take the data, which is never changed, the initial settings, and the Python expression of the data."""
+        """Open a session; ``expression`` is the Python expression of the data, if known."""
         self.data, self.expression = data, expression
         self.settings = dict(settings)
         self.reading = Reading() if reading is None else reading
         self.status = Status()
         self.comparing = Status()
         self.shown = Shown(self.settings)
-        # What was shown when the present run began; it comes back if the run fails.
+        # Shown when the current run started; restored if the run fails.
         self._before = self.shown
-        self._read: tuple[SelectionResult, Reading, SelectionResult] | None = None
+        self._cached: tuple[SelectionResult, Reading, SelectionResult] | None = None
         self._listeners: list[Callable[[str], None]] = []
         self._selecting: Task | None = None
         self._comparing: Task | None = None
         self._lock = Lock()
 
     def listen(self, listener: Callable[[str], None]) -> None:
-        """Call this function after every change from now on."""
+        """Add a listener."""
         self._listeners.append(listener)
 
-    def _notify(self, what: str) -> None:
+    def _notify(self, change: str) -> None:
         for listener in list(self._listeners):
-            listener(what)
+            listener(change)
 
     @property
     def running(self) -> bool:
-        """Whether a selection is being computed."""
+        """Whether a selection is in progress."""
         return self.status.phase == "running"
 
     @property
     def stale(self) -> bool:
-        """Whether the settings have changed since the last run began."""
+        """Whether the settings have changed since the last run started."""
         return self._selecting is not None and self._selecting.settings != self.settings
 
     @property
-    def wants_starts(self) -> bool:
-        """Whether the criterion judges the best of several starts, and the result shown is from fewer."""
+    def needs_initialisations(self) -> bool:
+        """Whether the criterion uses more initialisations than the displayed result has."""
         raw = self.shown.result
-        return raw is not None and self.shown.starts(self.reading.choice["criterion"]) > raw.plan.n_starts
+        return raw is not None and self.shown.n_starts(self.reading.choice["criterion"]) > raw.plan.n_starts
 
     @property
     def shows_previous(self) -> bool:
-        """Whether the result shown is that of an earlier run, because the last one has none yet or failed."""
+        """Whether the displayed result is from an earlier run, because the last one has none yet or failed."""
         return self.shown.result is not None and self.shown.task is not self._selecting
 
     @property
     def n_finished(self) -> int:
-        """Number of scored subsamples behind the result shown."""
+        """Number of scored subsamples of the displayed result."""
         return 0 if self.shown.result is None else self.shown.result.n_subsamples
 
     @property
     def clusterings(self) -> Clusterings | None:
-        """The clusterings of the run whose result is shown."""
+        """The clusterings of the displayed run."""
         return self.shown.clusterings
 
     @property
     def comparison(self) -> Comparison | None:
-        """The comparison with other criteria, once it has been computed."""
+        """The comparison with other criteria, once computed."""
         return self.shown.comparison
 
     @property
     def result(self) -> SelectionResult | None:
-        """The selection from the subsamples in use, as it is chosen at present; None without a run."""
+        """The selection from the subsamples in use under the current reading; None before the first run."""
         raw, reading = self.shown.result, self.reading
         if raw is None:
             return None
-        known = self._read
-        if known is None or known[0] is not raw or known[1] != reading:
+        cached = self._cached
+        if cached is None or cached[0] is not raw or cached[1] != reading:
             first = None if reading.first is None else min(reading.first, raw.n_subsamples)
-            known = self._read = (raw, reading, raw.reweigh(**reading.choice, n_subsamples=first))
-        return known[2]
+            cached = self._cached = (raw, reading, raw.reweigh(**reading.choice, n_subsamples=first))
+        return cached[2]
 
     def change(self, **settings: Any) -> None:
-        """Change what is computed, from the next run on; the engine checks the values when it begins."""
+        """Change settings of the next run, which validates them."""
         changed = {**self.settings, **settings}
         if changed != self.settings:
             self.settings = changed
             self._notify("status")
 
     def read(self, **reading: Any) -> None:
-        """Change how to choose: ``criterion``, ``transform``, ``rule``, ``z``, ``delta``, or ``first``."""
+        """Change the reading: ``criterion``, ``transform``, ``rule``, ``z``, ``delta`` or ``first``."""
         choice = {name: reading.pop(name, value) for name, value in self.reading.choice.items()}
         changed = replace(self.reading, choice=choice, **reading)
         if changed != self.reading:
@@ -121,7 +121,7 @@ class Session:
             self._notify("result")
 
     def start(self) -> None:
-        """Start a run in the background; one that is in progress is stopped."""
+        """Start a run in the background; stop the one in progress."""
         self._end(self._selecting)
         self.stop_comparing()
         if self.shown.clusterings is not None:
@@ -162,7 +162,7 @@ class Session:
         return True
 
     def _update(self, task: Task | None, **changes: Any) -> None:
-        """Change the status of a run, unless a newer one has been started."""
+        """Change the status of a run, unless a newer run has started."""
         with self._lock:
             if task is None or task is not self._selecting:
                 return
@@ -170,7 +170,7 @@ class Session:
         self._notify("status")
 
     def _fail(self, task: Task, error: Exception) -> None:
-        """End a run with an error; what was shown before it comes back."""
+        """End a run with an error and restore the result shown before it."""
         with self._lock:
             if task is self._selecting and self.shown.task is task and self._before.result is not None:
                 self.shown = self._before
@@ -180,19 +180,19 @@ class Session:
         result = None
         try:
             request = self._request(task.settings, choice)
-            self._update(task, words=first_words(request))
+            self._update(task, note=first_words(request))
             clusterings = Clusterings(request, lambda: self._notify("clusters"))
             with closing(stream_selection(request, stop=task.stop)) as growing:
                 for result in growing:
                     if not self._show(task, result, clusterings):
                         return
-        except Exception as error:  # noqa: BLE001  (whatever the data or a clusterer raises is shown, not lost in a thread)
+        except Exception as error:  # noqa: BLE001  (a thread would lose the error; the explorer shows it)
             self._fail(task, error)
             return
         if result is None or result.partial:
             return
         if result._best_index is None:
-            # The run is complete, and its table says which clusterings failed: it is shown in any case.
+            # The run is complete; its table lists the failed clusterings, so it is shown.
             self._update(task, phase="failed", error=result.explain())
         else:
             self._update(task, phase="done")
@@ -203,10 +203,10 @@ class Session:
         return check_request(self._prepare(settings), ExploreKeywords, {**given, **choice})
 
     def _prepare(self, settings: Settings) -> Any:
-        return make_ready(self.data, **{name: settings[name] for name in keywords_of(TableKeywords)})
+        return load_table(self.data, **{name: settings[name] for name in keywords_of(TableKeywords)})
 
     def _show(self, task: Task, result: SelectionResult, clusterings: Clusterings) -> bool:
-        """Show a result, unless a newer run has been started; return whether it is shown."""
+        """Show a result, unless a newer run has started; return whether it is shown."""
         with self._lock:
             if task is not self._selecting:
                 return False
@@ -221,7 +221,7 @@ class Session:
         return True
 
     def compare(self) -> None:
-        """Compute the other criteria in the background, with the settings of the result shown."""
+        """Compute the other criteria in the background, with the settings of the displayed result."""
         self.stop_comparing()
         settings = self.settings if self.shown.result is None else self.shown.settings
         seeds = self.shown.random_state
@@ -233,12 +233,12 @@ class Session:
         task.thread.start()
 
     def stop_comparing(self) -> None:
-        """Stop the comparison; the criteria that are finished are shown."""
+        """Stop the comparison and keep the finished criteria."""
         if self._end(self._comparing) and self.comparing.phase == "running":
             self._update_comparing(self._comparing, phase="stopped")
 
     def _update_comparing(self, task: Task | None, comparison: Comparison | None = None, **changes: Any) -> None:
-        """Change the status of a comparison, unless a newer one has been started."""
+        """Change the status of a comparison, unless a newer one has started."""
         with self._lock:
             if task is None or task is not self._comparing:
                 return
@@ -251,7 +251,7 @@ class Session:
         def count(done: int, total: int) -> None:
             self._update_comparing(task, done=done, total=total)
 
-        # The seeds of calibration subsamples come last, and a comparison has none.
+        # A comparison has no calibration subsamples; their seeds come last.
         n_subsamples = self.shown.n_subsamples
         seeds = seeds[:n_subsamples] if hasattr(seeds, "__len__") else seeds
         settings = {**task.settings, "random_state": seeds, "criteria": available_criteria(self.data, task.settings)}
@@ -260,13 +260,13 @@ class Session:
         given = {name: value for name, value in settings.items() if name in known}
         try:
             found = run_comparison(self._prepare(settings), {**given, "progress": count}, task.stop)
-        except Exception as error:  # noqa: BLE001  (shown in the explorer, not lost in a thread)
+        except Exception as error:  # noqa: BLE001  (a thread would lose the error; the explorer shows it)
             self._update_comparing(task, phase="failed", error=describe_error(error))
             return
         self._update_comparing(task, found, phase="stopped" if task.stop.is_set() else "done")
 
     def report(self, path: Path) -> Path:
-        """Write the report of the result shown, with the comparison if there is one."""
+        """Write a report of the displayed result, with the comparison if there is one."""
         result = self.result
         if result is None:
             raise ValueError("there is no result yet. Press Run first.")
@@ -274,14 +274,14 @@ class Session:
 
 
 def available_criteria(data: Any, settings: Settings) -> str | list[str]:
-    """Return the criteria that can be computed; some need dense points."""
+    """Return the criteria for this data; some need dense points."""
     if not sparse.issparse(data) and settings["metric"] != "precomputed":
         return "all"
     return [name for name in CRITERIA if name not in NEED_POINTS]
 
 
 def describe_error(error: Exception) -> str:
-    """Return an error in one line: messages of the engine as they are, others with their type."""
+    """Return an error in one line, prefixed with its type unless the engine may have raised it."""
     text, kind = one_line(error), type(error).__name__
     clear = isinstance(error, ValueError | TypeError | RuntimeError | ImportError | OSError) or text == kind
     return text if clear else f"{kind}: {text}"

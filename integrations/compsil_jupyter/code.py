@@ -1,4 +1,4 @@
-"""The lines of Python that compute what the explorer shows."""
+"""Generate Python code that reproduces the results of the explorer."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ import pandas as pd
 from scipy import sparse
 
 from compsil_jupyter.data import is_table
-from compsil_jupyter.explorer.session import Session, available_criteria
-from compsil_jupyter.explorer.state import Shown
+from compsil_jupyter.session import Session, available_criteria
+from compsil_jupyter.state import Shown
 from compsil_kit._settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, defaults_of, keywords_of
 from compsil_kit._util.checks import is_integer
 
 LINE = 88
-# Stands for data whose expression is not known; it is used, and never assigned to.
+# Stands for data whose expression is unknown; generated code never assigns to it.
 PLACEHOLDER = "data"
-# Of what a selection computes, this has no effect on the clusters of one k.
-NOT_OF_CLUSTERS = ("ks", "n_starts", "structure")
+# Settings of a selection that have no effect on the clustering into one k.
+SELECTION_ONLY = ("ks", "n_starts", "structure")
 
 
-def code(session: Session, expression: str | None, k: int | None = None) -> str:
-    """Return the lines that repeat the selection shown; with ``k``, also the clusters shown.
+def generate_code(session: Session, expression: str | None, k: int | None = None) -> str:
+    """Return code for the displayed selection and, with ``k``, for the displayed clusters.
 
-    ``expression`` is the Python expression of the data in the notebook, None if it is not known.
+    ``expression`` is the Python expression of the data in the notebook, None if unknown.
     """
     if expression is not None and not _is_expression(expression):
         expression = None
     calls = _Calls(session, expression or PLACEHOLDER)
     parts = [*calls.imports(), ""]
     if expression is None:
-        parts.append(f"# Put the data that was passed to the explorer in place of {PLACEHOLDER!r}.")
+        parts.append(f"# Replace {PLACEHOLDER!r} by the data passed to the explorer.")
     parts += [*calls.comments(), calls.select(), *_limits(session, calls.free("result"))]
     parts.append(f"print({calls.free('result')}.explain())")
     if k is not None and not calls.sparse:
         sampled = session.clusterings is not None and session.clusterings.sampled
-        about = "# All rows; the explorer shows a sample." if sampled else "# The clusters shown."
-        parts += ["", about, calls.cluster(k)]
+        comment = "# All rows; the explorer shows a sample." if sampled else "# The displayed clusters."
+        parts += ["", comment, calls.cluster(k)]
     if session.comparison is not None:
         parts += ["", "# The other criteria.", calls.compare(), f"print({calls.free('comparison')})"]
     return "\n".join(parts) + "\n"
 
 
 def _limits(session: Session, name: str) -> list[str]:
-    """Say which subsamples are in use, where these are not all that were planned."""
+    """Return code or a comment about the subsamples in use, unless these are all planned ones."""
     result, first = session.result, session.reading.first
     if result is None:
         return []
@@ -58,7 +58,7 @@ def _limits(session: Session, name: str) -> list[str]:
 
 
 class _Calls:
-    """Calls for one kind of data: methods of the pandas accessor, or functions of the engine for a sparse matrix."""
+    """Calls of the pandas accessor or, for a sparse matrix, of the engine."""
 
     def __init__(self, session: Session, expression: str) -> None:
         shown = session.shown
@@ -69,15 +69,15 @@ class _Calls:
         self.settings = {**shown.settings, "random_state": shown.random_state}
         self.n_subsamples = shown.n_subsamples
         if hasattr(shown.random_state, "__len__"):
-            # Where the number of subsamples was left open, the seeds say it.
+            # An adaptive number of subsamples follows from the seeds.
             self.settings["n_subsamples"] = len(shown.random_state) - shown.settings["n_calibration"]
-        if shown.result is not None and shown.starts(self.choice["criterion"]) != shown.result.plan.n_starts:
-            # Computed under another criterion than the one that is in use now.
+        if shown.result is not None and shown.n_starts(self.choice["criterion"]) != shown.result.plan.n_starts:
+            # The run used another criterion.
             self.settings["n_starts"] = shown.result.plan.n_starts
         self.names = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
 
     def free(self, name: str) -> str:
-        """Return a name for a value that is not one of the names that the expression of the data uses."""
+        """Return a variable name that does not occur in the data expression."""
         return f"{name}_" if name in self.names else name
 
     def imports(self) -> list[str]:
@@ -90,9 +90,9 @@ class _Calls:
         return [line for line in lines if line]
 
     def comments(self) -> list[str]:
-        """Name the functions that were passed to the explorer and have no name of their own."""
-        nameless = [name for name, value in self._changed(SelectKeywords).items() if _is_nameless(value)]
-        return [f"# {name} is the function that was passed to the explorer." for name in nameless]
+        """Return comments about anonymous functions among the settings."""
+        anonymous = [name for name, value in self._changed(SelectKeywords).items() if _is_anonymous(value)]
+        return [f"# {name} is the function passed to the explorer." for name in anonymous]
 
     def select(self) -> str:
         return self._call("result", "select_k", self._changed(SelectKeywords))
@@ -101,7 +101,7 @@ class _Calls:
         used = {
             name: v
             for name, v in self._changed(SelectKeywords).items()
-            if name not in NOT_OF_CLUSTERS + tuple(self.choice)
+            if name not in SELECTION_ONLY + tuple(self.choice)
         }
         return self._call("labels", "cluster", {"k": k, **used})
 
@@ -129,7 +129,7 @@ class _Calls:
         return line if len(line) <= LINE else f"{opening}(\n" + "".join(f"    {part},\n" for part in arguments) + ")"
 
     def _frame(self) -> str:
-        """Return an expression of the data as a pandas frame."""
+        """Return an expression for the data as a pandas frame."""
         if not is_table(self.data):
             return f"pd.DataFrame({self.expression})"
         node = ast.parse(self.expression, mode="eval").body
@@ -141,7 +141,7 @@ class _Calls:
 
 
 def _is_expression(text: str) -> bool:
-    """Tell whether the text is a Python expression; a magic's line may hold more than Python."""
+    """Return whether the text is a Python expression; a magic line may contain IPython syntax."""
     try:
         ast.parse(text, mode="eval")
     except SyntaxError:
@@ -150,17 +150,14 @@ def _is_expression(text: str) -> bool:
 
 
 def _changed(values: Mapping[str, Any], group: type, *, interactive: bool = True) -> dict[str, Any]:
-    """Return the keywords of a group whose values differ from their defaults, as Python writes them.
-
-    The accessor's defaults are those where somebody waits; the engine's functions have their own.
-    """
+    """Return the keywords of a group that differ from their defaults; the accessor has interactive defaults."""
     defaults = defaults_of(group, interactive=interactive)
     plain = {name: _plain(values[name]) for name in keywords_of(group) if name in values}
     return {name: value for name, value in plain.items() if value != _plain(defaults[name])}
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without NumPy types, and whole numbers as a range where they are one."""
+    """Return a value without NumPy types, with consecutive integers as a range."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple | range):
         return value
@@ -168,18 +165,18 @@ def _plain(value: Any) -> Any:
     if len(parts) < 3 or not all(is_integer(part) for part in parts):
         return parts
     steps = range(parts[0], parts[-1] + 1)
-    # The length first: seeds may lie billions apart.
+    # Compare lengths first: seeds may be billions apart.
     return steps if len(steps) == len(parts) and parts == list(steps) else parts
 
 
 def _literal(value: Any, name: str) -> str:
-    """Return a value as Python writes it; functions by their names."""
+    """Return a value as Python source; functions by name."""
     if isinstance(value, str):
-        # JSON writes text as Python does, in double quotes.
+        # JSON and Python share the syntax of strings in double quotes.
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return f"[{', '.join(_literal(part, name) for part in value)}]"
-    if _is_nameless(value):
+    if _is_anonymous(value):
         return name
     if _is_function(value):
         return str(value.__name__)
@@ -190,12 +187,12 @@ def _is_function(value: Any) -> bool:
     return callable(value) and not hasattr(value, "get_params")
 
 
-def _is_nameless(value: Any) -> bool:
+def _is_anonymous(value: Any) -> bool:
     return _is_function(value) and not str(getattr(value, "__name__", "")).isidentifier()
 
 
 def _import_of(clusterer: Any) -> str:
-    """Return the import of an estimator, from the package that makes it public."""
+    """Return the import statement of an estimator, from its public package."""
     if not hasattr(clusterer, "get_params"):
         return ""
     home = type(clusterer).__module__.split("._")[0]

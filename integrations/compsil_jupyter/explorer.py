@@ -1,4 +1,4 @@
-"""``explore(df)``, and the widget that it returns."""
+"""The function ``explore`` and the widget it returns."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Unpack
 import ipywidgets as widgets
 from scipy import sparse
 
-from compsil_jupyter.data import AUTO, as_frame, check_sparse, loaded, resolve_scale
-from compsil_jupyter.explorer.session import Session
-from compsil_jupyter.explorer.state import Reading
-from compsil_jupyter.explorer.view import View
+from compsil_jupyter.data import AUTO, as_frame, load_numeric, resolve_scale, validate_sparse
+from compsil_jupyter.session import Session
+from compsil_jupyter.state import Reading
+from compsil_jupyter.view import View
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit._data.table import choose_columns
 from compsil_kit._method.criterion import LIKELY
@@ -36,29 +36,29 @@ def explore(
 ) -> Explorer:
     """Open the explorer on a table, an array or a sparse matrix.
 
-    The keywords are its initial settings, most of which can be changed in it.
+    The keywords are the initial settings, most of which can be changed interactively.
 
     Parameters
     ----------
     data : DataFrame, array, sparse matrix or other table
-        The data. It is never changed. A table outside memory, such as the path of Parquet files, is loaded.
+        The data, which are never modified. An out-of-core table, such as the path of Parquet files, is loaded.
     columns : list of names, optional
         Columns to use. All numeric and boolean ones if None. The columns of an array are numbered from 0.
     scale : {"auto", "standard", "robust", "minmax"} or None, default="auto"
         How to scale the columns. ``"auto"`` is ``"standard"`` for tables and None for arrays.
     missing : {"raise", "drop"}, default="raise"
-        Rows with missing values: refuse them, or leave them out.
+        Rows with missing values: stop with an error, or drop them.
     {keywords}
 
     Returns
     -------
     Explorer
-        A widget. Its ``result`` is the selection shown.
+        A widget, whose ``result`` is the displayed selection.
 
     Raises
     ------
     ValueError, TypeError
-        A keyword cannot be used, by itself or with the others; the message says which and why.
+        An invalid keyword or combination of keywords, named in the message.
 
     Examples
     --------
@@ -72,22 +72,17 @@ def explore(
     """
     settings = check_keywords(ExploreKeywords, {**interactive_defaults(ExploreKeywords), **keywords})
     choice = {name: settings.pop(name) for name in keywords_of(ChoiceKeywords)}
-    data = loaded(data)
+    data = load_numeric(data)
     scaled = resolve_scale(scale, data, settings["metric"])
     table = check_keywords(TableKeywords, {"columns": columns, "scale": scaled, "missing": missing})
-    table["columns"] = _names(data, columns, table["scale"])
+    table["columns"] = _resolve_columns(data, columns, table["scale"])
     return Explorer(View(Session(data, {**table, **settings}, Reading(choice))))
 
 
-def _score(result: SelectionResult) -> str:
-    likely = result.criterion == LIKELY
-    return f"confidence {percent(result.best_score)}" if likely else f"score {number(result.best_score)}"
-
-
-def _names(data: Any, columns: Any, scale: str | None) -> list[Any] | None:
-    """Return the names of the columns to use, None for all; unknown ones are refused."""
+def _resolve_columns(data: Any, columns: Any, scale: str | None) -> list[Any] | None:
+    """Return the names of the columns to use, None for all; raise for unknown ones."""
     if sparse.issparse(data):
-        check_sparse(columns, scale)
+        validate_sparse(columns, scale)
         return None
     frame = as_frame(data)
     positions, _ = choose_columns(frame, columns)
@@ -95,42 +90,44 @@ def _names(data: Any, columns: Any, scale: str | None) -> list[Any] | None:
 
 
 class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """The explorer as a widget, shown by itself or inside other layouts.
+    """The explorer as a widget, which can be part of other layouts.
 
     Parameters
     ----------
     view : View
-        The widgets, bound to a session.
+        The widgets and their session.
 
     Attributes
     ----------
     session : Session
         The state behind the widgets: settings, status and results.
     result : SelectionResult or None
-        The selection shown: partial during a run, and None before the first. After a run that failed it is the one
-        shown before.
+        The displayed selection: partial during a run, None before the first. A failed run keeps the previous one.
     comparison : Comparison or None
-        The comparison with other criteria, once it has been computed.
+        The comparison with other criteria, once computed.
     expression : str or None
-        The Python expression of the data, for the tab Code. None looks for a variable that holds the data.
+        The Python expression of the data for the tab Code. If None, a variable that holds the data is used.
     """
 
     def __init__(self, view: View) -> None:
         """Show a view."""
-        # First of all: a widget is closed when it is thrown away, even if it could not be built.
+        # Set first: close() runs on garbage collection, even if the constructor failed.
         self.view = view
         super().__init__([view.body])
         self.add_class("compsil-explorer")
 
     def __repr__(self) -> str:
-        """Return the choice shown, in one line."""
+        """Return the displayed choice in one line."""
         result = self.result
         if result is None:
             return "Explorer: no result yet"
-        best = "no k" if result._best_index is None else f"k* = {result.best_k}"
-        score = "" if result._best_index is None else f", {_score(result)}"
-        partial = f" of {result.plan.n_subsamples}" if result.partial else ""
-        return f"Explorer: {best} of {format_ks(result.ks)}{score}, {result.n_subsamples}{partial} subsamples"
+        best, score = "no k", ""
+        if result._best_index is not None:
+            confidence = result.criterion == LIKELY
+            value = f"confidence {percent(result.best_score)}" if confidence else f"score {number(result.best_score)}"
+            best, score = f"k* = {result.best_k}", f", {value}"
+        planned = f" of {result.plan.n_subsamples}" if result.partial else ""
+        return f"Explorer: {best} of {format_ks(result.ks)}{score}, {result.n_subsamples}{planned} subsamples"
 
     @property
     def session(self) -> Session:
@@ -139,7 +136,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @property
     def result(self) -> SelectionResult | None:
-        """The selection shown."""
+        """The displayed selection."""
         return self.session.result
 
     @property
@@ -157,11 +154,11 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.session.expression = text
 
     def run(self) -> None:
-        """Start a run, as the button does."""
+        """Start a run, like the button."""
         self.session.start()
 
     def stop(self) -> None:
-        """Stop the run and keep the finished subsamples, as the button does."""
+        """Stop the run and keep the finished subsamples, like the button."""
         self.session.stop()
 
     def wait(self, timeout: float | None = None) -> None:
@@ -170,7 +167,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         Parameters
         ----------
         timeout : float, optional
-            Seconds to wait at most for each; no limit if None.
+            Maximum number of seconds for each; no limit if None.
         """
         self.session.wait(timeout)
 

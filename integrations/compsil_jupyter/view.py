@@ -1,4 +1,4 @@
-"""The explorer on the page: core ipywidgets that show a session. It draws results and computes none."""
+"""The explorer on the page: core ipywidgets that display a session and pass user input to it."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from compsil_jupyter.explorer import render, texts
-from compsil_jupyter.explorer.clusterings import Clustering, Clusterings
-from compsil_jupyter.explorer.code import code
-from compsil_jupyter.explorer.controls import follow, method_controls, reading_controls, table_controls
-from compsil_jupyter.explorer.session import Session
+from compsil_jupyter import display
+from compsil_jupyter.clusterings import Clustering, Clusterings
+from compsil_jupyter.code import generate_code
+from compsil_jupyter.controls import delta_control, follow, method_controls, reading_controls, table_controls
+from compsil_jupyter.session import Session
 from compsil_kit import SelectionResult
 
 TABS = ("Curve", "Weights", "Stability", "Clusters", "Compare", "Table", "Code")
-# During a run, the picture is drawn again at most this often.
+# Minimum time between two plots during a run.
 REDRAW_SECONDS = 0.4
 
 
 class View:
-    """The widgets of one explorer, in ``body``; they show the session and pass on what the user does."""
+    """The widgets of one explorer, in ``body``."""
 
     def __init__(self, session: Session) -> None:
-        """Show a session."""
+        """Create the widgets of a session."""
         self.session = session
         self._painted: dict[str, Any] = {}
         self._painted_at = 0.0
-        # The clusterings whose k* the slider was set to.
-        self._placed: Clusterings | None = None
-        self._drawn: dict[Clustering, bytes] = {}
+        # The clusterings for which the slider was set to k*.
+        self._positioned_for: Clusterings | None = None
+        self._plots: dict[Clustering, bytes] = {}
         self._lock = RLock()
         self._build()
-        session.listen(self._changed)
+        session.listen(self._update)
         self._show()
 
     def close(self) -> None:
         """Remove every widget from the page."""
-        for part in _parts(self.body):
+        for part in _descendants(self.body):
             part.close()
 
     def _build(self) -> None:
@@ -61,7 +61,7 @@ class View:
         *reading, self._first = reading_controls(session)
         at_once = widgets.HBox([*reading, self._first], layout={"flex_flow": "row wrap", "grid_gap": "0 6px"})
         self._tabs = self._make_tabs()
-        style = widgets.HTML(texts.STYLE, layout={"display": "none"})
+        style = widgets.HTML(display.STYLE, layout={"display": "none"})
         right = widgets.VBox(
             [style, self._headline, self._error, self._warnings, at_once, self._tabs, self._make_export()],
             layout={"flex": "1 1 560px", "min_width": "0"},
@@ -81,7 +81,8 @@ class View:
         self._k.observe(lambda _: self._show(), names="value")
         self._compare = _button("Compare", "balance-scale", "compare", self.session.compare)
         self._cancel = _button("Cancel", "stop", "cancel", self.session.stop_comparing)
-        extra = {"Clusters": [self._k], "Compare": [widgets.HBox([self._compare, self._cancel])]}
+        extra = {"Stability": [delta_control(self.session)], "Clusters": [self._k]}
+        extra |= {"Compare": [widgets.HBox([self._compare, self._cancel])]}
         pages = [
             widgets.VBox([*extra.get(name, []), *([self._images[name]] if name in self._images else []), note])
             for name, note in self._notes.items()
@@ -98,39 +99,39 @@ class View:
         lines = _button("Save code", "code", "save-code", self._save_code)
         return widgets.VBox([widgets.HBox([report, lines]), self._saved])
 
-    def _changed(self, what: str) -> None:
-        """Show a change of the session; during a run, skip pictures that would follow each other too fast."""
-        hurried = what == "result" and self.session.running
-        if hurried and time.monotonic() - self._painted_at < REDRAW_SECONDS:
+    def _update(self, change: str) -> None:
+        """Show a change of the session; during a run, limit the rate of plots."""
+        growing = change == "result" and self.session.running
+        if growing and time.monotonic() - self._painted_at < REDRAW_SECONDS:
             with self._lock:
                 self._show_progress()
             return
         self._show()
-        if what == "clusters":
-            self._draw_ahead()
+        if change == "clusters":
+            self._draw_all_clusters()
 
-    def _draw_ahead(self) -> None:
-        """Draw all finished clusterings at once, so that moving the slider only has to show them."""
+    def _draw_all_clusters(self) -> None:
+        """Draw all finished clusterings, so that the slider responds at once."""
         clusterings = self.session.clusterings
-        # Nobody else tells of clusters.
         assert clusterings is not None
         for k in self._k.options:
             found = clusterings.get(k)
             if isinstance(found, Clustering):
-                self._picture_of(clusterings, found)
+                self._plot_clusters(clusterings, found)
 
-    def _picture_of(self, clusterings: Clusterings, clustering: Clustering) -> bytes:
-        picture = self._drawn.get(clustering)
-        if picture is None:
-            picture = self._drawn[clustering] = render.clusters(clusterings, clustering)
-        return picture
+    def _plot_clusters(self, clusterings: Clusterings, clustering: Clustering) -> bytes:
+        plot = self._plots.get(clustering)
+        if plot is None:
+            plot = self._plots[clustering] = display.draw_clusters(clusterings, clustering)
+        return plot
 
     def _show(self) -> None:
         with self._lock:
             self._show_progress()
-            self._headline.value, self._warnings.value = texts.headline(self.session), texts.warnings(self.session)
-            self._error.value = texts.problem(self.session)
-            self._offer_ks()
+            self._headline.value = display.format_headline(self.session)
+            self._warnings.value = display.format_warnings(self.session)
+            self._error.value = display.format_problem(self.session)
+            self._update_slider()
             self._paint()
 
     def _show_progress(self) -> None:
@@ -138,19 +139,19 @@ class View:
         self._run.disabled, self._stop.disabled = session.running, not session.running
         self._bar.max, self._bar.value = max(status.total, 1), status.done
         self._bar.bar_style = {"done": "success", "failed": "danger", "stopped": "warning"}.get(status.phase, "")
-        self._progress.value = texts.progress(session)
+        self._progress.value = display.format_progress(session)
         follow(self._first, session)
 
-    def _offer_ks(self) -> None:
-        """Give the slider of the clusters the ks of the result shown, and set it to k* once per run."""
+    def _update_slider(self) -> None:
+        """Offer the ks of the displayed result in the slider of the clusters, and set it to k* once per run."""
         result, clusterings = self.session.result, self.session.clusterings
         if result is None:
             return
         if result.ks != self._k.options:
-            self._k.options, self._placed = result.ks, None
-        if not self.session.running and self._placed is not clusterings:
-            self._placed = clusterings
-            self._drawn.clear()
+            self._k.options, self._positioned_for = result.ks, None
+        if not self.session.running and self._positioned_for is not clusterings:
+            self._positioned_for = clusterings
+            self._plots.clear()
             if result._best_index is not None:
                 self._k.value = result.best_k
 
@@ -158,12 +159,12 @@ class View:
         """Update the selected tab."""
         name = TABS[self._tabs.selected_index or 0]
         getattr(self, f"_paint_{name.lower()}")(self.session.result)
-        # The first result of a run is drawn at once.
+        # The first result of a run is drawn without delay.
         waiting = self.session.running and not self.session.status.done
         self._painted_at = 0.0 if waiting else time.monotonic()
 
     def _paint_image(self, name: str, subject: Any, draw: Callable[[Any], bytes], *more: Any) -> None:
-        """Draw the subject, unless the picture shows it already; without a subject, hide the picture."""
+        """Draw the subject, unless the image shows it already; hide the image if there is no subject."""
         image, key = self._images[name], (subject, *more)
         if subject is None:
             self._hide(name)
@@ -177,27 +178,27 @@ class View:
         self._painted.pop(name, None)
 
     def _paint_curve(self, result: SelectionResult | None) -> None:
-        self._paint_image("Curve", result, render.curve)
+        self._paint_image("Curve", result, display.draw_curve)
 
     def _paint_weights(self, result: SelectionResult | None) -> None:
-        self._paint_image("Weights", result, render.weights)
+        self._paint_image("Weights", result, display.draw_weights)
 
     def _paint_stability(self, result: SelectionResult | None) -> None:
         delta = self.session.reading.delta
-        self._paint_image("Stability", result, partial(render.stability, delta=delta), delta)
-        self._notes["Stability"].value = "" if result is None else texts.guarantee(result, delta)
+        self._paint_image("Stability", result, partial(display.draw_stability, delta=delta), delta)
+        self._notes["Stability"].value = "" if result is None else display.format_guarantee(result, delta)
 
     def _paint_clusters(self, result: SelectionResult | None) -> None:
         clusterings, k, note = self.session.clusterings, self._k.value, self._notes["Clusters"]
         if result is None or clusterings is None or self.session.running:
             self._hide("Clusters")
-            note.value = texts.muted("Clusters are shown when the run has ended.")
+            note.value = display.muted("Clusters are shown after the run.")
             return
-        clusterings.want(k)
+        clusterings.prioritise(k)
         found = clusterings.get(k)
-        note.value = texts.clusters(clusterings, found, k)
+        note.value = display.format_clusters(clusterings, found, k)
         if isinstance(found, Clustering):
-            self._paint_image("Clusters", found, partial(self._picture_of, clusterings))
+            self._paint_image("Clusters", found, partial(self._plot_clusters, clusterings))
         elif found is not None:
             self._hide("Clusters")
 
@@ -205,19 +206,19 @@ class View:
         found, status = self.session.comparison, self.session.comparing
         self._compare.disabled = status.phase == "running"
         self._cancel.disabled = not self._compare.disabled
-        self._paint_image("Compare", found, render.comparison)
-        self._notes["Compare"].value = texts.comparing(status, found)
+        self._paint_image("Compare", found, display.draw_comparison)
+        self._notes["Compare"].value = display.format_comparison(status, found)
 
     def _paint_table(self, result: SelectionResult | None) -> None:
-        self._notes["Table"].value = "" if result is None else texts.numbers(result)
+        self._notes["Table"].value = "" if result is None else display.format_table(result)
 
     def _paint_code(self, _: SelectionResult | None) -> None:
-        self._notes["Code"].value = texts.lines(self._code())
+        self._notes["Code"].value = display.format_code(self._code())
 
     def _code(self) -> str:
         ready = self.session.clusterings is not None and not self.session.running
-        expression = self.session.expression or _name_of(self.session.data)
-        return code(self.session, expression, self._k.value if ready else None)
+        expression = self.session.expression or _variable_name(self.session.data)
+        return generate_code(self.session, expression, self._k.value if ready else None)
 
     def _save_report(self) -> None:
         self._save("compsil-report.html", "text/html", self.session.report)
@@ -226,13 +227,13 @@ class View:
         self._save("compsil_selection.py", "text/x-python", lambda path: path.write_text(self._code(), "utf-8"))
 
     def _save(self, name: str, kind: str, write: Callable[[Path], object]) -> None:
-        path = _free(Path(name))
+        path = _unused_path(Path(name))
         try:
             write(path)
         except (ValueError, OSError) as problem:
-            self._saved.value = texts.error(f"Not saved: {problem}")
+            self._saved.value = display.format_error(f"Not saved: {problem}")
         else:
-            self._saved.value = texts.saved(path, kind)
+            self._saved.value = display.format_saved(path, kind)
 
 
 def _button(text: str, icon: str, name: str, act: Callable[[], None], style: str = "") -> widgets.Button:
@@ -248,19 +249,19 @@ def _image(name: str) -> widgets.Image:
     return image
 
 
-def _parts(widget: Any) -> list[Any]:
-    """Return a widget and everything inside it."""
-    return [widget, *(part for child in getattr(widget, "children", ()) for part in _parts(child))]
+def _descendants(widget: Any) -> list[Any]:
+    """Return a widget and all widgets inside it."""
+    return [widget, *(part for child in getattr(widget, "children", ()) for part in _descendants(child))]
 
 
-def _free(path: Path) -> Path:
-    """Return the path, with a number added if it exists: no file is overwritten."""
+def _unused_path(path: Path) -> Path:
+    """Return the path, numbered if it exists, so that no file is overwritten."""
     others = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     return path if not path.exists() else next(other for other in others if not other.exists())
 
 
-def _name_of(data: Any) -> str | None:
-    """Return the name of the data in the notebook, if it has one."""
+def _variable_name(data: Any) -> str | None:
+    """Return the name of a notebook variable that holds the data, if there is one."""
     from IPython import get_ipython
 
     shell = get_ipython()

@@ -1,0 +1,235 @@
+"""The explorer's inputs. Each changes one setting of the session; choices and tooltips come from the keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+import ipywidgets as widgets
+from scipy import sparse
+
+from compsil_jupyter.data import as_frame
+from compsil_jupyter.session import Session
+from compsil_kit._data.matrix import is_numeric_dtype
+from compsil_kit._settings.keywords import ExploreKeywords, TableKeywords, keywords_of
+from compsil_kit._settings.rules import AUTO
+from compsil_kit._util.checks import is_integer
+
+KEYWORDS = {**keywords_of(TableKeywords), **keywords_of(ExploreKeywords)}
+LEFT: dict[str, Any] = {"style": {"description_width": "104px"}, "layout": {"width": "auto"}}
+OPTION_LABELS = {"raise": "stop with an error", "drop": "drop rows"}
+DELTAS = (0.1, 0.05, 0.01, 0.001)
+MAX_SUBSAMPLES = 10_000
+
+
+def heading(text: str) -> widgets.HTML:
+    """Return a small title above a group of inputs."""
+    return widgets.HTML(f'<div style="font-weight:600;margin-top:4px">{text}</div>')
+
+
+def tooltip(name: str, *, typed: bool = False) -> str:
+    """Return the help of a keyword, with the spelling of its values if they are typed."""
+    keyword = KEYWORDS[name] if typed else replace(KEYWORDS[name], spelling="")
+    # Help texts for argparse double their percent signs.
+    return keyword.help.replace("%%", "%")
+
+
+def label(text: str, hint: str) -> dict[str, Any]:
+    """Return the keywords of a widget for a label with a tooltip."""
+    # ``tooltip`` alone has no effect on drop-downs and text fields with a label.
+    html = f'<span title="{escape(hint)}">{text}</span>'
+    return {"description": html, "description_allow_html": True, "tooltip": hint}
+
+
+def bind(control: Any, name: str, apply: Callable[[Any], None]) -> Any:
+    """Call ``apply`` with each new value of an input, and give the input a CSS class."""
+    control.add_class(f"compsil-{name}")
+    control.observe(lambda change: apply(change["new"]), names="value")
+    return control
+
+
+def options(names: Sequence[str], value: Any) -> list[tuple[str, Any]]:
+    """Return labels and values to choose from, including the current value if it is none of the names."""
+    found: list[tuple[str, Any]] = [(OPTION_LABELS.get(name, name), name) for name in names]
+    if isinstance(value, str) and value in names:
+        return found
+    own = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
+    return [*found, (own, value)]
+
+
+def menu(name: str, value: Any, text: str, names: Sequence[str] | None = None, **looks: Any) -> widgets.Dropdown:
+    """Return a drop-down of the choices of a keyword."""
+    choices = options(KEYWORDS[name].choices if names is None else names, value)
+    return widgets.Dropdown(options=choices, value=value, **label(text, tooltip(name)), **{**LEFT, **looks})
+
+
+def text_field(session: Session, name: str, text: str, placeholder: str) -> Any:
+    """Return a text field for a keyword; the next run reports invalid text."""
+
+    def apply(typed: str) -> None:
+        try:
+            value = KEYWORDS[name].read(typed)
+        except ValueError:
+            value = typed.strip()
+        session.change(**{name: value})
+
+    looks = {**label(text, tooltip(name, typed=True)), **LEFT}
+    field = widgets.Text(str(session.settings[name]), placeholder=placeholder, continuous_update=False, **looks)
+    return bind(field, name.replace("_", "-"), apply)
+
+
+def table_controls(session: Session) -> list[Any]:
+    """Return the inputs for the table; a sparse matrix has none."""
+    if sparse.issparse(session.data):
+        return []
+    settings, frame = session.settings, as_frame(session.data)
+    numeric = [name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_numeric_dtype(dtype)]
+    # A duplicate name stands for all its columns.
+    names = list(dict.fromkeys(numeric))
+    columns = widgets.SelectMultiple(
+        options=[(str(name), name) for name in names],
+        value=names if settings["columns"] is None else [name for name in names if name in settings["columns"]],
+        rows=min(max(len(names), 2), 8),
+        layout=LEFT["layout"],
+        tooltip=tooltip("columns"),
+    )
+
+    def choose(values: tuple[Any, ...]) -> None:
+        session.change(columns=None if set(values) == set(names) else list(values))
+
+    scale = menu("scale", settings["scale"] or "none", "scale")
+    missing = menu("missing", settings["missing"], "missing values")
+    return [
+        heading("Columns"),
+        bind(columns, "columns", choose),
+        # A drop-down treats the value None as "nothing selected".
+        bind(scale, "scale", lambda name: session.change(scale=None if name == "none" else name)),
+        bind(missing, "missing", lambda value: session.change(missing=value)),
+    ]
+
+
+def method_controls(session: Session) -> list[Any]:
+    """Return the inputs for the method."""
+    settings = session.settings
+    ks = settings["ks"]
+    slider = widgets.IntRangeSlider(
+        value=(ks[0], ks[-1]),
+        min=2,
+        max=max(20, ks[-1]),
+        continuous_update=False,
+        **label("k", tooltip("ks")),
+        **LEFT,
+    )
+    clusterer = menu("clusterer", settings["clusterer"], "clusterer")
+    # Switching to "precomputed" would need other data.
+    metrics = [name for name in KEYWORDS["metric"].choices if name != "precomputed"]
+    metric = menu("metric", settings["metric"], "metric", metrics)
+    structure = widgets.Checkbox(settings["structure"], **label("structure test", tooltip("structure")), **LEFT)
+    return [
+        heading("Method"),
+        bind(slider, "ks", lambda ends: session.change(ks=tuple(range(ends[0], ends[1] + 1)))),
+        *_subsample_controls(session),
+        text_field(session, "sample_size", "sample size", "auto, 0.5, 2000"),
+        bind(clusterer, "clusterer", lambda value: session.change(clusterer=value)),
+        text_field(session, "n_starts", "initialisations", "auto, 5"),
+        bind(metric, "metric", lambda value: session.change(metric=value)),
+        bind(structure, "structure", lambda value: session.change(structure=value)),
+        _seed(session),
+    ]
+
+
+def _subsample_controls(session: Session) -> tuple[Any, Any]:
+    """Return the number of subsamples, and the switch that makes it adaptive."""
+    value = session.settings["n_subsamples"]
+    fixed = KEYWORDS["n_subsamples"].default if value == AUTO else value
+    hint = tooltip("n_subsamples")
+    count = widgets.BoundedIntText(
+        fixed, min=1, max=max(MAX_SUBSAMPLES, fixed), disabled=value == AUTO, **label("subsamples", hint), **LEFT
+    )
+    switch = widgets.Checkbox(value == AUTO, **label("adaptive", hint), **LEFT)
+
+    def change(_: Any) -> None:
+        count.disabled = switch.value
+        session.change(n_subsamples=AUTO if switch.value else count.value)
+
+    return bind(count, "n-subsamples", change), bind(switch, "adaptive", change)
+
+
+def _seed(session: Session) -> Any:
+    """Return the input for the seed; it is disabled for a sequence of seeds and for None."""
+    value = session.settings["random_state"]
+    looks = {**label("seed", tooltip("random_state")), **LEFT}
+    if not is_integer(value):
+        return widgets.Text("random" if value is None else "one per subsample", disabled=True, **looks)
+    seed = widgets.BoundedIntText(value, min=0, max=2**32 - 1, **looks)
+    return bind(seed, "seed", lambda value: session.change(random_state=value))
+
+
+def _top(width: str) -> dict[str, Any]:
+    return {"style": {"description_width": "initial"}, "layout": {"width": width}}
+
+
+def reading_controls(session: Session) -> list[Any]:
+    """Return the inputs that act on the finished subsamples at once; the last one is the slider of :func:`follow`."""
+    choice = session.reading.choice
+    criterion = menu("criterion", choice["criterion"], "criterion", **_top("180px"))
+    transform = menu("transform", choice["transform"], "transformation", **_top("210px"))
+    rule = menu("rule", choice["rule"], "rule", **_top("110px"))
+    first = widgets.IntSlider(
+        1,
+        min=1,
+        # The key End moves no further than the initial maximum.
+        max=MAX_SUBSAMPLES,
+        **label("subsamples used", "choose from the first subsamples only, in the order of their seeds"),
+        continuous_update=False,
+        disabled=True,
+        **_top("300px"),
+    )
+    return [
+        bind(criterion, "criterion", lambda value: session.read(criterion=value)),
+        bind(transform, "transform", lambda value: session.read(transform=value)),
+        bind(rule, "rule", lambda value: session.read(rule=value)),
+        bind(first, "first", lambda value: _use_first(session, first, value)),
+    ]
+
+
+def delta_control(session: Session) -> Any:
+    """Return the input for the error probability of the Hoeffding bound."""
+    delta = widgets.Dropdown(
+        options=sorted({*DELTAS, session.reading.delta}, reverse=True),
+        value=session.reading.delta,
+        **label("error probability (δ)", "probability that the Hoeffding bound does not hold"),
+        **_top("230px"),
+    )
+    return bind(delta, "delta", lambda value: session.read(delta=value))
+
+
+def _use_first(session: Session, first: Any, value: int) -> None:
+    """Apply a value set by the user, but not one set by :func:`follow`."""
+    if _n_available(session) and value != _n_used(session):
+        # The maximum means all. Compare with the slider's own maximum: the run may have more subsamples by now.
+        session.read(first=None if value >= first.max else value)
+
+
+def _n_available(session: Session) -> int:
+    """Return the number of subsamples to choose from: none while an earlier run is shown."""
+    return 0 if session.running and session.shows_previous else session.n_finished
+
+
+def _n_used(session: Session) -> int:
+    requested, available = session.reading.first, _n_available(session)
+    return available if requested is None else min(requested, available)
+
+
+def follow(first: Any, session: Session) -> None:
+    """Set the slider's maximum to the number of finished subsamples; a slider at its maximum stays there."""
+    available = _n_available(session)
+    first.disabled = available < 2
+    # A new run resets the value to 1: with a maximum below the current value, the browser would move the slider and
+    # report that as user input after the run has advanced.
+    maximum, value = (available, _n_used(session)) if available else (MAX_SUBSAMPLES, 1)
+    if (first.max, first.value) != (maximum, value):
+        with first.hold_trait_notifications():
+            first.max, first.value = maximum, value

@@ -1,1 +1,0 @@
-"""The IPython magic ``%compsil``."""
