@@ -551,7 +551,8 @@ class TestTexts:
         ("facts", "state", "said"),
         [
             ({}, {}, "k* = 3 confidence 93 % · selection probability 71 % · score 0.5000 ± 0.0200 macro: 2"),
-            ({"confidence": [np.nan], "selection_probability": [np.nan], "sem": [np.nan]}, {}, "k* = 3 score 0.5000 macro: 2"),
+            ({"confidence": [np.nan], "selection_probability": [np.nan], "sem": [np.nan]}, {},
+             "k* = 3 score 0.5000 macro: 2"),
             ({"rule": "lcb", "selection_probability": [np.nan], "choices": {}}, {},
              "k* = 3 confidence 93 % · score 0.5000 ± 0.0200, lower bound 0.4800"),
             ({"criterion": "likely"}, {}, "k* = 3 confidence 93 % · selection probability 71 % composite: 3, macro: 2"),
