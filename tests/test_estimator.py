@@ -25,7 +25,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from tables import columns_of, write_parquet
 
 from compsil_kit import CompositeSilhouette, SelectionResult, select_k, silhouettes
-from compsil_kit._method.criterion import CRITERIA
+from compsil_kit._method.selection import CRITERIA
 
 mpl.use("agg")
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 30, axis=0))

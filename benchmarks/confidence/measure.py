@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.confidence.generate import Generated, generate
 from compsil_kit import SelectionResult, select_k
 from compsil_kit._method import likelihood
-from compsil_kit._method.criterion import mean_known
 from compsil_kit._method.plan import resolve_sample_size
+from compsil_kit._method.selection import finite_mean
 
 # Small budgets: what the model sees are means over subsamples, which these estimate as well as more would, but noisier.
 N_SUBSAMPLES, MOST_ROWS, STARTS, FEWEST_KS = 6, 1500, (1, 5), 3
@@ -54,7 +54,7 @@ def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:
     """Return the numbers per k that the model is made of, for JSON."""
     found = likelihood.means({name: getattr(result.trials, name) for name in likelihood.NUMBERS})
     others = {"micro": result.micro, "macro": result.macro, "composite": result.composite}
-    found |= {name: mean_known(values) for name, values in others.items()}
+    found |= {name: finite_mean(values) for name, values in others.items()}
     return {name: [round(float(v), 6) if np.isfinite(v) else None for v in found[name]] for name in found}
 
 

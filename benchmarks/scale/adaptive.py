@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.scale.longest import N_SUBSAMPLES
 from compsil_kit import SelectionResult
 from compsil_kit._method.plan import Plan
-from compsil_kit._method.stopping import ROUND, look
+from compsil_kit._method.selection import ROUND, review_candidates
 from compsil_kit._result.trials import Trial
 from compsil_kit.result import collect
 
@@ -40,10 +40,9 @@ def replay(ks: Sequence[int], micro: Any, macro: Any) -> tuple[int | None, int, 
             seen[name][list(going_on), low:high] = values[list(going_on), low:high]
         n_clusterings += len(going_on) * ROUND
         result = result_of(ks, seen["micro"][:, :high], seen["macro"][:, :high])
-        decided = look(result.selection_probability, result._selectable, going_on)
-        if decided.enough:
+        enough, going_on = review_candidates(result.selection_probability, result._selectable, going_on)
+        if enough:
             break
-        going_on = decided.going_on
     return (None if result._best_index is None else result.best_k), high, n_clusterings
 
 

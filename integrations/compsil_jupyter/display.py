@@ -20,7 +20,7 @@ from compsil_jupyter.clusterings import Clustering, Clusterings
 from compsil_jupyter.session import Session
 from compsil_jupyter.state import Status
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit._method.criterion import LIKELY, OF_SEVERAL_STARTS
+from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA
 from compsil_kit._show.card import COMPOSITE, MUTED, WARNING, table
 from compsil_kit._show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit._show.comparison_plot import plot_comparison
@@ -218,7 +218,7 @@ def format_guarantee(result: SelectionResult, delta: float) -> str:
     """Return the Hoeffding bound for the number of subsamples."""
     if result._best_index is None:
         return ""
-    if result.criterion in OF_SEVERAL_STARTS:
+    if result.criterion in MULTI_INIT_CRITERIA:
         return muted(f"The Hoeffding bound applies to mean silhouettes, not to the criterion {result.criterion}.")
     bound = result.guarantee(delta)
     text = f"With probability {1 - delta:g}, every score is within ±{bound.radius_all:.2f} of its expected value"

@@ -13,7 +13,7 @@ from compsil_jupyter.state import Reading
 from compsil_jupyter.view import View
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit._data.table import choose_columns
-from compsil_kit._method.criterion import LIKELY
+from compsil_kit._method.selection import LIKELY
 from compsil_kit._settings.keywords import (
     ChoiceKeywords,
     ExploreKeywords,

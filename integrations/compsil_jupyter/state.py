@@ -13,7 +13,7 @@ from compsil_kit import Comparison, SelectionResult
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._method.plan import resolve_starts
-from compsil_kit._method.stopping import AUTO
+from compsil_kit._method.selection import AUTO
 from compsil_kit._settings.keywords import ChoiceKeywords, ExploreKeywords, defaults_of
 from compsil_kit._util.checks import is_integer
 

@@ -17,7 +17,7 @@ from compsil_kit._data.scaling import check_scale
 from compsil_kit._method.clusterers import Clusterer, resolve_clusterer
 from compsil_kit._method.metrics import NAMES as METRICS
 from compsil_kit._method.metrics import Metric, resolve_metric
-from compsil_kit._method.stopping import MOST_SUBSAMPLES
+from compsil_kit._method.selection import MAX_AUTO_SUBSAMPLES
 from compsil_kit._method.subsample import make_seeds
 from compsil_kit._method.weights import check_transform
 from compsil_kit._types import (
@@ -125,7 +125,7 @@ class _ClusteringConfig(Config):
     @property
     def max_subsamples(self) -> int:
         """The largest number of subsamples that can be scored."""
-        return MOST_SUBSAMPLES if isinstance(self.n_subsamples, str) else self.n_subsamples
+        return MAX_AUTO_SUBSAMPLES if isinstance(self.n_subsamples, str) else self.n_subsamples
 
     def require_fixed_subsamples(self, purpose: str) -> None:
         """Raise if the number of subsamples is adaptive."""

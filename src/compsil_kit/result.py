@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.criterion import CRITERIA
 from compsil_kit._method.guarantees import Guarantee, achieved
 from compsil_kit._method.plan import Plan
-from compsil_kit._method.selection import RULES
+from compsil_kit._method.selection import CRITERIA, RULES
 from compsil_kit._method.structure import Structure
 from compsil_kit._method.weights import Transform, check_transform, transform_name
 from compsil_kit._result import serialization

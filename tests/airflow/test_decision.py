@@ -63,7 +63,7 @@ class TestNotSure:
         done = run_select(data=flat, ks="3:9", min_confidence=0.01, clusterer="gmm")
         assert done.state == "failed"
         printed = capfd.readouterr()
-        assert "is unknown, and min_confidence=0.01 (it is known for k-means" in printed.out + printed.err
+        assert "is unknown, and min_confidence=0.01 (confidence is calibrated for k-means" in printed.out + printed.err
 
     @pytest.mark.parametrize(("on_unsure", "state"), [("fail", "failed"), ("skip", "skipped"), (None, "failed")])
     def test_keeps_the_evidence(self, flat, tmp_path, home, on_unsure, state):

@@ -30,7 +30,7 @@ from compsil_jupyter.session import Session
 from compsil_jupyter.state import Status
 from compsil_jupyter.view import TABS, _unused_path, _variable_name
 from compsil_kit import select_k
-from compsil_kit._method.criterion import CRITERIA
+from compsil_kit._method.selection import CRITERIA
 from compsil_kit._method.silhouette import silhouettes
 from compsil_kit._settings.keywords import ExploreKeywords, TableKeywords, defaults_of, keywords_of
 from compsil_kit._show import report

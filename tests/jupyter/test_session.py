@@ -20,7 +20,7 @@ from compsil_jupyter.session import Session, available_criteria, describe_error
 from compsil_jupyter.state import Reading, Shown, Status, Task
 from compsil_kit import compare, select_k
 from compsil_kit._criteria.compare import NEED_POINTS
-from compsil_kit._method.criterion import OF_SEVERAL_STARTS
+from compsil_kit._method.selection import MULTI_INIT_CRITERIA
 from compsil_kit._result.trials import Failure
 from compsil_kit._settings.keywords import ChoiceKeywords, defaults_of
 from compsil_kit._settings.rules import CRITERIA
@@ -542,7 +542,7 @@ class TestTexts:
         assert "lead" not in display.format_guarantee(made_up(near, near), 0.05)
         nothing = np.full((2, 4), np.nan)
         assert display.format_guarantee(made_up(nothing, nothing), 0.05) == ""
-        for criterion in OF_SEVERAL_STARTS:
+        for criterion in MULTI_INIT_CRITERIA:
             assert f"not to the criterion {criterion}." in display.format_guarantee(
                 SimpleNamespace(_best_index=0, criterion=criterion), 0.05
             )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from compsil_kit._method.axes import fix_directions, principal_axes
+from compsil_kit._method.axes import fix_axes, principal_axes
 
 RANDOM = np.random.default_rng(0)
 
@@ -16,7 +16,7 @@ def centred(*shape):
 
 
 @pytest.mark.parametrize("shape", [(80, 5), (6, 20), (50, 1)], ids=["tall", "wide", "one column"])
-def test_it_is_a_singular_value_decomposition(shape):
+def test_principal_axes_are_a_singular_value_decomposition(shape):
     points = centred(*shape)
     scores, spread, axes = principal_axes(points)
     np.testing.assert_allclose(scores * spread @ axes, points, atol=1e-9)
@@ -25,37 +25,36 @@ def test_it_is_a_singular_value_decomposition(shape):
     np.testing.assert_allclose(spread, np.linalg.svd(points, compute_uv=False)[: len(spread)])
 
 
-def test_directions_without_spread_are_left_out():
+def test_null_axes_are_dropped():
     scores, spread, axes = principal_axes(np.column_stack([centred(40, 2), np.zeros((40, 3))]))
     assert (scores.shape, spread.shape, axes.shape) == ((40, 2), (2,), (2, 5))
     assert principal_axes(np.zeros((4, 3)))[0].shape == (4, 0)
     assert principal_axes(np.zeros((4, 0)))[2].shape == (0, 0)
 
 
-def test_signs_follow_the_data():
-    """Whatever signs and order of equal directions a decomposition returns."""
+def test_signs_do_not_depend_on_the_decomposition():
     spread, axes = np.array([5.0, 3.0, 1.0]), rotation(3)
-    fixed = fix_directions(spread, axes)
+    fixed = fix_axes(spread, axes)
     np.testing.assert_allclose(np.abs((fixed * axes).sum(axis=1)), 1)
     for signs in ([-1, 1, 1], [1, -1, -1], [-1, -1, -1]):
-        np.testing.assert_allclose(fix_directions(spread, axes * np.array(signs)[:, None]), fixed, atol=1e-12)
+        np.testing.assert_allclose(fix_axes(spread, axes * np.array(signs)[:, None]), fixed, atol=1e-12)
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-8])
-def test_any_basis_of_equal_spreads_gives_the_same_directions(noise):
+def test_any_basis_of_equal_spreads_gives_the_same_axes(noise):
     spread, axes = np.array([5.0, 2.0, 2.0, 2.0, 1.0]), rotation(5)
     spread = np.sort(spread + noise * RANDOM.normal(size=5))[::-1]
-    fixed = fix_directions(spread, axes)
+    fixed = fix_axes(spread, axes)
     np.testing.assert_allclose(fixed @ fixed.T, np.eye(5), atol=1e-12)
     for _ in range(5):
         turned = axes.copy()
         turned[1:4] = rotation(3) @ axes[1:4]
-        np.testing.assert_allclose(fix_directions(spread, turned), fixed, atol=1e-9)
+        np.testing.assert_allclose(fix_axes(spread, turned), fixed, atol=1e-9)
 
 
-def test_equally_large_components_do_not_decide_a_sign_by_rounding():
-    """Two standardised columns always have the directions (1, 1) and (1, -1)."""
+def test_tied_components_do_not_depend_on_rounding():
+    """Two standardised columns always have the axes (1, 1) and (1, -1)."""
     spread, axes = np.array([2.0, 1.0]), np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
     for last_bit in (-1e-15, 0.0, 1e-15):
-        fixed = fix_directions(spread, -axes + np.array([[last_bit, 0.0], [last_bit, 0.0]]))
+        fixed = fix_axes(spread, -axes + np.array([[last_bit, 0.0], [last_bit, 0.0]]))
         np.testing.assert_allclose(fixed, axes, atol=1e-12)

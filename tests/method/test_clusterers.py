@@ -405,4 +405,4 @@ def test_whatever_else_is_called_k_means_is_not_taken_for_it():
     assert resolve_clusterer("kmeans", metric).name == "kmeans"
     assert resolve_clusterer(split, metric).name == "split"
     result = select_k(np.random.default_rng(0).normal(size=(300, 2)), ks=(2, 3, 4), clusterer=kmeans)
-    assert "k-means and Euclidean distances only, not for kmeans (a function)" in result.confidence_note
+    assert "this run used kmeans (a function)" in result.confidence_note

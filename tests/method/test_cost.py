@@ -1,4 +1,4 @@
-"""What a selection costs: each part grows with what it depends on, and with nothing else."""
+"""Estimated run times: each part grows with its drivers and with nothing else."""
 
 import dataclasses
 
@@ -9,79 +9,64 @@ from compsil_kit._method import cost
 from compsil_kit._method.cost import ONCE, SCAN_RATE, Cost, cost_of
 
 
-def with_numba(monkeypatch, *, installed=True):
-    monkeypatch.setattr(cost, "has", lambda name: installed)
+def change(plan, **changes):
+    return cost_of(dataclasses.replace(plan, **changes))
+
+
+@pytest.fixture
+def plan(monkeypatch):
+    monkeypatch.setattr(cost, "has", lambda name: True)
     monkeypatch.setattr(cost, "MIN_COMPILED_POINTS", 900)
+    return plan_of([2, 3, 5], 40, sample_size=1000)
 
 
-def test_workers_share_all_but_the_reading():
-    whole = Cost(scanning=10.0, clustering=4.0, distances=8.0)
-    assert whole.seconds() == ONCE + 22.0
-    assert whole.seconds(4) == ONCE + 13.0
+def test_workers_share_all_tasks_but_scanning():
+    total = Cost(scanning=10.0, clustering=4.0, distances=8.0)
+    assert total.seconds() == ONCE + 22.0
+    assert total.seconds(4) == ONCE + 13.0
     plan = plan_of([2, 3, 5], 40)
     assert plan.estimate_seconds(4) == cost_of(plan).seconds(4)
 
 
-def test_twice_the_subsamples_are_twice_the_work():
-    once, twice = cost_of(plan_of([2, 3, 5], 40)), cost_of(plan_of([2, 3, 5], 80))
+def test_drivers_of_each_task(plan):
+    once, twice = cost_of(plan), cost_of(plan_of([2, 3, 5], 80, sample_size=1000))
     assert twice.clustering == pytest.approx(2 * once.clustering)
     assert twice.distances == pytest.approx(2 * once.distances)
+    assert change(plan, n_starts=5).clustering == pytest.approx(5 * once.clustering)
+    assert change(plan, n_starts=5).distances == once.distances
+    assert change(plan, scanned_bytes=3 * 10**9).scanning == pytest.approx(3e9 / SCAN_RATE)
+    assert once.scanning == once.structure == 0
 
 
-def test_reading_goes_by_bytes():
-    plan = dataclasses.replace(plan_of([2], 3), scanned_bytes=3 * 10**9)
-    assert cost_of(plan).scanning == pytest.approx(3e9 / SCAN_RATE)
-    assert cost_of(plan_of([2], 3)).scanning == 0
+def test_compiled_kernels_are_faster(plan, monkeypatch):
+    compiled = cost_of(plan)
+    assert change(plan, dtype="float32").distances < compiled.distances
+    assert change(plan, dtype="float32").clustering > compiled.clustering
+    assert change(plan, metric="manhattan").distances > 2 * compiled.distances
+    assert change(plan, metric="cosine").distances == 0
+    monkeypatch.setattr(cost, "MIN_COMPILED_POINTS", 1001)
+    assert cost_of(plan).distances > 2 * compiled.distances
+    assert cost_of(plan).clustering == compiled.clustering
+    monkeypatch.setattr(cost, "has", lambda name: False)
+    assert cost_of(plan).clustering > compiled.clustering
 
 
-@pytest.mark.parametrize(
-    ("size", "installed", "dtype", "per_pair"),
-    [
-        (800, True, "float64", 3.2e-9 + 2 * 6e-11),
-        (900, False, "float64", 3.2e-9 + 2 * 6e-11),
-        (900, True, "float64", 1.2e-9 + 2 * 5.6e-11),
-        (900, True, "float32", 0.7e-9 + 2 * 2.6e-11),
-    ],
-)
-def test_compiled_loops_are_expected_where_they_are_used(monkeypatch, size, installed, dtype, per_pair):
-    with_numba(monkeypatch, installed=installed)
-    plan = dataclasses.replace(plan_of([2], 3, sample_size=size), dtype=dtype)
-    assert cost_of(plan).distances == pytest.approx(plan.n_pairs * per_pair)
-    other = dataclasses.replace(plan, metric="manhattan")
-    assert cost_of(other).distances == pytest.approx(plan.n_pairs * 6e-9)
-    assert cost_of(dataclasses.replace(plan, metric="cosine")).distances == 0
+def test_clusterers(plan):
+    seconds = {name: change(plan, clusterer=name).clustering for name in ("kmeans", "KMeans", "minibatch-kmeans")}
+    assert seconds["kmeans"] == seconds["KMeans"] < seconds["minibatch-kmeans"]
+    assert change(plan, clusterer="gmm").clustering > seconds["minibatch-kmeans"]
+    quadratic = change(plan, clusterer="agglomerative").clustering
+    assert quadratic == pytest.approx(40 * 3 * 1000**2 * 4e-8)
+    for name in ("AgglomerativeClustering", "kmedoids"):
+        assert change(plan, clusterer=name).clustering == quadratic
+    for name in ("spectral", "SpectralClustering"):
+        assert change(plan, clusterer=name).clustering == pytest.approx(4 * quadratic)
 
 
-@pytest.mark.parametrize(
-    ("clusterer", "installed", "dtype", "seconds"),
-    [
-        ("kmeans", True, "float64", 3e-4 + 800 * 3 * (2.8e-8 + 2e-9)),
-        ("KMeans", True, "float64", 3e-4 + 800 * 3 * (2.8e-8 + 2e-9)),
-        ("kmeans", True, "float32", 3e-4 + 800 * 3 * (7.5e-8 + 8e-9)),
-        ("kmeans", False, "float64", 1.5e-3 + 800 * 3 * 2 * 1.5e-8),
-        ("minibatch-kmeans", True, "float64", 1.5e-3 + 800 * 3 * 2 * 1.5e-8),
-        ("gmm", True, "float64", 1.5e-3 + 800 * 3 * 2 * 1.5e-8 + 800 * 3 * 4 * 2e-8),
-        ("agglomerative", True, "float64", 800**2 * 4e-8),
-        ("AgglomerativeClustering", True, "float64", 800**2 * 4e-8),
-        ("kmedoids", True, "float64", 800**2 * 4e-8),
-        ("spectral", True, "float64", 800**2 * 16e-8),
-        ("SpectralClustering", True, "float64", 800**2 * 16e-8),
-    ],
-)
-def test_clusterers(monkeypatch, clusterer, installed, dtype, seconds):
-    with_numba(monkeypatch, installed=installed)
-    plan = dataclasses.replace(plan_of([3], 4, sample_size=800), clusterer=clusterer, dtype=dtype)
-    assert cost_of(plan).clustering == pytest.approx(4 * seconds)
-    assert cost_of(dataclasses.replace(plan, n_starts=5)).clustering == pytest.approx(20 * seconds)
-
-
-def test_the_test_for_structure_is_counted():
-    """296 sets of at most 500 rows, two starts under each k."""
-    plan = plan_of([2, 3, 5], 40, sample_size=20_000)
-    plan = dataclasses.replace(plan, n_rows=10**6)
-    tested = cost_of(dataclasses.replace(plan, structure=True))
-    assert cost_of(plan).structure == 0
-    assert (tested.clustering, tested.distances) == (cost_of(plan).clustering, cost_of(plan).distances)
+def test_structure_test_clusters_296_sets_of_500_rows_with_two_initialisations():
+    plan = dataclasses.replace(plan_of([2, 3, 5], 40, sample_size=20_000), n_rows=10**6)
+    without, tested = cost_of(plan), change(plan, structure=True)
+    assert (tested.clustering, tested.distances) == (without.clustering, without.distances)
     small = cost_of(plan_of([2, 3, 5], 1, sample_size=500))
     assert tested.structure == pytest.approx(296 * (2 * small.clustering + small.distances))
-    assert tested.seconds(2) == pytest.approx(cost_of(plan).seconds(2) + tested.structure / 2)
+    assert tested.seconds(2) == pytest.approx(without.seconds(2) + tested.structure / 2)

@@ -1,4 +1,4 @@
-"""What a number of subsamples guarantees, by Hoeffding's inequality."""
+"""Hoeffding bounds."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from compsil_kit import hoeffding_radius, subsamples_for_margin
 from compsil_kit._method.guarantees import achieved
 
 
-def test_hoeffding_figures():
+def test_hoeffding_formulas():
     assert hoeffding_radius(30) == pytest.approx(np.sqrt(2 * np.log(40) / 30))
     assert hoeffding_radius(30, n_ks=9, delta=0.1) == pytest.approx(np.sqrt(2 * np.log(180) / 30))
     n = subsamples_for_margin(0.5, n_ks=9, delta=0.05)
@@ -28,13 +28,13 @@ def test_hoeffding_figures():
         (lambda: hoeffding_radius(10, n_ks=0), "n_ks must be an integer of at least 1; got 0"),
     ],
 )
-def test_wrong_figures(call, message):
+def test_invalid_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_a_choice_is_proven_when_its_lead_is_more_than_two_radii():
-    """Both scores may be off by one radius."""
+def test_a_lead_of_two_radii_proves_the_choice():
+    """Each score may deviate by one radius."""
     radius = hoeffding_radius(100, n_ks=4, delta=0.1)
     settings = {"n_subsamples": 100, "n_ks": 4, "delta": 0.1, "independent": True}
     assert not achieved(1.99 * radius, **settings).proven
@@ -45,12 +45,12 @@ def test_a_choice_is_proven_when_its_lead_is_more_than_two_radii():
     assert found.needed == subsamples_for_margin(0.5, n_ks=4, delta=0.1)
 
 
-def test_the_largest_margin_and_one_candidate_are_possible():
+def test_extreme_valid_arguments():
     assert subsamples_for_margin(2, n_ks=1) == subsamples_for_margin(2.0, n_ks=1, delta=0.05) == 8
 
 
 @pytest.mark.parametrize("lead", [0.0, -0.1, float("nan")])
-def test_without_a_lead_no_number_of_subsamples_proves_anything(lead):
+def test_no_lead_cannot_be_proven(lead):
     found = achieved(lead, n_subsamples=10, n_ks=3, delta=0.05, independent=True)
     assert found.needed is None
     assert not found.proven

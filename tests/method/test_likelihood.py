@@ -1,4 +1,4 @@
-"""The chance of being right: probabilities, refused with a reason where the model knows nothing."""
+"""Confidence: the model, its features, and the settings for which it is calibrated."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ SEVERAL = replace(PLAN, n_starts=5)
 
 
 def numbers(shape=(), seed=0):
-    """Made-up means, ks last: silhouettes, stability, what is left within clusters."""
+    """Made-up means, ks last."""
     rng = np.random.default_rng(seed)
     found = {name: rng.uniform(0.1, 0.9, (*shape, len(KS))) for name in MEANS}
     for name in ("within", "better within"):
@@ -30,7 +30,7 @@ def chances(given, plan=PLAN):
 
 
 @pytest.mark.parametrize("plan", [PLAN, SEVERAL], ids=["one start", "several"])
-def test_they_are_probabilities(plan):
+def test_confidences_are_probabilities(plan):
     for seed in range(50):
         found = chances(numbers(seed=seed), plan)
         assert found.shape == (len(KS) + 1,)
@@ -38,14 +38,14 @@ def test_they_are_probabilities(plan):
         assert found.sum() == pytest.approx(1.0, abs=1e-12)
 
 
-def test_one_start_and_several_have_models_of_their_own():
+def test_single_and_multiple_initialisations_have_separate_models():
     given = numbers()
     assert not np.allclose(chances(given, PLAN), chances(given, SEVERAL))
     assert np.array_equal(chances(given, SEVERAL), chances(given, replace(PLAN, n_starts=12)))
 
 
-def test_in_plain_loops():
-    """exp(utility) of each k and of none, more or less sharp, divided by their sum."""
+def test_confidence_against_a_naive_loop():
+    """A softmax of the scaled utilities of each k and of none."""
     given, found = numbers(), model()["starts"]["1"]
     per_k, of_none = features(given, PLAN)
     utilities = [sum(weight * float(per_k[name][at]) for name, weight in found["k"].items()) for at in range(len(KS))]
@@ -55,7 +55,7 @@ def test_in_plain_loops():
     np.testing.assert_allclose(chances(given), expected, rtol=1e-9)
 
 
-def test_redraws_are_judged_one_by_one():
+def test_resamples_are_evaluated_independently():
     redrawn = numbers((4, 3))
     together = chances(redrawn)
     assert together.shape == (4, 3, len(KS) + 1)
@@ -64,7 +64,7 @@ def test_redraws_are_judged_one_by_one():
         np.testing.assert_allclose(together[at], alone, rtol=1e-12)
 
 
-def test_a_stability_that_is_unknown_is_none():
+def test_unknown_stability_counts_as_zero():
     given = numbers()
     given["agreement"] = np.full(len(KS), np.nan)
     unknown = chances(given)
@@ -73,8 +73,8 @@ def test_a_stability_that_is_unknown_is_none():
     assert np.array_equal(unknown, chances(given))
 
 
-def test_nothing_left_within_clusters():
-    """As many clusters as distinct points: the logarithm of nothing must not decide, nor what rounding left of it."""
+def test_zero_within_cluster_sum_of_squares():
+    """With one cluster per distinct point only rounding errors remain."""
     given = numbers()
     for rest in (0.0, -1e-17, 1e-15):
         given["within"] = given["better within"] = np.array([0.5, 0.1, rest, rest, rest, rest, rest])
@@ -88,8 +88,8 @@ def test_large_utilities_do_not_overflow():
     assert found.sum() == pytest.approx(1.0)
 
 
-def test_what_speaks_for_a_k():
-    """Its neighbours count, at the ends the line goes on straight, and a best one is marked."""
+def test_features_by_hand():
+    """Bumps extrapolate linearly at the ends, and the best k is marked."""
     given = {name: np.zeros(len(KS)) for name in MEANS}
     given["best_micro"] = np.array([0.1, 0.2, 0.9, 0.4, 0.5, 0.6, 0.7])
     given["agreement"] = np.ones(len(KS))
@@ -104,7 +104,7 @@ def test_what_speaks_for_a_k():
     assert per_k["largest bend"].tolist() == [0, 0, 0, 1, 0, 0, 0]
     assert per_k["last k"].tolist() == [0, 0, 0, 0, 0, 0, 1]
     assert per_k["k = 2"].tolist() == [1, 0, 0, 0, 0, 0, 0]
-    # Two clusters are the fewest there are: that k = 2 is the first candidate tells nothing.
+    # k = 2 is always the first possible candidate, so it is not marked.
     assert not per_k["first k"].any()
     assert (of_none["largest micro"], of_none["the best is last"]) == (0.9, 0.0)
     later = features(given, plan_of(range(5, 12), 10))[0]
@@ -112,7 +112,7 @@ def test_what_speaks_for_a_k():
 
 
 def bump(values):
-    """By how much each exceeds the mean of its neighbours; the first and the last have but one, on a straight line."""
+    """Excess over the mean of the neighbours; zero at the ends."""
     inner = [values[at] - (values[at - 1] + values[at + 1]) / 2 for at in range(1, len(values) - 1)]
     return np.array([0.0, *inner, 0.0])
 
@@ -122,7 +122,7 @@ def best(values):
 
 
 @pytest.mark.parametrize("first", [2, 3])
-def test_every_feature_in_plain_numbers(first):
+def test_features_against_naive_computation(first):
     given = {name: values.copy() for name, values in numbers(seed=3).items()}
     given["within"][-1] = 1e-12
     ks = np.arange(first, first + len(KS))
@@ -154,16 +154,15 @@ def test_every_feature_in_plain_numbers(first):
 
 
 @pytest.mark.parametrize(("at", "first", "marks"), [(0, 2, (0, 0)), (0, 3, (0, 1)), (6, 2, (1, 0)), (3, 3, (0, 0))])
-def test_the_best_at_an_end_speaks_for_none(at, first, marks):
-    """Beyond it may be a better one, but for two clusters."""
+def test_a_best_k_at_an_edge_is_marked(at, first, marks):
     given = numbers()
     given["best_micro"] = given["agreement"] = np.where(np.arange(7) == at, 0.9, 0.1)
     of_none = features(given, plan_of(range(first, first + 7), 10))[1]
     assert (of_none["the best is last"], of_none["the best is first"]) == marks
 
 
-def test_means_of_all_subsamples_and_of_the_better_half():
-    """Those with least within clusters, rounded up; of a k that failed on some, half of the others."""
+def test_means_over_all_subsamples_and_the_better_half():
+    """The half with the lowest within-cluster sum of squares, rounded up; failed subsamples are ignored."""
     nan = np.nan
     trials = {
         "best_micro": np.array([[0.1, 0.5, 0.3, 0.4, 0.2], [nan, 0.2, 0.6, nan, 0.4]]),
@@ -178,34 +177,26 @@ def test_means_of_all_subsamples_and_of_the_better_half():
     np.testing.assert_allclose(found["better best_micro"], [0.4, 0.5])
     np.testing.assert_allclose(found["better best_macro"], [4.0, 5.0])
     np.testing.assert_allclose(found["better within"], [0.6, 0.5])
-    # Redraws have an axis of their own.
+    # Resamples add an axis.
     redrawn = means({name: np.stack([values, values[:, ::-1]], axis=1) for name, values in trials.items()})
     np.testing.assert_allclose(redrawn["better best_macro"], [[4.0, 4.0], [5.0, 5.0]])
 
 
-def test_one_subsample_is_its_own_better_half():
+def test_better_half_of_one_subsample():
     found = means({name: np.array([[0.3], [0.2]]) for name in NUMBERS})
     assert found["better best_micro"].tolist() == [0.3, 0.2]
 
 
 @pytest.mark.parametrize("starts", ["1", "several"])
-def test_the_file_has_a_coefficient_for_every_feature(starts):
+def test_every_feature_has_a_coefficient(starts):
     per_k, of_none = features(numbers(), PLAN)
     found = json.loads(MODEL.read_text())["starts"][starts]
-    # Several starts were made, so what stands for them is left out.
+    # With several initialisations the better half is not a feature.
     assert set(found["k"]) == {name for name in per_k if starts == "1" or "better" not in name}
     assert set(found["none"]) == set(of_none)
     coefficients = [*found["k"].values(), *found["none"].values(), found["sharpness"]]
     assert all(isinstance(value, float) and np.isfinite(value) for value in coefficients)
     assert found["sharpness"] > 0
-
-
-def test_the_file_says_how_it_was_made():
-    found = json.loads(MODEL.read_text())
-    assert set(found["starts"]) == {"1", "several"}
-    assert set(found["limits"]) == {"k", "features", "subsamples"}
-    assert "make confidence" in found["recipe"]
-    assert found["data_sets"] > 0
 
 
 LIMITS = json.loads(MODEL.read_text())["limits"]
@@ -222,32 +213,32 @@ KNOWN = {
     "three rows per cluster of many": {"n_rows": 10**8, "sample_size": 15, "ks": (3, 4, 5)},
 }
 UNKNOWN = {
-    "clusterer": ({"clusterer": "gmm"}, "k-means and Euclidean distances only, not for gmm and euclidean"),
-    "function": ({"clusterer": "my_function"}, "k-means and Euclidean distances only, not for my_function"),
-    "metric": ({"metric": "manhattan"}, "k-means and Euclidean distances only, not for kmeans and manhattan"),
-    "distances": ({"metric": "precomputed"}, "k-means and Euclidean distances only"),
-    "gaps": ({"ks": (2, 3, 5)}, "at least three candidates without gaps"),
-    "two candidates": ({"ks": (2, 3)}, "at least three candidates without gaps"),
-    "one candidate": ({"ks": (2,)}, "at least three candidates without gaps"),
-    "too large": ({"ks": tuple(range(LIMITS["k"] - 1, LIMITS["k"] + 2))}, f"up to {LIMITS['k']} clusters only"),
+    "clusterer": ({"clusterer": "gmm"}, "k-means with Euclidean distance; this run used gmm"),
+    "function": ({"clusterer": "my_function"}, "this run used my_function"),
+    "metric": ({"metric": "manhattan"}, "k-means with Euclidean distance; this run used manhattan"),
+    "distances": ({"clusterer": "kmedoids", "metric": "precomputed"}, "this run used kmedoids with precomputed"),
+    "gaps": ({"ks": (2, 3, 5)}, "at least three consecutive candidates"),
+    "two candidates": ({"ks": (2, 3)}, "at least three consecutive candidates"),
+    "one candidate": ({"ks": (2,)}, "at least three consecutive candidates"),
+    "too large": ({"ks": tuple(range(LIMITS["k"] - 1, LIMITS["k"] + 2))}, f"up to {LIMITS['k']} clusters; the largest"),
     "hardly any rows": (
         {"n_rows": 10**8, "sample_size": 14, "ks": (3, 4, 5)},
-        "subsamples of 14 rows are too small to see how stable clusterings into 5 are",
+        "subsamples of 14 rows are too small to measure the stability of 5 clusters",
     ),
-    "too wide": ({"n_features": LIMITS["features"] + 1}, f"up to {LIMITS['features']} columns only"),
+    "too wide": ({"n_features": LIMITS["features"] + 1}, f"up to {LIMITS['features']} columns; the data have"),
 }
 
 
 @pytest.mark.parametrize("changes", KNOWN.values(), ids=KNOWN)
-def test_what_the_model_was_fitted_on(changes):
+def test_calibrated_settings(changes):
     assert why_unknown(replace(PLAN, **changes), LIMITS["subsamples"]) == ""
 
 
 @pytest.mark.parametrize(("changes", "reason"), UNKNOWN.values(), ids=UNKNOWN)
-def test_other_settings_are_refused_with_the_reason(changes, reason):
+def test_uncalibrated_settings_have_a_reason(changes, reason):
     assert reason in why_unknown(replace(PLAN, **changes), 30)
 
 
-def test_too_few_subsamples_are_refused():
+def test_too_few_subsamples():
     few = LIMITS["subsamples"] - 1
-    assert why_unknown(PLAN, few) == f"it needs at least {LIMITS['subsamples']} subsamples"
+    assert why_unknown(PLAN, few) == f"confidence requires at least {LIMITS['subsamples']} subsamples"

@@ -9,12 +9,13 @@ from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._method.plan import Plan
 from compsil_kit._method.structure import (
     LEVEL,
-    MOST_ROWS,
+    MAX_ROWS,
     REFERENCES,
     Structure,
-    _correlated,
-    _independent,
-    _one_mode,
+    _copula,
+    _independent_rotation,
+    _unimodal_fit,
+    break_ties,
     check_testable,
     compare_with,
     judge,
@@ -22,7 +23,6 @@ from compsil_kit._method.structure import (
     n_starts,
     references,
     standardised,
-    without_ties,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -34,18 +34,18 @@ def plan(n_rows, k_max):
     return Plan(n_rows, 2, (2, 3, k_max), 1, 0, n_rows, (1,), "kmeans", "euclidean", "float64")
 
 
-@pytest.mark.parametrize(("n_rows", "k_max", "expected"), [(100, 5, 100), (9000, 5, MOST_ROWS), (9000, 100, 3000)])
-def test_as_many_rows_are_compared_as_clusters_need(n_rows, k_max, expected):
+@pytest.mark.parametrize(("n_rows", "k_max", "expected"), [(100, 5, 100), (9000, 5, MAX_ROWS), (9000, 100, 3000)])
+def test_number_of_rows_compared(n_rows, k_max, expected):
     assert n_compared(plan(n_rows, k_max)) == expected
 
 
 @pytest.mark.parametrize(("n_rows", "expected"), [(100, 10), (400, 3), (5000, 2)])
-def test_few_rows_have_more_starts(n_rows, expected):
+def test_few_rows_get_more_initialisations(n_rows, expected):
     assert n_starts(n_rows) == expected
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
-def test_points_of_any_scale_become_the_same(scale):
+def test_standardised_points_do_not_depend_on_scale(scale):
     X = RANDOM.normal(size=(50, 3)) + 5
     points = standardised(X * scale)
     np.testing.assert_allclose(points, standardised(X), rtol=1e-10, atol=1e-12)
@@ -58,7 +58,7 @@ def test_points_of_any_scale_become_the_same(scale):
 @pytest.mark.parametrize("kind", REFERENCES)
 @pytest.mark.parametrize("shape", [(200, 4), (12, 30)], ids=["tall", "wide"])
 def test_references_have_the_covariance_of_the_data(kind, shape):
-    """In the directions of the principal components: distances do not depend on directions."""
+    """In the coordinates of the principal components, as distances do not depend on rotation."""
     points = standardised(RANDOM.normal(size=shape) @ np.diag(np.linspace(1, 3, shape[1])))
     drawn = references(points)[kind](np.random.default_rng(1))
     np.testing.assert_allclose(drawn.mean(axis=0), 0, atol=1e-9)
@@ -67,12 +67,12 @@ def test_references_have_the_covariance_of_the_data(kind, shape):
     again = references(points)[kind](np.random.default_rng(1))
     np.testing.assert_array_equal(drawn, again)
     assert not np.array_equal(drawn, references(points)[kind](np.random.default_rng(2)))
-    # Which components are rounding errors does not depend on the scale.
+    # The choice of null components does not depend on the scale.
     assert references(points * 1e-8)[kind](np.random.default_rng(1)).shape == drawn.shape
 
 
 @pytest.mark.parametrize("X", [pytest.param(X, id=name) for name, X in [*continuous(), *grids()]])
-def test_rounding_errors_do_not_grow(X):
+def test_references_do_not_amplify_rounding_errors(X):
     """The last bit of a product depends on the CPU; what is drawn must not."""
     points = standardised(X)
     # Equal values stay equal, as they do on every CPU.
@@ -84,23 +84,23 @@ def test_rounding_errors_do_not_grow(X):
         np.testing.assert_allclose(*drawn, atol=1e-8, err_msg=kind)
 
 
-def test_ties_are_decided_alike_for_equal_rows_only():
+def test_jitter_keeps_equal_rows_equal():
     points = standardised(np.repeat(np.arange(12.0).reshape(4, 3), 5, axis=0))
-    moved = without_ties(points, np.random.default_rng(0))
+    moved = break_ties(points, np.random.default_rng(0))
     assert 0 < np.abs(moved - points).max() < 1e-5
     assert len(np.unique(moved, axis=0)) == 4
     np.testing.assert_array_equal(moved[::5].repeat(5, axis=0), moved)
     assert len(np.unique(moved - points, axis=0)) == 4
 
 
-def test_values_that_differ_by_rounding_are_one():
+def test_values_that_differ_by_rounding_are_merged():
     values = RANDOM.integers(0, 6, 200).astype(float)
     noisy = values + 1e-14 * RANDOM.normal(size=200)
-    for exact, rounded in zip(_one_mode(values), _one_mode(noisy), strict=True):
+    for exact, rounded in zip(_unimodal_fit(values), _unimodal_fit(noisy), strict=True):
         np.testing.assert_allclose(rounded, exact, atol=1e-12)
 
 
-def test_constant_columns_are_left_out():
+def test_constant_columns_are_dropped():
     points = standardised(np.column_stack([RANDOM.normal(size=(60, 2)), np.full(60, 7.0)]))
     assert all(draw(np.random.default_rng(0)).shape == (60, 2) for draw in references(points).values())
 
@@ -121,7 +121,7 @@ def test_elliptical_references_have_the_tails_of_the_data():
 
 
 def density_changes(shares, places):
-    """Return how often a piecewise constant density turns from falling to rising."""
+    """Count how often a piecewise constant density turns from falling to rising."""
     density = np.diff(shares) / np.diff(places)
     steps = np.sign(np.round(np.diff(density), 9))
     steps = steps[steps != 0]
@@ -138,76 +138,76 @@ def density_changes(shares, places):
     ],
     ids=["normal", "exponential", "two modes", "ties"],
 )
-def test_margins_have_one_mode(values):
-    shares, places = _one_mode(values)
+def test_fitted_margins_are_unimodal(values):
+    shares, places = _unimodal_fit(values)
     assert shares[0] == pytest.approx(0)
     assert shares[-1] == pytest.approx(1)
     assert density_changes(shares, places) == 0
 
 
 @pytest.mark.parametrize("draw", [RANDOM.normal, RANDOM.exponential, RANDOM.uniform], ids=lambda f: f.__name__)
-def test_a_margin_of_one_mode_stays_as_it_is(draw):
+def test_a_unimodal_margin_is_kept(draw):
     values = draw(size=2000)
-    shares, places = _one_mode(values)
+    shares, places = _unimodal_fit(values)
     drawn = np.interp(np.random.default_rng(0).uniform(size=2000), shares, places)
     assert kstest(values, drawn).pvalue > 1e-3
 
 
-def test_ties_at_the_first_value_count_as_the_place_where_it_begins():
-    shares, places = _one_mode(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0]))
+def test_ties_at_the_smallest_value_carry_no_mass():
+    shares, places = _unimodal_fit(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0]))
     assert places.tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(shares, [0, 0.25, 0.75, 1])
 
 
-def test_two_modes_are_filled_up():
-    shares, places = _one_mode(np.concatenate([RANDOM.normal(-4, 0.5, 500), RANDOM.normal(4, 0.5, 500)]))
+def test_the_gap_between_two_modes_is_filled():
+    shares, places = _unimodal_fit(np.concatenate([RANDOM.normal(-4, 0.5, 500), RANDOM.normal(4, 0.5, 500)]))
     drawn = np.interp(np.random.default_rng(0).uniform(size=1000), shares, places)
     assert (abs(drawn) < 2).mean() > 0.2
 
 
 @pytest.mark.parametrize("values", [np.zeros(5), np.array([1.0, 1.0, 2.0])], ids=["constant", "two values"])
-def test_margins_of_few_values_are_drawn_from(values):
-    shares, places = _one_mode(values)
+def test_margins_of_constant_and_binary_columns(values):
+    shares, places = _unimodal_fit(values)
     drawn = np.interp(np.random.default_rng(0).uniform(size=10), shares, places)
     assert drawn.min() >= values.min()
     assert drawn.max() <= values.max()
 
 
 @pytest.mark.parametrize("draw", [RANDOM.uniform, RANDOM.laplace], ids=["box", "long tails"])
-def test_sides_of_a_turned_box_are_found(draw):
+def test_independent_components_of_a_rotated_box(draw):
     sides = draw(-1, 1, size=(3000, 2))
     angle = 0.6
     turned = sides @ np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     white = np.linalg.svd(turned - turned.mean(axis=0), full_matrices=False)[0]
-    found = white @ _independent(white)
+    found = white @ _independent_rotation(white)
     agreement = abs(np.corrcoef(found.T, sides.T)[:2, 2:])
     np.testing.assert_allclose(agreement.max(axis=1), 1, atol=0.02)
 
 
-def test_correlated_columns_keep_their_tails_and_correlations():
+def test_copula_keeps_margins_and_rank_correlations():
     long = RANDOM.exponential(size=2000)
     points = standardised(np.column_stack([long, 0.8 * long + 0.2 * RANDOM.normal(size=2000)]))
-    drawn = _correlated(points)(np.random.default_rng(0))
+    drawn = _copula(points)(np.random.default_rng(0))
     ranks = [np.corrcoef(each.argsort(axis=0).argsort(axis=0).T)[0, 1] for each in (points, drawn)]
     assert ranks[0] == pytest.approx(ranks[1], abs=0.05)
     assert kstest(points[:, 0], drawn[:, 0]).pvalue > 1e-3
 
 
-def test_a_p_value_is_the_share_of_sets_that_are_as_extreme():
+def test_p_value_is_the_share_of_sets_at_least_as_extreme():
     drawn = np.arange(19.0)[:, None] @ np.ones((1, 2))
     assert compare_with(np.array([100.0, 0.0]), drawn)[0] == pytest.approx(1 / 20)
     assert compare_with(np.array([-5.0, -5.0]), drawn)[0] == 1
-    # Of two ks the one that stands out counts.
+    # The largest excess over the ks counts.
     assert compare_with(np.array([9.0, 100.0]), drawn)[0] == pytest.approx(1 / 20)
     p, excess = compare_with(np.array([20.0, 20.0]), drawn)
     assert p == pytest.approx(1 / 20)
     assert excess == pytest.approx((20 - 9) / drawn.std(axis=0)[0])
     assert compare_with(np.array([0.02, 0.02]), drawn / 1000) == pytest.approx((p, excess))
-    # Sets that are all alike have no spread to measure by.
+    # Identical sets have no spread.
     assert compare_with(np.array([1.0]), np.full((3, 1), 0.5)) == (0.25, 0.5)
 
 
-def test_statistics_that_differ_by_rounding_are_as_extreme():
+def test_statistics_that_differ_by_rounding_are_tied():
     same = 0.5 + 1e-15 * RANDOM.normal(size=(9, 2))
     assert compare_with(same[0], same[1:])[0] == 1
 
@@ -219,7 +219,7 @@ def test_p_values_of_exchangeable_sets_are_uniform():
     assert np.mean(found) == pytest.approx(0.525, abs=0.06)
 
 
-def test_all_kinds_count_alike():
+def test_all_kinds_have_equal_weight():
     low, high = np.zeros((19, 2)) + RANDOM.uniform(size=(19, 2)), 9 + RANDOM.uniform(size=(19, 2))
     every = judge(np.array([5.0, 5.0]), dict.fromkeys(REFERENCES, low), 50)
     assert every.found
@@ -229,24 +229,24 @@ def test_all_kinds_count_alike():
     assert one.p_values == {**dict.fromkeys(REFERENCES, 0.05), "uniform": 1.0}
     assert one.p_value == pytest.approx((4 * 0.05 + 1.0) / 5)
     assert one.statistic < 0 < every.statistic
-    # One kind that is rejected less clearly than the others does not hide clusters.
+    # One kind with a larger p-value does not prevent rejection.
     kinds = [*np.repeat(0.02, 4), 0.15]
     assert Structure(np.mean(kinds), dict(zip(REFERENCES, kinds, strict=True)), 1.0, 59, 50).found
 
 
-def test_ks_that_failed_are_left_out():
+def test_ks_without_clusterings_are_ignored():
     drawn = dict.fromkeys(REFERENCES, RANDOM.uniform(size=(19, 2)))
     assert judge(np.array([5.0, np.nan]), drawn, 50).p_value == 0.05
     assert judge(np.array([np.nan, np.nan]), drawn, 50).p_value == 1.0
 
 
-def test_the_verdict_names_the_reference_that_is_most_alike():
+def test_verdict_names_the_closest_reference():
     p_values = {**dict.fromkeys(REFERENCES, 0.02), "uniform": 0.43}
     none = Structure(0.43, p_values, 0.1, 59, 500)
-    assert none.verdict.startswith("These data show no clusters: ")
-    assert "(p = 0.43; most alike is a uniform box of the same covariance)" in none.verdict
+    assert none.verdict.startswith("The data show no clusters: ")
+    assert "(p = 0.43; the closest match is a uniform box of the same covariance)" in none.verdict
     some = Structure(LEVEL, dict.fromkeys(REFERENCES, LEVEL), 0.1, 59, 500)
-    assert some.verdict.startswith("These data show clusters: ")
+    assert some.verdict.startswith("The data show clusters: ")
     assert "(p = 0.05)" in some.verdict
 
 
@@ -259,11 +259,11 @@ def test_the_verdict_names_the_reference_that_is_most_alike():
         (lambda X, k, seed: X, "euclidean", np.zeros((3, 2)), "clusterer="),
     ],
 )
-def test_other_settings_are_refused_with_the_reason(clusterer, metric, X, reason):
+def test_settings_without_validation_are_rejected(clusterer, metric, X, reason):
     measure = resolve_metric(metric)
     with pytest.raises(ValueError, match=f"structure=True needs .*{reason}"):
         check_testable(resolve_clusterer(clusterer, measure), measure, X)
 
 
-def test_dense_points_and_kmeans_are_taken():
+def test_k_means_on_dense_data_is_accepted():
     check_testable(KMEANS, EUCLIDEAN, np.zeros((3, 2)))

@@ -8,7 +8,7 @@ from samples import made_up, plan_of
 
 from compsil_kit import SelectionResult, hoeffding_radius, subsamples_for_margin
 from compsil_kit._method import likelihood, selection
-from compsil_kit._method.criterion import CRITERIA
+from compsil_kit._method.selection import CRITERIA
 from compsil_kit._result.trials import NUMBERS, Trials
 
 
@@ -139,7 +139,7 @@ def redraw(result, draw):
 @pytest.mark.parametrize(("criterion", "rule"), [*((name, "max") for name in CRITERIA), ("stable", "lcb")])
 def test_redraws_are_scored_as_runs_would_be(monkeypatch, criterion, rule):
     """Each redraw has weights, a stability and a confidence of its own."""
-    monkeypatch.setattr(selection, "N_RESAMPLES", 50)
+    monkeypatch.setattr(selection, "MAX_RESAMPLES", 50)
     result = several(criterion=criterion, rule=rule)
 
     def values(draw):
@@ -246,7 +246,7 @@ def test_one_k_without_clusterings_leaves_all_without_a_confidence():
     for values in numbers.values():
         values[3] = np.nan
     found = replace(result, trials=replace(result.trials, **numbers))
-    assert found.confidence_note == "it needs dense points, and clusterings under every k"
+    assert found.confidence_note == "confidence requires dense data and a successful clustering for every k"
     assert np.isnan([*found.confidence, found.confidence_none]).all()
     assert found.choices["likely"] is None
     assert found.choices["micro"] is not None

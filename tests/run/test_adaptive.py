@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 from small_runs import same
 
 from compsil_kit import SelectionResult, compare, plan_batches, plan_selection, select_k, stream
-from compsil_kit._method.stopping import MOST_SUBSAMPLES, ROUND
+from compsil_kit._method.selection import MAX_AUTO_SUBSAMPLES, ROUND
 from compsil_kit._result.trials import NUMBERS
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import SelectionError
@@ -38,7 +38,7 @@ def test_one_round_is_enough_for_clear_data():
 
 def test_it_ends_at_the_most_subsamples():
     result = select_k(UNCLEAR, ks=(2, 3, 4), sample_size=60, n_subsamples="auto")
-    assert result.n_subsamples == MOST_SUBSAMPLES
+    assert result.n_subsamples == MAX_AUTO_SUBSAMPLES
     assert result.selection_probability.max() < 0.99
     assert "It stopped at 200 subsamples, the most that n_subsamples='auto' takes." in result.explain()
 
@@ -46,7 +46,7 @@ def test_it_ends_at_the_most_subsamples():
 def test_numbers_are_those_of_a_run_with_so_many_subsamples(close):
     """Up to the last bits: what is summed beside other ks is summed in another order."""
     fixed = select_k(CLOSE, n_subsamples=close.n_subsamples)
-    assert ROUND < close.n_subsamples < MOST_SUBSAMPLES
+    assert ROUND < close.n_subsamples < MAX_AUTO_SUBSAMPLES
     assert close.plan.seeds == fixed.plan.seeds
     assert set(close._n_run) > {ROUND, close.n_subsamples}
     for name in NUMBERS:
@@ -111,8 +111,8 @@ def test_a_checkpoint_is_continued(close, tmp_path, finished):
     counts = []
     result = select_k(CLOSE, **settings, progress=lambda done, total: counts.append((done, total)))
     assert same(result, close)
-    assert counts[0] == (finished, MOST_SUBSAMPLES)
-    assert counts[-1] == (close.n_subsamples, MOST_SUBSAMPLES)
+    assert counts[0] == (finished, MAX_AUTO_SUBSAMPLES)
+    assert counts[-1] == (close.n_subsamples, MAX_AUTO_SUBSAMPLES)
     # All of it is known now: nothing is computed again.
     counts.clear()
     assert same(select_k(CLOSE, **settings, progress=lambda done, total: counts.append(done)), close)
@@ -170,7 +170,7 @@ def test_new_seeds_are_drawn_for_all_rounds():
 
 def test_the_plan_says_how_many_there_can_be():
     plan = plan_selection(CLEAR, ks=KS, n_subsamples="auto")
-    assert (plan.n_subsamples, plan.adaptive) == (MOST_SUBSAMPLES, "composite")
+    assert (plan.n_subsamples, plan.adaptive) == (MAX_AUTO_SUBSAMPLES, "composite")
     assert "10 to 200 subsamples" in str(plan)
 
 
@@ -203,7 +203,7 @@ def test_a_checkpoint_of_other_seeds_or_calibration_is_refused(tmp_path):
     assert same(select_k(CLEAR, **auto), first)
     with pytest.raises(ValueError, match="another selection: n_calibration was 0 and is now 3; random_state"):
         select_k(CLEAR, n_calibration=3, **auto)
-    seeds = plan_selection(CLEAR, ks=KS, n_subsamples=MOST_SUBSAMPLES).seeds
+    seeds = plan_selection(CLEAR, ks=KS, n_subsamples=MAX_AUTO_SUBSAMPLES).seeds
     assert same(select_k(CLEAR, random_state=seeds, **auto), first)
     with pytest.raises(ValueError, match=r"another selection: random_state gives other seeds\."):
         select_k(CLEAR, random_state=seeds[::-1], **auto)

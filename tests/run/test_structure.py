@@ -144,7 +144,7 @@ def none():
 
 def test_that_there_are_no_clusters_comes_first(none, tmp_path):
     told = none.structure.verdict
-    assert told.startswith("These data show no clusters: ")
+    assert told.startswith("The data show no clusters: ")
     assert none.explain().startswith(told)
     assert repr(none).startswith(told)
     card, page = none._repr_html_(), none.report(tmp_path / "report.html").read_text()

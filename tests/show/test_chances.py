@@ -46,7 +46,7 @@ def test_an_alternative_that_cannot_be_selected_is_not_named(believed):
 
 def test_the_reason_is_told_where_the_confidence_is_not_known():
     result = made_up(ROWS[:2], ROWS[:2])
-    text = "How often such an answer is right (confidence) is not known here: it needs at least three candidates"
+    text = "How often such an answer is right (confidence) is not known here: confidence requires at least three"
     assert why_no_confidence(result).startswith(text)
     assert text in result.explain()
     assert confidence_sentence(result) == ""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from samples import made_up
 
-from compsil_kit._method.criterion import CRITERIA
+from compsil_kit._method.selection import CRITERIA
 from compsil_kit._show.curve import BAND, SCORED, curve_of
 
 NAN = np.nan

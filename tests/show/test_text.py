@@ -137,7 +137,7 @@ def test_why_the_confidence_cannot_choose():
         SelectionError, match="No k can be selected by criterion='likely', as the confidence is not"
     ) as e:
         _ = made_up(ROWS[:2], ROWS[:2], criterion="likely").best_k
-    assert "three candidates" in str(e.value)
+    assert "three consecutive candidates" in str(e.value)
     assert "Pass another criterion" in str(e.value)
 
 

@@ -1,7 +1,7 @@
-"""Principal directions that do not depend on rounding.
+"""Principal axes that do not depend on rounding.
 
-A decomposition leaves the signs open and, where singular values are nearly equal, any rotation among their directions.
-Which ones come out is decided by the last bit of a matrix product, and so by the CPU. Here the data decide.
+A decomposition leaves signs open and, among nearly equal singular values, any rotation: the CPU's last bit decides.
+Here the data decide.
 """
 
 from __future__ import annotations
@@ -13,41 +13,37 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-# Singular values closer than this share of the largest count as equal, and smaller ones as zero.
+# Relative to the largest singular value: differences below this are ties, values below this are zero.
 TOLERANCE = 1e-6
 
 
 def principal_axes(points: Array) -> tuple[Array, Array, Array]:
-    """Return the singular value decomposition of centred points: scores of unit length, singular values, directions.
-
-    Directions are rows. Those without any spread are left out.
-    """
+    """Return scores of unit length, singular values and axes (as rows) of centred points, without null axes."""
     left, spread, axes = np.linalg.svd(points, full_matrices=False)
-    known = spread > TOLERANCE * spread.max(initial=0.0)
-    left, spread, axes = left[:, known], spread[known], axes[known]
-    fixed = fix_directions(spread, axes)
+    kept = spread > TOLERANCE * spread.max(initial=0.0)
+    left, spread, axes = left[:, kept], spread[kept], axes[kept]
+    fixed = fix_axes(spread, axes)
     return left @ (axes @ fixed.T), spread, fixed
 
 
-def fix_directions(spread: Array, axes: Array) -> Array:
-    """Return one basis of the space of each group of nearly equal singular values, which are sorted, largest first.
+def fix_axes(spread: Array, axes: Array) -> Array:
+    """Return a unique basis for each group of nearly equal singular values, which are sorted in descending order.
 
-    The projection onto such a space is unique, whatever its basis. Its columns, the longest first, are made orthogonal.
+    The projection onto a group's space is unique, whatever its basis; its columns are orthogonalised, longest first.
     """
     ends = np.flatnonzero(-np.diff(spread) > TOLERANCE * spread.max(initial=0.0)) + 1
-    groups = np.split(axes, ends) if len(axes) else []
-    return np.vstack([_basis_of(group) for group in groups]) if groups else axes
+    return np.vstack([_unique_basis(group) for group in np.split(axes, ends)]) if len(axes) else axes
 
 
-def _basis_of(group: Array) -> Array:
-    found = np.empty_like(group)
-    # Coordinates, in the given basis, of the projections of the columns of the data; turning the basis turns them all.
+def _unique_basis(group: Array) -> Array:
+    basis = np.empty_like(group)
+    # Projected data columns in the coordinates of the group: a rotation of the group rotates all of them alike.
     rest = group.copy()
-    for place in range(len(group)):
+    for row in basis:
         lengths = np.linalg.norm(rest, axis=0)
-        # The first of those that are equally long: in two standardised columns, both always are.
+        # The first of the longest: two standardised columns always tie.
         longest = int(np.argmax(lengths >= (1.0 - TOLERANCE) * lengths.max()))
         direction = rest[:, longest] / lengths[longest]
-        found[place] = direction @ group
+        row[:] = direction @ group
         rest = rest - np.outer(direction, direction @ rest)
-    return found
+    return basis

@@ -1,7 +1,7 @@
-"""What a selection costs: the seconds for the bytes scanned, the clusterings, the pairs of distances and the test.
+"""Estimate the run time of a selection: scanning the data, clustering, distances and the structure test.
 
-The constants were measured once; seconds are meant to be right within a factor of two for k-means on data with
-clusters, of three for other clusterers. How many steps k-means takes where there are no clusters is not known before.
+The measured constants are accurate to a factor of two for k-means on data with clusters, and of three for other
+clusterers. Without clusters, the number of k-means iterations cannot be predicted.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from compsil_kit._util.imports import has
 if TYPE_CHECKING:
     from compsil_kit._method.plan import Plan
 
-# Bytes per second that one process reads, unpacks and checks.
+# Bytes per second that one process reads, decodes and validates.
 SCAN_RATE = 1.0e9
-# Loading the compiled loops, and other things that are done once.
+# Seconds of fixed costs, such as loading the compiled kernels.
 ONCE = 0.3
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one worker, by what they are spent on; reading is not shared among workers."""
+    """Seconds of a single worker by task; all tasks but scanning are shared among workers."""
 
     scanning: float
     clustering: float
@@ -32,20 +32,20 @@ class Cost:
     structure: float = 0.0
 
     def seconds(self, n_workers: int = 1) -> float:
-        """Return the time that so many workers take."""
+        """Return the total time with several workers."""
         return ONCE + self.scanning + (self.clustering + self.distances + self.structure) / n_workers
 
 
 def cost_of(plan: Plan) -> Cost:
-    """Return what a plan costs."""
+    """Estimate the cost of a plan."""
     clustering = plan.n_starts * sum(_clustering(plan, k) for k in plan.ks)
     structure = _structure(plan) if plan.structure else 0.0
     return Cost(plan.scanned_bytes / SCAN_RATE, len(plan.seeds) * clustering, plan.n_pairs * _pair(plan), structure)
 
 
 def _structure(plan: Plan) -> float:
-    """Return the seconds of the test for structure: clusterings of many small sets without clusters."""
-    # These are above the plan, which asks for its cost.
+    """Return the seconds of the structure test, which clusters many small reference data sets."""
+    # Imported late: the structure test depends on the plan, which depends on this module.
     from compsil_kit._method.structure import N_NULL, N_STARTS, REFERENCES, n_compared
 
     each = replace(plan, sample_size=n_compared(plan), seeds=plan.seeds[:1], n_starts=N_STARTS, structure=False)
@@ -54,7 +54,7 @@ def _structure(plan: Plan) -> float:
 
 
 def _pair(plan: Plan) -> float:
-    """Return the seconds of one pair of points, for all ks together."""
+    """Return the seconds per pair of points, for all ks together."""
     if plan.metric != "euclidean":
         return 4e-9 + 1e-9 * plan.n_features
     if not has("numba") or plan.sample_size < MIN_COMPILED_POINTS:
@@ -68,7 +68,7 @@ def _clustering(plan: Plan, k: int) -> float:
     rows, features = plan.sample_size, plan.n_features
     linear, quadratic = 1.5e-3 + rows * k * features * 1.5e-8, rows**2 * 4e-8
     if plan.clusterer in PLAIN_KMEANS and has("numba"):
-        # Steps that go over points are the same in few dimensions; in single precision scikit-learn does them.
+        # With few features the cost per point dominates; in single precision scikit-learn's k-means is used.
         linear = 3e-4 + rows * k * (7.5e-8 + 4e-9 * features if plan.dtype == "float32" else 2.8e-8 + 1e-9 * features)
     return {
         "gmm": linear + rows * k * features**2 * 2e-8,

@@ -1,7 +1,7 @@
-"""What a number of subsamples guarantees (Hoeffding bounds; method, "Guarantees").
+"""Hoeffding bounds for a number of subsamples (method, "Guarantees").
 
-The bounds hold when the largest discrepancy of each k is estimated on other subsamples than those that are scored
-(``n_calibration``); without that they are a guide.
+They hold strictly if the largest discrepancies are estimated on separate subsamples (``n_calibration``); otherwise they
+are a guide.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from compsil_kit._util.checks import check_integer, check_real
 
 
 def hoeffding_radius(n_subsamples: int, *, delta: float = 0.05, n_ks: int = 1) -> float:
-    """Return the half-width that covers the expected score with probability 1 - delta.
+    """Return the half-width of an interval that covers the expected score with probability 1 - delta.
 
     Parameters
     ----------
     n_subsamples : int
         Number of scored subsamples.
     delta : float, default=0.05
-        Probability of being wrong.
+        Error probability.
     n_ks : int, default=1
-        For how many candidate counts at once; 1 for a single k.
+        Number of candidates covered simultaneously; 1 for a single k.
 
     Returns
     -------
@@ -42,21 +42,21 @@ def hoeffding_radius(n_subsamples: int, *, delta: float = 0.05, n_ks: int = 1) -
 
 
 def subsamples_for_margin(margin: float, *, n_ks: int, delta: float = 0.05) -> int:
-    """Return how many subsamples find the best k with probability 1 - delta when it leads by ``margin``.
+    """Return the number of subsamples that finds the best k with probability 1 - delta if it leads by ``margin``.
 
     Parameters
     ----------
     margin : float
-        Lead of the best k over the second, in expectation, in (0, 2].
+        Expected lead of the best k over the second, in (0, 2].
     n_ks : int
-        Number of candidate counts.
+        Number of candidates.
     delta : float, default=0.05
-        Probability of being wrong.
+        Error probability.
 
     Returns
     -------
     int
-        The smallest integer of at least ``(8 / margin^2) ln(2 n_ks / delta)``.
+        ``(8 / margin^2) ln(2 n_ks / delta)``, rounded up.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def subsamples_for_margin(margin: float, *, n_ks: int, delta: float = 0.05) -> i
     """
     margin = check_real("margin", margin, low=0.0, high=2.0)
     if margin == 0.0:
-        raise ValueError("margin must be a number in (0, 2]; got 0.0: no number of subsamples separates a tie.")
+        raise ValueError("margin must be a number in (0, 2]; got 0.0: no number of subsamples resolves a tie.")
     n_ks = check_integer("n_ks", n_ks, minimum=1)
     delta = check_real("delta", delta, low=0.0, high=1.0, open_ends=True)
     return math.ceil(8.0 / margin**2 * math.log(2.0 * n_ks / delta))
@@ -74,24 +74,24 @@ def subsamples_for_margin(margin: float, *, n_ks: int, delta: float = 0.05) -> i
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a finished run guarantees.
+    """Hoeffding bounds of a finished run.
 
     Attributes
     ----------
     delta : float
-        Probability of being wrong.
+        Error probability.
     n_subsamples : int
-        Scored subsamples of the k that has fewest.
+        Smallest number of scored subsamples of any k.
     radius_one, radius_all : float
-        Half-width around the score of one k, and of all ks at once.
+        Half-width for the score of a single k, and for all ks simultaneously.
     lead : float
         Lead of the best k over the second; NaN with a single k.
     needed : int or None
-        Subsamples that would prove the choice if the true lead is the one seen; None with a tie or a single k.
+        Subsamples that would prove the choice if the observed lead is the true one; None with a tie or a single k.
     proven : bool
-        Whether the lead exceeds twice ``radius_all``, so that the best k is the best in expectation.
+        Whether the lead exceeds twice ``radius_all``, so that the best k also has the highest expected score.
     independent : bool
-        Whether the bounds apply strictly: the largest discrepancies were estimated on other subsamples.
+        Whether the bounds hold strictly: the largest discrepancies were estimated on separate subsamples.
     """
 
     delta: float
@@ -105,7 +105,7 @@ class Guarantee:
 
 
 def achieved(lead: float, *, n_subsamples: int, n_ks: int, delta: float, independent: bool) -> Guarantee:
-    """Return the guarantee of a run whose best k leads by ``lead``."""
+    """Return the bounds of a run whose best k leads by ``lead``."""
     radius_all = hoeffding_radius(n_subsamples, delta=delta, n_ks=n_ks)
     return Guarantee(
         delta=delta,

@@ -10,12 +10,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from compsil_kit._method.agreement import FEWEST_SHARED_PER_CLUSTER
+from compsil_kit._method.agreement import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.clusterers import PLAIN_KMEANS, Clusterer
 from compsil_kit._method.cost import cost_of
-from compsil_kit._method.criterion import CRITERIA, OF_SEVERAL_STARTS
 from compsil_kit._method.metrics import CLOSED_FORMS, Metric
-from compsil_kit._method.stopping import AUTO, MOST_SUBSAMPLES, ROUND
+from compsil_kit._method.selection import AUTO, CRITERIA, MAX_AUTO_SUBSAMPLES, MULTI_INIT_CRITERIA, ROUND
 from compsil_kit._method.subsample import SEED_LIMIT, make_seeds
 from compsil_kit._util import schema
 from compsil_kit._util.checks import check_integer, check_real, describe, is_integer
@@ -121,7 +120,7 @@ class Plan:
     def n_common(self) -> int:
         """Rows, the same for all subsamples, on which their clusterings are compared; 0 if on those that two share."""
         by_means = self.clusterer in PLAIN_KMEANS and self.metric == "euclidean"
-        few = self.sample_size < SCARCE * self.n_rows or self.n_shared < FEWEST_SHARED_PER_CLUSTER * self.ks[-1]
+        few = self.sample_size < SCARCE * self.n_rows or self.n_shared < MIN_SHARED_PER_CLUSTER * self.ks[-1]
         return min(self.sample_size, MOST_COMMON) if by_means and few else 0
 
     @property
@@ -193,7 +192,7 @@ def make_plan(
 
 def most_subsamples(n_subsamples: int | str) -> int:
     """Return how many subsamples there can be."""
-    return MOST_SUBSAMPLES if isinstance(n_subsamples, str) else n_subsamples
+    return MAX_AUTO_SUBSAMPLES if isinstance(n_subsamples, str) else n_subsamples
 
 
 def check_subsamples(n_subsamples: Any) -> int | str:
@@ -252,7 +251,7 @@ def check_starts(n_starts: Any) -> str | int:
 def resolve_starts(n_starts: str | int, criterion: str, clusterer: Clusterer) -> int:
     """Return the number of starts of each clustering; several for a criterion that judges the best of them."""
     if isinstance(n_starts, str):
-        return SEVERAL_STARTS if criterion in OF_SEVERAL_STARTS and clusterer.takes_starts else 1
+        return SEVERAL_STARTS if criterion in MULTI_INIT_CRITERIA and clusterer.takes_starts else 1
     if n_starts > 1 and not clusterer.takes_starts:
         raise ValueError(
             f"n_starts must be 1 with clusterer={clusterer.name!r}, which has no n_init, or starts from given centres; "

@@ -1,7 +1,7 @@
-"""Whether data have clusters at all: data without clusters to compare them with, and the p-value (docs, "Structure").
+"""Test whether the data contain any clusters: draw reference data without clusters and compute p-values.
 
-Every kind of reference data has one mode and, exactly, the covariance of the data. Distances do not change under a
-rotation, so references are made and left in the directions of the principal components.
+All reference data are unimodal and have exactly the covariance of the data. They are drawn in the coordinates of the
+principal components, because a rotation leaves distances unchanged.
 """
 
 from __future__ import annotations
@@ -28,51 +28,53 @@ Draw = Callable[[np.random.Generator], Array]
 
 # Reference data sets of each kind.
 N_NULL = 59
-# A p-value up to this one is taken for clusters.
+# Significance level.
 LEVEL = 0.05
-# Rows of a reference data set, and of the data that it is compared with, unless there are many ks.
-MOST_ROWS = 500
+# Rows compared, unless a large k needs more.
+MAX_ROWS = 500
+# Initialisations of each clustering.
 N_STARTS = 2
-# Places at which the mode of a column is looked for.
+# Candidate positions for the mode of a column.
 N_MODES = 20
-# The search for independent components: how many of the leading principal components it turns, its steps, and the
-# decimals kept from step to step. On data without such components the steps wander, and would amplify rounding errors.
-MOST_TURNED = 30
-MOST_STEPS = 100
-DECIMALS = 5
-# Differences that are rounding errors: between values as a share of their range, and between statistics.
+# Independent component analysis: leading principal components, iterations, and decimals kept between iterations.
+# Without independent components the iteration does not converge and would amplify rounding errors.
+MAX_ICA_COMPONENTS = 30
+MAX_ICA_ITERATIONS = 100
+ICA_DECIMALS = 5
+# Differences below this are rounding errors (between values: as a share of their range).
 ROUNDING = 1e-9
-# Rows that differ are moved by up to this share of the range, which decides ties between clusters on every CPU alike.
-NUDGE = 1e-6
+# Distinct rows are moved by up to this share of the range, so that ties do not depend on the CPU.
+JITTER = 1e-6
 
-# Kinds of reference data, in words.
+# Descriptions of the kinds of reference data.
 REFERENCES = {
     "gaussian": "a Gaussian of the same covariance",
     "uniform": "a uniform box of the same covariance",
     "elliptical": "an elliptical cloud with the tails of the data",
-    "unimodal": "independent components of one mode each",
-    "columns": "columns of one mode each with the correlations of the data",
+    "unimodal": "independent unimodal components",
+    "columns": "unimodal columns with the correlations of the data",
 }
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Outcome of the test whether the data have clusters at all.
+    """Outcome of the structure test: do the data contain any clusters?
 
     Attributes
     ----------
     p_value : float
-        The mean of ``p_values``: the share of data sets without clusters, all kinds taken alike, with silhouettes as
-        high. Clusters are claimed where it is at most 0.05.
+        Mean of ``p_values``: the share of reference data sets, weighting all kinds equally, with silhouettes at least
+        as high. The data are taken to have clusters if it is at most 0.05.
     p_values : mapping of str to float
-        For each kind of reference data, the share of data sets, these data included, whose statistic is as large.
+        For each kind of reference data, the share of data sets, including these data, whose statistic is at least as
+        large.
     statistic : float
-        The largest excess over k of the silhouette over its mean in the reference data, in standard deviations of the
-        latter; the least over the kinds of reference data.
+        Largest excess over all k of the silhouette over its mean in the reference data, in standard deviations of the
+        latter; the minimum over the kinds of reference data.
     n_null : int
         Number of reference data sets of each kind.
     n_rows : int
-        Number of rows that were compared.
+        Number of rows compared.
     """
 
     p_value: float
@@ -88,68 +90,69 @@ class Structure:
 
     @property
     def verdict(self) -> str:
-        """The outcome in one sentence."""
+        """The outcome in one or two sentences."""
         if self.found:
             return (
-                "These data show clusters: silhouettes are higher than in data without clusters "
+                "The data show clusters: silhouettes are higher than in reference data without clusters "
                 f"(p = {self.p_value:.2g})."
             )
         nearest = max(self.p_values, key=lambda name: self.p_values[name])
         return (
-            f"These data show no clusters: data without clusters have silhouettes as high (p = {self.p_value:.2g}; "
-            f"most alike is {REFERENCES[nearest]}). Do not rely on any number of clusters."
+            "The data show no clusters: reference data without clusters reach silhouettes as high "
+            f"(p = {self.p_value:.2g}; the closest match is {REFERENCES[nearest]}). Do not rely on any number of "
+            "clusters."
         )
 
 
 def check_testable(clusterer: Clusterer, metric: Metric, X: Any) -> None:
-    """Refuse the test where it is not known to hold."""
+    """Raise if the structure test was not validated for these settings."""
     if clusterer.name != "kmeans" or not clusterer.by_name or metric.name != "euclidean":
         raise ValueError(
-            "structure=True needs clusterer='kmeans' and metric='euclidean', for which the test was checked; "
-            f"got clusterer={clusterer.name!r} and metric={metric.name!r}. Leave structure out."
+            "structure=True needs clusterer='kmeans' and metric='euclidean', for which the test was validated; "
+            f"got clusterer={clusterer.name!r} and metric={metric.name!r}. Omit structure."
         )
     if sparse.issparse(X):
         raise ValueError(
-            "structure=True needs dense data, but X is a sparse matrix. Pass X.toarray(), or leave structure out."
+            "structure=True needs dense data, but X is a sparse matrix. Pass X.toarray(), or omit structure."
         )
 
 
 def n_compared(plan: Plan) -> int:
-    """Return the number of rows of the data, and of each reference data set, that are compared."""
-    return min(plan.n_rows, max(MOST_ROWS, POINTS_PER_CLUSTER * plan.ks[-1]))
+    """Return the number of rows in the comparison."""
+    return min(plan.n_rows, max(MAX_ROWS, POINTS_PER_CLUSTER * plan.ks[-1]))
 
 
 def n_starts(n_rows: int) -> int:
-    """Return the number of starts of each clustering; of few rows so many that compiled k-means is used."""
+    """Return the initialisations per clustering; few rows get more, so that compiled k-means is used."""
     return max(N_STARTS, -(-MIN_COMPILED_POINTS // n_rows))
 
 
 def standardised(X: Any) -> Array:
-    """Return the points around their mean, in a range whose squares are numbers; silhouettes stay as they are."""
+    """Centre the points and rescale them, all columns alike, so that squares neither overflow nor underflow."""
     points = np.asarray(X, dtype=np.float64)
     points = points / (np.abs(points).max() or 1.0)
     points -= points.mean(axis=0)
     return np.ascontiguousarray(points / (np.abs(points).max() or 1.0))
 
 
-def without_ties(points: Array, random: np.random.Generator) -> Array:
-    """Return the points, each distinct one moved by very little; equal points stay equal.
+def break_ties(points: Array, random: np.random.Generator) -> Array:
+    """Add a tiny jitter to each distinct point; equal points stay equal.
 
-    On a grid many points are as near to one centre as to another, and a rounding error would decide.
+    On a grid many points are equally far from two centres, and rounding would decide.
     """
     distinct, which = np.unique(points, axis=0, return_inverse=True)
-    moved = distinct + NUDGE * random.uniform(-1.0, 1.0, size=distinct.shape)
+    moved = distinct + JITTER * random.uniform(-1.0, 1.0, size=distinct.shape)
     return np.ascontiguousarray(moved[which.ravel()])
 
 
 def references(points: Array) -> dict[str, Draw]:
-    """Return a function for each kind of reference data that draws a set like these points, which have mean zero."""
+    """Return a function for each kind of reference data that draws a set resembling these centred points."""
     points = points[:, np.ptp(points, axis=0) > 0]
     white, spread, axes = principal_axes(points)
     shape = white.shape
     radii = np.linalg.norm(white, axis=1)
-    turn = _independent(white)
-    margins = [_one_mode(column) for column in (white @ turn).T]
+    rotation = _independent_rotation(white)
+    margins = [_unimodal_fit(column) for column in (white @ rotation).T]
 
     def elliptical(random: np.random.Generator) -> Array:
         directions = random.normal(size=shape)
@@ -157,9 +160,9 @@ def references(points: Array) -> dict[str, Draw]:
         return directions * random.permutation(radii)[:, None]
 
     def unimodal(random: np.random.Generator) -> Array:
-        return np.column_stack([np.interp(random.uniform(size=shape[0]), *margin) for margin in margins]) @ turn.T
+        return np.column_stack([np.interp(random.uniform(size=shape[0]), *margin) for margin in margins]) @ rotation.T
 
-    columns = _correlated(points)
+    columns = _copula(points)
     raw: dict[str, Draw] = {
         "gaussian": lambda random: random.normal(size=shape),
         "uniform": lambda random: random.uniform(-1.0, 1.0, size=shape),
@@ -171,7 +174,7 @@ def references(points: Array) -> dict[str, Draw]:
 
 
 def _with_spread(draw: Draw, spread: Array) -> Draw:
-    """Give what is drawn the very covariance of the data: an estimate would be off by the noise of both."""
+    """Give the drawn points exactly the covariance of the data, without the noise of estimating it."""
 
     def draw_alike(random: np.random.Generator) -> Array:
         drawn = draw(random)
@@ -181,13 +184,13 @@ def _with_spread(draw: Draw, spread: Array) -> Draw:
     return draw_alike
 
 
-def _correlated(points: Array) -> Draw:
-    """Return what draws columns of one mode each, with the rank correlations of the points (a Gaussian copula)."""
-    ranks = np.column_stack([rankdata(_merged(column)) for column in points.T])
+def _copula(points: Array) -> Draw:
+    """Return a function that draws unimodal columns with the rank correlations of the points (Gaussian copula)."""
+    ranks = np.column_stack([rankdata(_merge_rounding(column)) for column in points.T])
     _, spread, axes = np.linalg.svd(ndtri((ranks - 0.5) / len(points)), full_matrices=False)
-    # The symmetric root, of which there is one only, whatever the signs and the order of the axes.
+    # The symmetric root is unique, whatever the signs and order of the axes.
     root = axes.T * spread @ axes
-    margins = [_one_mode(column) for column in points.T]
+    margins = [_unimodal_fit(column) for column in points.T]
 
     def draw(random: np.random.Generator) -> Array:
         normal = random.normal(size=points.shape) @ root
@@ -197,28 +200,27 @@ def _correlated(points: Array) -> Draw:
     return draw
 
 
-def _independent(white: Array) -> Array:
-    """Return the rotation of uncorrelated columns towards independent ones (FastICA, symmetric, log cosh).
+def _independent_rotation(white: Array) -> Array:
+    """Rotate uncorrelated columns towards independent ones (FastICA, symmetric, log cosh).
 
-    Sides of a box and columns with long tails are found whatever the directions of the principal components, which are
-    arbitrary where the spread is the same in all directions.
+    It finds the sides of a box and heavy-tailed columns where equal spreads leave the principal axes arbitrary.
     """
-    leading = white[:, :MOST_TURNED] * np.sqrt(len(white))
-    turn = kept = np.eye(leading.shape[1])
-    for _ in range(MOST_STEPS):
-        bent = np.tanh(leading @ kept)
-        left, _, right = np.linalg.svd(leading.T @ bent / len(leading) - kept * (1.0 - bent**2).mean(axis=0))
-        turn = left @ right
-        last, kept = kept, np.round(turn, DECIMALS)
-        if np.abs(np.abs((kept * last).sum(axis=0)) - 1.0).max(initial=0.0) < 1e-4:
+    leading = white[:, :MAX_ICA_COMPONENTS] * np.sqrt(len(white))
+    rotation = rounded = np.eye(leading.shape[1])
+    for _ in range(MAX_ICA_ITERATIONS):
+        bent = np.tanh(leading @ rounded)
+        left, _, right = np.linalg.svd(leading.T @ bent / len(leading) - rounded * (1.0 - bent**2).mean(axis=0))
+        rotation = left @ right
+        previous, rounded = rounded, np.round(rotation, ICA_DECIMALS)
+        if np.abs(np.abs((rounded * previous).sum(axis=0)) - 1.0).max(initial=0.0) < 1e-4:
             break
-    whole = np.eye(white.shape[1])
-    whole[: len(turn), : len(turn)] = turn
-    return whole
+    full = np.eye(white.shape[1])
+    full[: len(rotation), : len(rotation)] = rotation
+    return full
 
 
-def _merged(values: Array) -> Array:
-    """Return the values, each replaced by the smallest one of those that differ from it by rounding alone."""
+def _merge_rounding(values: Array) -> Array:
+    """Replace values that differ by rounding only by the smallest of them."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     apart = np.diff(ordered) > ROUNDING * (ordered[-1] - ordered[0])
@@ -227,51 +229,51 @@ def _merged(values: Array) -> Array:
     return merged
 
 
-def _one_mode(values: Array) -> tuple[Array, Array]:
-    """Return the distribution with one mode that is nearest to values, as cumulative shares and the values there.
-
-    Its density rises up to one place and falls from there on; among some places the nearest is taken.
-    """
-    places, counts = np.unique(_merged(values), return_counts=True)
+def _unimodal_fit(values: Array) -> tuple[Array, Array]:
+    """Fit the closest unimodal distribution; return its cumulative shares and the values where they apply."""
+    places, counts = np.unique(_merge_rounding(values), return_counts=True)
     if len(places) < 3:
         return np.linspace(0.0, 1.0, len(places)), places
     shares = (np.cumsum(counts) - counts[0]) / (len(values) - counts[0])
     gaps = np.diff(places)
     density = np.diff(shares) / gaps
 
-    def fit(at: int) -> Array:
-        rising = isotonic_regression(density[:at], sample_weight=gaps[:at]) if at else density[:0]
-        falling = isotonic_regression(density[at:], sample_weight=gaps[at:], increasing=False)
+    def fit(mode: int) -> Array:
+        rising = isotonic_regression(density[:mode], sample_weight=gaps[:mode]) if mode else density[:0]
+        falling = isotonic_regression(density[mode:], sample_weight=gaps[mode:], increasing=False)
         return np.concatenate([[0.0], np.cumsum(np.concatenate([rising, falling]) * gaps)])
 
-    fits = [fit(at) for at in np.unique(np.linspace(0, len(gaps) - 1, N_MODES + 1).astype(int))]
-    errors = [float(np.abs(fitted - shares).max()) for fitted in fits]
-    return next(fitted for fitted, error in zip(fits, errors, strict=True) if error <= min(errors) + ROUNDING), places
+    fits = [fit(mode) for mode in np.unique(np.linspace(0, len(gaps) - 1, N_MODES + 1).astype(int))]
+    errors = np.array([np.abs(fitted - shares).max() for fitted in fits])
+    return fits[int(np.argmax(errors <= errors.min() + ROUNDING))], places
 
 
 def compare_with(observed: Array, drawn: Array) -> tuple[float, float]:
-    """Return the p-value of silhouettes per k against those of reference data (sets by ks), and the excess.
+    """Return the p-value and the excess of silhouettes per k against those of reference data (sets by ks).
 
-    Each k is measured by the mean and the spread of all sets, the data among them, so that all are treated alike.
+    For the p-value each k is standardised over all sets including the data, so that all sets are treated alike.
     """
-    everything = np.vstack([observed, drawn])
-    spread = everything.std(axis=0)
-    excess = ((everything - everything.mean(axis=0)) / np.where(spread > ROUNDING, spread, 1.0)).max(axis=1)
-    own = drawn.std(axis=0)
-    shown = (observed - drawn.mean(axis=0)) / np.where(own > ROUNDING, own, 1.0)
-    return float((excess >= excess[0] - ROUNDING).mean()), float(shown.max())
+    pooled = np.vstack([observed, drawn])
+    excess = _standardise(pooled, pooled).max(axis=1)
+    return float((excess >= excess[0] - ROUNDING).mean()), float(_standardise(observed, drawn).max())
+
+
+def _standardise(values: Array, by: Array) -> Array:
+    spread = by.std(axis=0)
+    scores: Array = (values - by.mean(axis=0)) / np.where(spread > ROUNDING, spread, 1.0)
+    return scores
 
 
 def judge(observed: Array, drawn: Mapping[str, Array], n_rows: int) -> Structure:
-    """Return the outcome from silhouettes per k, of the data and, by kind, of reference data sets (sets by ks)."""
-    # A k that the data have too few distinct points for tells nothing.
+    """Return the outcome from silhouettes per k of the data and, by kind, of the reference data sets (sets by ks)."""
+    # A k without a clustering, for lack of distinct points, is ignored.
     known = np.isfinite(observed) & np.all([np.isfinite(sets).all(axis=0) for sets in drawn.values()], axis=0)
     if not known.any():
         known, observed = np.array([True]), np.zeros(1)
         drawn = {name: np.zeros((len(sets), 1)) for name, sets in drawn.items()}
-    found = {name: compare_with(observed[known], sets[:, known]) for name, sets in drawn.items()}
-    p_values = {name: p for name, (p, _) in found.items()}
+    outcomes = {name: compare_with(observed[known], sets[:, known]) for name, sets in drawn.items()}
+    p_values = {name: p for name, (p, _) in outcomes.items()}
     n_null = len(next(iter(drawn.values())))
-    # To ask for a rejection of every kind is too careful: of data without clusters, 1 % were then rejected at 5 %.
+    # Requiring rejection by every kind is too conservative: it rejects 1 % of data without clusters at the 5 % level.
     mean = fsum(p_values.values()) / len(p_values)
-    return Structure(mean, p_values, min(excess for _, excess in found.values()), n_null, n_rows)
+    return Structure(mean, p_values, min(excess for _, excess in outcomes.values()), n_null, n_rows)

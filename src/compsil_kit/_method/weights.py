@@ -1,4 +1,4 @@
-"""From discrepancies to weights and composites (method steps 4 to 7). Arrays end in the axis of subsamples."""
+"""Turn discrepancies into weights and composites (method, steps 4 to 7). Subsamples are the last axis of all arrays."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Transform = str | Callable[[Array], Any]
 
 EPSILON = 1e-12
 
-# From the normalised discrepancy to the weight of micro, in [0, 1]. The discrepancy lies in [-1, 1], except with a
-# largest discrepancy from other subsamples, which a subsample may exceed: linear stops at the ends.
+# Map the normalised discrepancy to the weight of micro, in [0, 1]. The discrepancy lies in [-1, 1] unless its maximum
+# was estimated on calibration subsamples, hence the clipping.
 TRANSFORMS: dict[str, Callable[[Array], Array]] = {
     "tanh": lambda x: (1.0 + np.tanh(x)) / 2.0,
     "linear": lambda x: (1.0 + np.clip(x, -1.0, 1.0)) / 2.0,
@@ -26,11 +26,11 @@ TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def check_transform(transform: Any) -> Transform:
-    """Return the transformation if it is a known name or a function."""
+    """Return a valid transform: a known name, or a function that passes a trial call."""
     if isinstance(transform, str) and transform in TRANSFORMS:
         return transform
     if callable(transform):
-        # Tried on a few values, so that a function that does not fit fails before the work and not after it.
+        # An unsuitable function fails here, before any clustering.
         _custom(transform, np.linspace(-1.0, 1.0, 6).reshape(2, 3))
         return transform  # type: ignore[no-any-return]
     names = ", ".join(repr(name) for name in TRANSFORMS)
@@ -42,19 +42,19 @@ def check_transform(transform: Any) -> Transform:
 
 
 def transform_name(transform: Transform) -> str:
-    """Return the name under which a transformation is shown and saved."""
+    """Return the name of a transform for display and files."""
     return transform if isinstance(transform, str) else getattr(transform, "__name__", type(transform).__name__)
 
 
 def largest_discrepancy(micro: Array, macro: Array) -> Array:
-    """Return the largest absolute discrepancy over the subsamples (method step 5), NaN where none succeeded."""
+    """Return the largest absolute discrepancy over the subsamples (step 5); NaN where all of them failed."""
     return np.fmax.reduce(np.abs(micro - macro), axis=-1, keepdims=True, initial=np.nan)
 
 
 def weigh(micro: Array, macro: Array, transform: Transform, largest: Array | None = None) -> Array:
-    """Return the weight of micro in every subsample (method steps 4 to 6).
+    """Return the weight of micro in every subsample (steps 4 to 6), NaN where the clustering failed.
 
-    ``largest`` is the largest discrepancy per k; None takes it from the subsamples themselves. NaN stays NaN.
+    ``largest`` is the largest discrepancy per k; by default that of these subsamples.
     """
     if largest is None:
         largest = largest_discrepancy(micro, macro)
@@ -65,24 +65,24 @@ def weigh(micro: Array, macro: Array, transform: Transform, largest: Array | Non
 
 
 def _custom(transform: Callable[[Array], Any], normalised: Array) -> Array:
-    finite = np.isfinite(normalised)
     name = transform_name(transform)
+    inputs = np.clip(np.where(np.isfinite(normalised), normalised, 0.0), -1.0, 1.0)
     try:
-        weights = np.asarray(transform(np.clip(np.where(finite, normalised, 0.0), -1.0, 1.0)), dtype=np.float64)
+        weights = np.asarray(transform(inputs), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"transform {name!r} must take an array of discrepancies and return an array of weights in [0, 1]: {error}"
+            f"transform {name!r} must map an array of discrepancies to an array of weights in [0, 1]: {error}"
         ) from error
     if weights.shape != normalised.shape:
         raise ValueError(
-            f"transform {name!r} must return one weight for each discrepancy, an array of shape {normalised.shape}; "
-            f"it returned shape {weights.shape}."
+            f"transform {name!r} must return one weight per discrepancy, an array of shape {normalised.shape}; "
+            f"got shape {weights.shape}."
         )
     if not np.all((weights >= 0.0) & (weights <= 1.0)):
-        raise ValueError(f"transform {name!r} must return weights in [0, 1]; some are outside or NaN.")
+        raise ValueError(f"transform {name!r} must return weights in [0, 1]; some are outside this range or NaN.")
     return weights
 
 
 def combine(micro: Array, macro: Array, weights: Array) -> Array:
-    """Return the composite of every subsample (method step 7)."""
+    """Return the composite of every subsample (step 7)."""
     return weights * micro + (1.0 - weights) * macro

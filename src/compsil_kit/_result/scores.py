@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._method import likelihood, selection
-from compsil_kit._method.criterion import CRITERIA, LIKELY, STABLE, criterion_values, mean_known, second_criterion
 from compsil_kit._method.plan import Plan
-from compsil_kit._method.weights import Transform, combine, weigh
+from compsil_kit._method.selection import CRITERIA, LIKELY, STABLE, criterion_values, finite_mean, second_criterion
+from compsil_kit._method.weights import Transform, combine, largest_discrepancy, weigh
 from compsil_kit._result.trials import Failure, Saved, Trials
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Scores:
         than a twentieth of the rows, all clusterings are compared on one fixed set of rows, each assigned to its
         nearest centre. NaN with a single subsample, or if consecutive subsamples share too few rows.
         """
-        return _frozen(mean_known(self.trials.agreement))
+        return _frozen(finite_mean(self.trials.agreement))
 
     @property
     def scores(self) -> Array:
@@ -121,7 +121,7 @@ class Scores:
         """Reason why the confidence is unknown; empty if it is known."""
         reason = likelihood.why_unknown(self.plan, self.n_subsamples)
         if not reason and not all(np.isfinite(values).all() for values in self._means(slice(None)).values()):
-            return "it needs dense points, and clusterings under every k"
+            return "confidence requires dense data and a successful clustering for every k"
         return reason
 
     @property
@@ -167,7 +167,8 @@ class Scores:
     @cached_property
     def _largest(self) -> Array | None:
         """Largest discrepancy per k from the calibration subsamples, or None without any."""
-        return selection.independent_largest(self.calibration.micro, self.calibration.macro)
+        micro, macro = self.calibration.micro, self.calibration.macro
+        return largest_discrepancy(micro, macro) if micro.shape[-1] else None
 
     def _weigh(self, n: int) -> Array:
         """Return the weights derived from the first n subsamples."""

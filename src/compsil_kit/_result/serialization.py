@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.criterion import CRITERIA
 from compsil_kit._method.plan import Plan
-from compsil_kit._method.selection import RULES
+from compsil_kit._method.selection import CRITERIA, RULES
 from compsil_kit._method.structure import REFERENCES, Structure
 from compsil_kit._method.subsample import SEED_LIMIT
 from compsil_kit._method.weights import TRANSFORMS, transform_name

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from threading import Event
 
-from compsil_kit._method.stopping import ROUND, look
+from compsil_kit._method.selection import ROUND, review_candidates
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import Round, run
 from compsil_kit._run.request import Request
@@ -53,7 +53,6 @@ def _rounds(request: Request, trials: list[Trial]) -> Iterator[Round]:
             yield missing, going_on
         so_far = [trial for trial in trials if trial.index < indices.stop or trial.index >= plan.n_subsamples]
         result = request.result(so_far)
-        seen = look(result.selection_probability, result._selectable, going_on)
-        if seen.enough:
+        enough, going_on = review_candidates(result.selection_probability, result._selectable, going_on)
+        if enough:
             return
-        going_on = seen.going_on

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from compsil_kit._method.agreement import nearest_clusters
+from compsil_kit._method.agreement import nearest_clusters, within_shares
 from compsil_kit._method.clusterers import Clusterer
-from compsil_kit._method.dispersion import within_shares
 from compsil_kit._method.metrics import Metric
 from compsil_kit._method.plan import POINTS_PER_CLUSTER, Plan
 from compsil_kit._method.silhouette import averages, point_silhouettes

@@ -14,7 +14,7 @@ from compsil_kit._method.all_rows import fit_all_rows
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.labels import number_by_size
 from compsil_kit._method.metrics import resolve_metric
-from compsil_kit._method.stopping import AUTO
+from compsil_kit._method.selection import AUTO
 from compsil_kit._method.subsample import subsample_rows
 from compsil_kit._run.request import check_request
 from compsil_kit._settings.keywords import SelectKeywords, defaults_of, keywords_of

@@ -15,10 +15,10 @@ from compsil_kit._data.given import as_dataset, as_given
 from compsil_kit._data.sources.fetched import known_rows
 from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._method.clusterers import Clusterer, check_input_kind, resolve_clusterer
-from compsil_kit._method.criterion import LIKELY
 from compsil_kit._method.likelihood import why_unknown
 from compsil_kit._method.metrics import Metric, check_metric_fits, resolve_metric
 from compsil_kit._method.plan import Plan, make_plan
+from compsil_kit._method.selection import LIKELY
 from compsil_kit._method.structure import Structure, check_testable
 from compsil_kit._method.weights import Transform
 from compsil_kit._result.trials import Trial

@@ -1,4 +1,4 @@
-"""Run the test whether the data have clusters at all: the data and reference data through the same clusterings."""
+"""Run the structure test: cluster the data and reference data without clusters in the same way."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from compsil_kit._method.structure import (
     N_NULL,
     REFERENCES,
     Structure,
+    break_ties,
     judge,
     n_compared,
     n_starts,
     references,
     standardised,
-    without_ties,
 )
 from compsil_kit._method.subsample import STRUCTURE, derive_seed, subsample_rows
 from compsil_kit._result.serialization import structure_in, structure_out
@@ -36,23 +36,23 @@ Tick = Callable[[], None]
 
 
 def n_steps(plan: Plan) -> int:
-    """Return the number of steps of the test: the data themselves, and the references one of each kind at a time."""
+    """Return the number of steps: one for the data, and one for each group of references (one of each kind)."""
     return 1 + N_NULL if plan.structure else 0
 
 
 def compared_rows(plan: Plan) -> NDArray[np.int64]:
-    """Return the rows that are compared with data without clusters."""
+    """Return the rows that are compared with the reference data."""
     return subsample_rows(derive_seed(plan.seeds[0], 0, stream=STRUCTURE), plan.n_rows, n_compared(plan))
 
 
 def find_structure(
     X: Any, job: Job, n_jobs: int | None, advance: Callable[[], None] = lambda: None, stop: Event | None = None
 ) -> Structure | None:
-    """Return the outcome of the test; None if it was not asked for, or ``stop`` was set before it was finished."""
+    """Return the outcome of the test; None if the plan has no test, or if ``stop`` was set before it finished."""
     if not job.plan.structure:
         return None
     points = standardised(X[compared_rows(job.plan)])
-    # A k with too few distinct points is left out, whatever is done about failures elsewhere.
+    # A k with too few distinct points is skipped, whatever on_failure is.
     own = replace(job, plan=replace(job.plan, n_starts=n_starts(len(points))), skip_failures=True)
     work = _work(points, own)
     controller, config = ThreadpoolController(), {**sklearn.get_config(), "skip_parameter_validation": True}
@@ -73,19 +73,19 @@ def find_structure(
 
 
 def structure_of_batch(X: Any, job: Job, n_jobs: int | None, indices: Collection[int]) -> dict[str, Any] | None:
-    """Return the outcome as plain data if this batch of subsamples is the one that makes the test: the first."""
+    """Return the outcome as plain data from the batch that contains the first subsample; None from all others."""
     return structure_out(find_structure(X, job, n_jobs)) if 0 in indices else None
 
 
 def structure_of_batches(batches: Iterable[Mapping[str, Any]]) -> Structure | None:
-    """Return the outcome that one of the batches holds, if any does."""
+    """Return the outcome from the batch that has one, if any."""
     return structure_in(next((batch["structure"] for batch in batches if batch.get("structure")), None))
 
 
 def _work(points: Array, job: Job) -> Callable[[int, Tick], Array]:
-    """Return a function from a step to silhouettes, sets by ks: of the data at step 0, else of each kind of reference.
+    """Return a function that computes the silhouettes (sets by ks) of a step: step 0 is the data, others references.
 
-    What a step draws depends on its number alone, so that any number of workers finds the same.
+    The random numbers of a step depend on its number only, so that results do not depend on the number of workers.
     """
     with sklearn.config_context(skip_parameter_validation=True), one_blas_thread():
         draws = references(points)
@@ -93,14 +93,14 @@ def _work(points: Array, job: Job) -> Callable[[int, Tick], Array]:
     def work(step: int, tick: Tick) -> Array:
         seed = derive_seed(job.plan.seeds[0], step, stream=STRUCTURE)
         random = np.random.default_rng(seed)
-        sets = [without_ties(points, random)] if step == 0 else [draw(random) for draw in draws.values()]
+        sets = [break_ties(points, random)] if step == 0 else [draw(random) for draw in draws.values()]
         return np.array([_silhouettes(each, seed, job, tick) for each in sets])
 
     return work
 
 
 def _silhouettes(points: Array, seed: int, job: Job, tick: Tick) -> Array:
-    """Return the micro-averaged silhouette of the best start per k, NaN where there is none."""
+    """Return the micro-averaged silhouette of the best initialisation per k; NaN where the clustering failed."""
     points.setflags(write=False)
     _, best, _ = cluster_under_all(points, 0, seed, job, tick)
     return score_labelings(points, best, job, tick)[0]

@@ -9,10 +9,9 @@ from typing import Annotated, Any, TypedDict, get_type_hints
 from compsil_kit._data.scaling import SCALERS, check_scale
 from compsil_kit._data.table import MISSING, check_missing
 from compsil_kit._method.clusterers import NAMED
-from compsil_kit._method.criterion import CRITERIA
 from compsil_kit._method.metrics import NAMES as METRICS
 from compsil_kit._method.plan import MOST, check_ks, check_sample_size, check_starts, check_subsamples
-from compsil_kit._method.selection import RULES
+from compsil_kit._method.selection import CRITERIA, RULES
 from compsil_kit._method.weights import TRANSFORMS, Transform, check_transform
 from compsil_kit._settings import reading, rules
 from compsil_kit._settings.definition import Keyword

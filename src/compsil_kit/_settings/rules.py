@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from compsil_kit._method.clusterers import NAMED, resolve_clusterer
-from compsil_kit._method.criterion import LIKELY
 from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._method.plan import MOST, most_subsamples
+from compsil_kit._method.selection import LIKELY
 from compsil_kit._method.subsample import make_seeds
 from compsil_kit._util.atomic import check_regular
 from compsil_kit._util.checks import check_choice, check_integer, describe, is_integer

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._method.criterion import LIKELY
+from compsil_kit._method.selection import LIKELY
 from compsil_kit._show import chances, notes, text
 from compsil_kit._show.curve import SCORED, Curve, curve_of
 from compsil_kit._show.markup import cells, safe

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compsil_kit._method.criterion import LIKELY
+from compsil_kit._method.selection import LIKELY
 from compsil_kit._show.curve import SCORED
 from compsil_kit._util.format import percent, whole_percent
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
-from compsil_kit._method.axes import fix_directions, principal_axes
+from compsil_kit._method.axes import fix_axes, principal_axes
 from compsil_kit._show.plots import MOST_LABELS, new_axes, tidy, title
 from compsil_kit._util.format import percent
 
@@ -106,7 +106,7 @@ def project(X: Any) -> Projection:
         return np.column_stack([values[:, 0], np.zeros(len(values))]), 1.0
     if sparse.issparse(X):
         method = TruncatedSVD(2, random_state=0).fit(X)
-        flat = X @ fix_directions(method.singular_values_, method.components_).T
+        flat = X @ fix_axes(method.singular_values_, method.components_).T
         return flat, float(np.sum(method.explained_variance_ratio_))
     scores, spread, _ = principal_axes(X - X.mean(axis=0, dtype=np.float64))
     flat = np.zeros((len(X), 2))

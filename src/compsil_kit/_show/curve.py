@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._method.criterion import LIKELY
+from compsil_kit._method.selection import LIKELY
 from compsil_kit._util.format import number, percent
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compsil_kit._method.criterion import OF_SEVERAL_STARTS
 from compsil_kit._method.plan import POINTS_PER_CLUSTER
-from compsil_kit._method.selection import MAX_LOST
+from compsil_kit._method.selection import MAX_FAILED_SHARE, MULTI_INIT_CRITERIA
 from compsil_kit._show.chances import MOSTLY_STABLE, second_opinion
 from compsil_kit._util.format import percent, whole_percent
 
@@ -59,7 +58,7 @@ def _failed(result: SelectionResult) -> str:
     if not result.n_failed.any():
         return ""
     excluded = ", ".join(str(k) for k, ok in zip(result.ks, result._selectable, strict=True) if not ok)
-    limit = percent(MAX_LOST)
+    limit = percent(MAX_FAILED_SHARE)
     return f"the clustering failed on some of the {result.n_subsamples} subsamples {failures(result)}" + (
         f" Excluded from the selection because more than {limit} failed: k = {excluded}." if excluded else ""
     )
@@ -111,7 +110,7 @@ def _edge(result: SelectionResult) -> str:
 
 def _weak(result: SelectionResult) -> str:
     name, silhouette = "score", result.best_score
-    if result.criterion in OF_SEVERAL_STARTS:
+    if result.criterion in MULTI_INIT_CRITERIA:
         # These scores are no plain silhouettes.
         name, silhouette = "silhouette", float(np.nanmean(result.micro[result._best_index]))
     if silhouette >= WEAK:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsil_kit._method.criterion import LIKELY, OF_SEVERAL_STARTS
 from compsil_kit._method.guarantees import hoeffding_radius
+from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA
 from compsil_kit._show.chances import confidence_text, probability_text
 from compsil_kit._show.curve import SCORED, curve_of
 from compsil_kit._util.checks import check_choice
@@ -177,7 +177,7 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
         ax.plot(across, scores[at], color=colours[k], linewidth=width, marker=marker, label=f"k = {k}")
     ax.margins(y=0.15)
     low, high = ax.get_ylim()
-    if result._best_index is not None and result.criterion in OF_SEVERAL_STARTS:
+    if result._best_index is not None and result.criterion in MULTI_INIT_CRITERIA:
         # These scores are no means of independent values, and have no such bound.
         title(ax, f"{SCORED[result.criterion]} by number of subsamples")
     elif result._best_index is not None:

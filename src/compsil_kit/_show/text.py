@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compsil_kit._method.criterion import LIKELY
-from compsil_kit._method.selection import MAX_LOST
-from compsil_kit._method.stopping import MOST_SUBSAMPLES, SURE
+from compsil_kit._method.selection import LIKELY, MAX_AUTO_SUBSAMPLES, MAX_FAILED_SHARE, STOP_PROBABILITY
 from compsil_kit._method.weights import transform_name
 from compsil_kit._settings.keywords import SelectKeywords, keywords_of
 from compsil_kit._show.chances import (
@@ -118,9 +116,9 @@ def why_stopped(result: SelectionResult) -> str:
         return ""
     n_left_out = int((result._n_run < result.n_subsamples).sum())
     left_out = f" {n_left_out} of {len(result.ks)} candidates were left out on the way." if n_left_out else ""
-    if result.n_subsamples >= MOST_SUBSAMPLES:
+    if result.n_subsamples >= MAX_AUTO_SUBSAMPLES:
         return f"It stopped at {result.n_subsamples} subsamples, the most that n_subsamples='auto' takes.{left_out}"
-    if result.selection_probability[result._best_index] < SURE or result.criterion != result.plan.adaptive:
+    if result.selection_probability[result._best_index] < STOP_PROBABILITY or result.criterion != result.plan.adaptive:
         # It is read under other settings than those under which it was sure enough.
         n_best = int(result._n_run[result._best_index])
         alone = f" k = {result.best_k} ran on {n_best} of them." if n_best < result.n_subsamples else ""
@@ -188,7 +186,7 @@ def why_no_choice(result: SelectionResult) -> str:
             "Pass n_subsamples of at least 2."
         )
     return (
-        f"No k of {format_ks(result.ks)} can be selected: each failed on more than {percent(MAX_LOST)} of the "
+        f"No k of {format_ks(result.ks)} can be selected: each failed on more than {percent(MAX_FAILED_SHARE)} of the "
         f"{result.n_subsamples} subsamples {failures(result)} Pass smaller ks, larger subsamples (sample_size), or "
         "another clusterer."
     )
