@@ -38,7 +38,7 @@ class PlanBatchesOperator(SelectKOperator):
     def _run(self, context: Context) -> list[dict[str, Any]]:
         """Return the batches, which record how the table was prepared."""
         from compsil_kit import plan_batches
-        from compsil_kit._result.serialization import preparation_out
+        from compsil_kit._result.records import dump
         from compsil_kit._run.request import check_plan
         from compsil_kit._settings.keywords import PlanKeywords, SelectKeywords
 
@@ -51,7 +51,7 @@ class PlanBatchesOperator(SelectKOperator):
             batches = plan_batches(table, n_batches=self.n_batches, **keywords)
         self.log.info("%s batches of about %s subsamples", len(batches), len(batches[0]["indices"]))
         # Once: the names of many columns would make every batch large.
-        context["ti"].xcom_push(key=PREPARATION, value=preparation_out(table.preparation))
+        context["ti"].xcom_push(key=PREPARATION, value=dump(table.preparation))
         return batches
 
 

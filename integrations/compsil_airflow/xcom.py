@@ -65,9 +65,9 @@ def summarise(
 
 def _structure(result: SelectionResult) -> dict[str, Any] | None:
     """Return the outcome of the test for clusters; None if there was none."""
-    from compsil_kit._result.serialization import structure_out
+    from compsil_kit._result.records import dump
 
-    plain = structure_out(result.structure)
+    plain = dump(result.structure)
     return plain and {"found": result.structure is not None and result.structure.found, **plain}
 
 

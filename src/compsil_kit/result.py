@@ -16,7 +16,7 @@ from compsil_kit._method.plan import Plan
 from compsil_kit._method.selection import CRITERIA, RULES
 from compsil_kit._method.structure import Structure
 from compsil_kit._method.weights import Transform, check_transform, transform_name
-from compsil_kit._result import serialization
+from compsil_kit._result import records
 from compsil_kit._result.scores import Scores
 from compsil_kit._result.trials import Trial, Trials, current_versions
 from compsil_kit._show import notes, text
@@ -263,7 +263,7 @@ class SelectionResult(Scores):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as versioned plain data for strict JSON, without NaN and NumPy types."""
-        return serialization.to_dict(self)
+        return records.dump_result(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SelectionResult:
@@ -274,7 +274,7 @@ class SelectionResult(Scores):
         data : mapping
             The return value of ``to_dict``, also after a round trip through JSON.
         """
-        return cls(**serialization.from_dict(data))
+        return cls(**records.load_result(data))
 
 
 def collect(plan: Plan, trials: Sequence[Trial], *, finished: bool = False, **fields: Any) -> SelectionResult:

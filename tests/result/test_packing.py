@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from samples import plan_of
 
-from compsil_kit._result.packing import pack_trial, read_trial, unpack_trial
-from compsil_kit._result.serialization import trial_out
+from compsil_kit._result.records import dump_trial, pack_trial, read_trial, unpack_trial
 from compsil_kit._result.trials import Failure, Trial
 
 KS = (2, 3, 4)
@@ -35,12 +34,12 @@ def test_a_packed_trial_is_read_back(failures, n_starts):
     assert ("failures" in packed) == bool(failures)
     record = unpack_trial(packed, 1, plan)
     # None stands for what is undefined, so the plain forms can be compared.
-    assert record == trial_out(before, plan)
-    assert trial_out(read_trial(packed, 1, plan), plan) == trial_out(before, plan)
+    assert record == dump_trial(before, plan)
+    assert dump_trial(read_trial(packed, 1, plan), plan) == dump_trial(before, plan)
 
 
 def test_what_is_not_packed_is_left_alone():
-    record = trial_out(trial(), plan_of(KS, 4))
+    record = dump_trial(trial(), plan_of(KS, 4))
     assert unpack_trial(record, 1, plan_of(KS, 4)) is record
     assert unpack_trial(None, 1, plan_of(KS, 4)) is None
 
@@ -56,7 +55,7 @@ def test_text_of_another_length_or_alphabet_is_refused(change):
 @pytest.mark.parametrize("change", [{"seed": 2}, {"after": 2}])
 def test_the_trial_of_another_subsample_is_refused(change):
     plan = plan_of(KS, 4)
-    record = trial_out(trial(), plan)
+    record = dump_trial(trial(), plan)
     assert read_trial({**record, "after": None}, 1, plan).index == 1
-    with pytest.raises(ValueError, match="that of another subsample"):
+    with pytest.raises(ValueError, match="another subsample"):
         read_trial({**record, **change}, 1, plan)

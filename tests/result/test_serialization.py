@@ -9,15 +9,14 @@ from samples import made_up, plan_of
 from compsil_kit import SelectionResult, select_k
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._method.structure import REFERENCES, Structure
-from compsil_kit._result.serialization import (
-    plan_in,
-    plan_out,
-    preparation_in,
-    preparation_out,
-    structure_in,
-    structure_out,
-    trial_in,
-    trial_names,
+from compsil_kit._result.records import (
+    _stored,
+    dump,
+    dump_plan,
+    load_plan,
+    load_preparation,
+    load_structure,
+    load_trial,
 )
 from compsil_kit.datasets import imbalanced_blobs
 
@@ -64,10 +63,10 @@ def test_from_dict_refuses_what_it_cannot_read(imbalanced, change, message):
 
 @pytest.mark.parametrize("changes", [{}, {"sample_size": 4}, {"sample_size": 1000}, {"seeds": [0, 1, 2**32 - 1]}])
 def test_plans_at_the_edge_of_what_is_possible(changes):
-    data = {**plan_out(plan_of([2, 3], 2, n_calibration=1)), **changes}
-    assert plan_out(plan_in(data)) == data
+    data = {**dump_plan(plan_of([2, 3], 2, n_calibration=1)), **changes}
+    assert dump_plan(load_plan(data)) == data
     older = {name: value for name, value in data.items() if name not in ("n_starts", "structure")}
-    assert plan_out(plan_in(older)) == {**data, "n_starts": 1, "structure": False}
+    assert dump_plan(load_plan(older)) == {**data, "n_starts": 1, "structure": False}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,7 @@ def test_plans_at_the_edge_of_what_is_possible(changes):
 )
 def test_plans_beyond_it(changes, message):
     with pytest.raises(ValueError, match=message):
-        plan_in({**plan_out(plan_of([2, 3], 2, n_calibration=1)), **changes})
+        load_plan({**dump_plan(plan_of([2, 3], 2, n_calibration=1)), **changes})
 
 
 @pytest.mark.parametrize(("subsample", "fits"), [(0, True), (2, True), (3, False), (-1, False)])
@@ -101,32 +100,32 @@ def test_failures_are_those_of_subsamples_that_were_planned(subsample, fits):
 @pytest.mark.parametrize("p", [0.0, 1.0])
 def test_the_test_for_clusters_and_back(p):
     given = Structure(p, dict.fromkeys(REFERENCES, p), -0.5, 1, 2)
-    assert structure_in(json.loads(json.dumps(structure_out(given)))) == given
-    assert structure_in(structure_out(None)) is None
+    assert load_structure(json.loads(json.dumps(dump(given)))) == given
+    assert load_structure(dump(None)) is None
     for name in ("n_null", "n_rows"):
         with pytest.raises(ValueError, match=f"structure.{name} must be"):
-            structure_in({**structure_out(given), name: getattr(given, name) - 1})
+            load_structure({**dump(given), name: getattr(given, name) - 1})
 
 
 @pytest.mark.parametrize(("value", "fits"), [(1 + 1e-10, True), (-1 - 1e-10, True), (1 + 1e-8, False), (-1.1, False)])
 def test_silhouettes_may_be_rounded_beyond_one(value, fits):
     data = {"seed": 0, "micro": [value], "macro": [0.5], "failures": []}
     if fits:
-        assert trial_in(data, 0, [2]).micro == (value,)
+        assert load_trial(data, 0, [2]).micro == (value,)
     else:
         with pytest.raises(ValueError, match=r"trial.micro\[0\] must be a number in"):
-            trial_in(data, 0, [2])
+            load_trial(data, 0, [2])
 
 
 def test_what_is_known_of_a_table_and_back():
     for given in (Preparation(("a",)), Preparation(("a", "b"), ("city",), "robust", 3, ("column 'a' is odd.",))):
-        assert preparation_in(json.loads(json.dumps(preparation_out(given)))) == given
-    assert preparation_in(preparation_out(None)) is None
+        assert load_preparation(json.loads(json.dumps(dump(given)))) == given
+    assert load_preparation(dump(None)) is None
 
 
 @pytest.mark.parametrize(("n_starts", "best"), [(1, []), (2, ["best_micro", "best_macro"])])
 def test_numbers_of_the_best_start_are_written_where_there_are_several(n_starts, best):
-    names = trial_names(plan_of([2], 3, n_starts=n_starts))
+    names = _stored(plan_of([2], 3, n_starts=n_starts))
     assert [name for name in names if name.startswith("best_")] == best
     assert {"micro", "macro", "agreement", "within"} <= set(names)
 
@@ -134,4 +133,4 @@ def test_numbers_of_the_best_start_are_written_where_there_are_several(n_starts,
 @pytest.mark.parametrize("data", [None, [1], "micro"])
 def test_what_is_no_trial_at_all(data):
     with pytest.raises(ValueError, match=r"^trial must map names to values"):
-        trial_in(data, 0, [2])
+        load_trial(data, 0, [2])

@@ -28,7 +28,7 @@ from compsil_kit import (
     stream,
 )
 from compsil_kit._method.subsample import make_seeds
-from compsil_kit._result.serialization import trial_out
+from compsil_kit._result.records import dump_trial
 from compsil_kit._run import checkpoint, fingerprint
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
@@ -85,7 +85,7 @@ def stop_after(n):
 
 def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
     """What is in the result is in the file, whether the interrupt came before or after the trial was noted."""
-    monkeypatch.setattr("compsil_kit._run.checkpoint.trial_out", interrupting(trial_out, 3))
+    monkeypatch.setattr("compsil_kit._run.checkpoint.dump_trial", interrupting(dump_trial, 3))
     with pytest.raises(Interrupted) as stop:
         run(checkpoint=path)
     assert len(kept(path)["trials"]) == len(stop.value.result.trials.subsamples) == 3

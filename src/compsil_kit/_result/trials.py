@@ -1,4 +1,4 @@
-"""The trials of a selection: what one subsample gave, all of them as arrays, and the failures among them."""
+"""Trials: the numbers of one subsample, of all subsamples as arrays, and the clusterings that failed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# What is known of a clustering.
+# The numbers stored for each clustering.
 NUMBERS = ("micro", "macro", "best_micro", "best_macro", "agreement", "within", "small")
-# Of these seven digits are kept everywhere, so that batches stay small and yet give the same result to the last bit.
+# Rounded to single precision everywhere, so that packed batches are small and yet give bit-identical results.
 SINGLE = ("agreement", "within")
+_OPTIONAL = (*SINGLE, "small")
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A clustering that could not be scored: which, and why."""
+    """A clustering that could not be scored, and why."""
 
     k: int
     subsample: int
@@ -33,13 +34,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Trial:
-    """What one subsample gave under every k; NaN where the clustering failed.
-
-    Micro and macro silhouettes of one start; those of the best of several starts, which are the same if there was but
-    one. Of the latter clusterings also how well each agrees with that of the subsample before, NaN where there is none,
-    and which share of the sum of squares is within its clusters, NaN where the points are not dense. And whether the
-    smallest cluster of the one start has few rows, 1 or 0.
-    """
+    """The numbers of one subsample for every k, as described in :class:`Trials`; NaN where the clustering failed."""
 
     index: int
     micro: tuple[float, ...]
@@ -50,35 +45,35 @@ class Trial:
     agreement: tuple[float, ...] = ()
     within: tuple[float, ...] = ()
     small: tuple[float, ...] = ()
-    # False where the run ended before the agreements were known.
+    # False if the run ended before the agreements were computed.
     whole: bool = True
 
     def __post_init__(self) -> None:
-        """Fill in what one start alone leaves open, and round what is kept in single precision."""
+        """Fill in omitted numbers and round those in single precision."""
         for name, value in (("best_micro", self.micro), ("best_macro", self.macro)):
             object.__setattr__(self, name, getattr(self, name) or value)
-        for name in (*SINGLE, "small"):
+        for name in _OPTIONAL:
             values = getattr(self, name) or (float("nan"),) * len(self.micro)
             object.__setattr__(self, name, tuple(np.array(values, dtype=np.float32).tolist()))
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Numbers of the subsamples in ``subsamples``, each ks by subsamples; NaN where a clustering failed.
+    """Numbers of the subsamples in ``subsamples``, each of shape (n_ks, n_subsamples); NaN where a clustering failed.
 
     Attributes
     ----------
     micro, macro : ndarray
-        Silhouettes of clusterings from one start.
+        Silhouettes of the clusterings with one initialisation.
     best_micro, best_macro : ndarray
-        Silhouettes of the best of several starts; those of the one start if there was no other.
+        Silhouettes of the best of several initialisations; equal to the former with one initialisation.
     agreement : ndarray
-        Adjusted Rand index with the clustering of the subsample before, on the rows that both hold, or on rows that
-        are the same for all subsamples; NaN for the first.
+        Adjusted Rand index with the clustering of the previous subsample, on the rows that both contain or on a fixed
+        set of rows; NaN for the first subsample.
     within : ndarray
-        Share of the sum of squares that is within clusters.
+        Within-cluster sum of squares as a share of the total; NaN for sparse data.
     small : ndarray
-        1 where the smallest cluster has fewer than 30 rows, else 0.
+        1 if the smallest cluster has fewer than 30 rows, else 0.
     """
 
     subsamples: tuple[int, ...]
@@ -92,7 +87,7 @@ class Trials:
 
     @classmethod
     def collect(cls, trials: Iterable[Trial], n_ks: int) -> Trials:
-        """Put trials, finished in any order, into the order of the subsamples."""
+        """Sort trials by subsample and stack them."""
         rows = sorted(trials, key=lambda trial: trial.index)
         arrays = {
             name: np.array([getattr(trial, name) for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
@@ -102,44 +97,42 @@ class Trials:
 
     @classmethod
     def split(cls, trials: Sequence[Trial], n_ks: int, n_scored: int) -> tuple[Trials, Trials]:
-        """Return the scored trials, which come first in a plan, and those for calibration."""
+        """Return the scored trials, which come first in a plan, and the calibration trials."""
         scored = [trial for trial in trials if trial.index < n_scored]
         calibration = [trial for trial in trials if trial.index >= n_scored]
         return cls.collect(scored, n_ks), cls.collect(calibration, n_ks)
 
     def __post_init__(self) -> None:
-        """Fill in what one start alone leaves open, and freeze the arrays along with the fields."""
+        """Fill in omitted numbers and make the arrays read-only."""
         unknown = np.full_like(self.micro, np.nan)
-        others = {"best_micro": self.micro, "best_macro": self.macro}
-        others |= dict.fromkeys(("agreement", "within", "small"), unknown)
-        for name, values in others.items():
+        defaults = {"best_micro": self.micro, "best_macro": self.macro, **dict.fromkeys(_OPTIONAL, unknown)}
+        for name, values in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, values)
         for name in NUMBERS:
             getattr(self, name).setflags(write=False)
 
     def first(self, n: int) -> Trials:
-        """Return the first n subsamples alone."""
+        """Return the first n subsamples."""
         return Trials(self.subsamples[:n], **{name: getattr(self, name)[:, :n].copy() for name in NUMBERS})
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What a saved result says of a transformation that was a function, which cannot be saved itself."""
+    """Weights and selection probabilities of a loaded result whose transform was a function."""
 
     weights: Array
     probability: Array
 
 
-def current_versions() -> dict[str, str]:
-    """Return the versions that the numbers depend on."""
-    return dict(_versions())
-
-
 @cache
 def _versions() -> dict[str, str]:
-    # The modules know their versions; to look for that of an installed package takes as long as a subsample.
+    # importlib.metadata is slow: looking up one package takes as long as a subsample.
     modules = {"numpy": np, "scikit-learn": sklearn, "scipy": scipy}
-    python = ".".join(map(str, sys.version_info[:3]))
     known = {name: str(module.__version__) for name, module in modules.items()}
-    return {"python": python, "compsil-kit": version("compsil-kit"), **known}
+    return {"python": "{}.{}.{}".format(*sys.version_info), "compsil-kit": version("compsil-kit"), **known}
+
+
+def current_versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that the numbers depend on."""
+    return dict(_versions())

@@ -17,8 +17,7 @@ from compsil_kit._data.dataset import Preparation
 from compsil_kit._method.clusterers import NAMED
 from compsil_kit._method.metrics import NAMES
 from compsil_kit._method.plan import Plan
-from compsil_kit._result.packing import pack_trial, read_trial
-from compsil_kit._result.serialization import plan_in, plan_out, preparation_in, preparation_out
+from compsil_kit._result.records import dump, dump_plan, load_plan, load_preparation, pack_trial, read_trial
 from compsil_kit._result.trials import Trial, current_versions
 from compsil_kit._run.engine import run
 from compsil_kit._run.fingerprint import differences
@@ -89,9 +88,9 @@ def plan_batches(
     shared = {
         "format": FORMAT,
         "version": VERSION,
-        "plan": plan_out(request.plan),
+        "plan": dump_plan(request.plan),
         "fingerprint": request.fingerprint,
-        "preparation": _short(preparation_out(request.data.preparation)),
+        "preparation": _short(dump(request.data.preparation)),
     }
     parts = _divide(len(request.plan.seeds), n_batches, batch_size)
     return [{**shared, "indices": list(part)} for part in parts]
@@ -209,7 +208,7 @@ def _short(preparation: Batch | None) -> Batch | None:
 def _whole(held: Mapping[str, Any] | None, given: Preparation | Mapping[str, Any] | None) -> Preparation | None:
     """Return the preparation that the batches hold, or the given one if they hold its digest."""
     if held is None or DIGEST not in held:
-        return preparation_in(held)
+        return load_preparation(held)
     if given is None:
         warnings.warn(
             f"the names of {held['n_columns']:,} columns do not travel with batches, and are missing in the result; "
@@ -218,10 +217,10 @@ def _whole(held: Mapping[str, Any] | None, given: Preparation | Mapping[str, Any
             stacklevel=3,
         )
         return None
-    plain = preparation_out(given) if isinstance(given, Preparation) else dict(given)
+    plain = dump(given) if isinstance(given, Preparation) else dict(given)
     if schema.digest(plain) != held[DIGEST]:
         raise ValueError("preparation is not that of the table for which the batches were planned.")
-    return preparation_in(plain)
+    return load_preparation(plain)
 
 
 def _divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
@@ -246,7 +245,7 @@ def _read(batch: Any, name: str) -> Plan:
             "Use one release for planning, running and combining."
         )
     schema.record(_FINISHED if "trials" in batch else _PLANNED)(batch, name)
-    plan = plan_in(batch["plan"], f"{name}.plan")
+    plan = load_plan(batch["plan"], f"{name}.plan")
     schema.list_of(schema.integer(0, len(plan.seeds) - 1))(batch["indices"], f"{name}.indices")
     return plan
 

@@ -12,7 +12,7 @@ from threading import Event, Lock, Timer
 from typing import Any, NoReturn
 
 from compsil_kit._method.plan import Plan
-from compsil_kit._result.serialization import trial_in, trial_out
+from compsil_kit._result.records import dump_trial, load_trial
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.adaptive import compute
 from compsil_kit._run.fingerprint import Fingerprint, differences
@@ -42,7 +42,7 @@ def resume(
     kept = _read(path, own) if path.exists() else {}
     # A trial also depends on the subsample before it, which may be another one where seeds are given one by one.
     known = {index for index, seed in enumerate(plan.seeds) if seed in kept and _fits(kept[seed], plan.before(index))}
-    done = [trial_in(kept[plan.seeds[index]], index, plan.ks) for index in sorted(known)]
+    done = [load_trial(kept[plan.seeds[index]], index, plan.ks) for index in sorted(known)]
     work = compute(request, done, stop, in_rounds=in_rounds)
     return done, _compute(work, request, _Keeper(path, own, kept)) if len(done) < len(plan.seeds) else work
 
@@ -90,7 +90,7 @@ def _read(path: Path, own: Fingerprint) -> Records:
         raise ValueError(f"checkpoint: {path} belongs to another selection: {'; '.join(differing)}. {_WAY_OUT}")
     try:
         for record in trials:
-            trial_in(record, 0, own["ks"])
+            load_trial(record, 0, own["ks"])
     except ValueError as error:
         raise _damaged(path, error) from error
     return {int(record["seed"]): record for record in trials}
@@ -130,7 +130,7 @@ class _Keeper:
         """
         if not trial.whole:
             return
-        record = trial_out(trial, plan)
+        record = dump_trial(trial, plan)
         with self._lock:
             self._records[record["seed"]] = record
             self._unsaved = True

@@ -25,7 +25,7 @@ from compsil_kit._method.structure import (
     standardised,
 )
 from compsil_kit._method.subsample import STRUCTURE, derive_seed, subsample_rows
-from compsil_kit._result.serialization import structure_in, structure_out
+from compsil_kit._result.records import dump, load_structure
 from compsil_kit._run.engine import n_workers
 from compsil_kit._run.native_threads import one_blas_thread, one_openmp_thread
 from compsil_kit._run.one_subsample import Job, cluster_under_all, score_labelings
@@ -74,12 +74,12 @@ def find_structure(
 
 def structure_of_batch(X: Any, job: Job, n_jobs: int | None, indices: Collection[int]) -> dict[str, Any] | None:
     """Return the outcome as plain data from the batch that contains the first subsample; None from all others."""
-    return structure_out(find_structure(X, job, n_jobs)) if 0 in indices else None
+    return dump(find_structure(X, job, n_jobs)) if 0 in indices else None
 
 
 def structure_of_batches(batches: Iterable[Mapping[str, Any]]) -> Structure | None:
     """Return the outcome from the batch that has one, if any."""
-    return structure_in(next((batch["structure"] for batch in batches if batch.get("structure")), None))
+    return load_structure(next((batch["structure"] for batch in batches if batch.get("structure")), None))
 
 
 def _work(points: Array, job: Job) -> Callable[[int, Tick], Array]:

@@ -1,99 +1,89 @@
-"""What data from outside must look like: types, ranges and shapes, checked before anything is made of them.
+"""Validation of plain data read from files: types, ranges, shapes and a digest against damage.
 
-A check takes a value and the place it was found at, and returns the value or says what it must be. Contents are never
-quoted: a file may be something else altogether.
+A check takes a value and its path in the data, and returns the value or raises. Messages never quote the contents,
+because the file may be something else altogether.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Collection, Mapping
 from hashlib import blake2b
 from typing import Any
 
 Check = Callable[[Any, str], Any]
 
-MOST_TEXT = 100_000
+MAX_TEXT = 100_000
 
 
 def integer(low: int, high: int | None = None) -> Check:
-    """Check for a whole number; booleans are none."""
+    """Accept an integer in [low, high], also written as 2.0; not a boolean."""
+    rule = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high:,}")
 
     def check(value: Any, where: str) -> int:
         if isinstance(value, float) and value.is_integer():
-            # Some programs write 2 as 2.0.
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
-            limit = "" if high is None else f" and at most {high:,}"
-            raise ValueError(f"{where} must be a whole number of at least {low}{limit}.")
+            raise ValueError(f"{where} must be {rule}.")
         return value
 
     return check
 
 
 def real(low: float, high: float) -> Check:
-    """Check for a finite number; numbers as text are none."""
+    """Accept a finite number in [low, high]; not a boolean or a string."""
 
     def check(value: Any, where: str) -> float:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        # Whole numbers of any length are compared as they are: as floats they might overflow.
-        if not number or (isinstance(value, float) and not math.isfinite(value)) or not low <= value <= high:
+        # Compared before the conversion, because a long integer may overflow a float. NaN fails every comparison.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             raise ValueError(f"{where} must be a number in [{low:g}, {high:g}].")
         return float(value)
 
     return check
 
 
-def anything(value: Any, _: str) -> Any:
-    """Take what is checked later, when the shape it must have is known."""
-    return value
-
-
-def text(value: Any, where: str) -> str:
-    """Check for text of reasonable length."""
-    if not isinstance(value, str) or len(value) > MOST_TEXT:
-        raise ValueError(f"{where} must be text of at most {MOST_TEXT:,} characters.")
-    return value
-
-
-def flag(value: Any, where: str) -> bool:
-    """Check for true or false."""
-    if not isinstance(value, bool):
-        raise ValueError(f"{where} must be true or false.")
-    return value
-
-
-def choice(allowed: Collection[Any]) -> Check:
-    """Check for one of several values."""
-
+def _check(valid: Callable[[Any], bool], rule: str) -> Check:
     def check(value: Any, where: str) -> Any:
-        if isinstance(value, dict | list) or value not in allowed:
-            raise ValueError(f"{where} must be one of {', '.join(map(str, allowed))}.")
+        if not valid(value):
+            raise ValueError(f"{where} must be {rule}.")
         return value
 
     return check
 
 
+text = _check(
+    lambda value: isinstance(value, str) and len(value) <= MAX_TEXT, f"text of at most {MAX_TEXT:,} characters"
+)
+flag = _check(lambda value: isinstance(value, bool), "true or false")
+# For entries that are validated later, when their shape is known.
+anything = _check(lambda _: True, "anything")
+
+
+def choice(allowed: Collection[Any]) -> Check:
+    """Accept one of the given values."""
+    return _check(
+        lambda value: not isinstance(value, dict | list) and value in allowed, f"one of {', '.join(map(str, allowed))}"
+    )
+
+
 def optional(check: Check) -> Check:
-    """Check that also takes null."""
+    """Accept null as well."""
     return lambda value, where: None if value is None else check(value, where)
 
 
 def list_of(check: Check, length: int | None = None) -> Check:
-    """Check for a list, of a given length where that is known."""
+    """Accept a list of valid entries, of the given length if there is one."""
 
     def check_list(value: Any, where: str) -> list[Any]:
         if not isinstance(value, list | tuple) or (length is not None and len(value) != length):
-            many = "" if length is None else f" of {length:,} entries"
-            raise ValueError(f"{where} must be a list{many}.")
+            raise ValueError(f"{where} must be a list{'' if length is None else f' of {length:,} entries'}.")
         return [check(item, f"{where}[{at}]") for at, item in enumerate(value)]
 
     return check_list
 
 
 def mapping_of(check: Check) -> Check:
-    """Check for a mapping from text to values of one kind."""
+    """Accept a mapping from text to valid values."""
 
     def check_mapping(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
@@ -104,7 +94,7 @@ def mapping_of(check: Check) -> Check:
 
 
 def record(fields: Mapping[str, Check]) -> Check:
-    """Check for a mapping with these fields; others are passed over, as a later release may add some."""
+    """Accept a mapping with these fields; others, which a later release may add, are dropped."""
 
     def check_record(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
@@ -118,7 +108,7 @@ def record(fields: Mapping[str, Check]) -> Check:
 
 
 def digest(data: Any) -> str:
-    """Return a digest of plain data that does not depend on how a program orders keys or writes whole numbers."""
+    """Return a digest of plain data that is independent of key order and of how integers are written."""
     return blake2b(json.dumps(_canonical(data), sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
@@ -131,19 +121,15 @@ def _canonical(data: Any) -> Any:
 
 
 def signed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data with a digest of themselves, in the place of any that they have."""
-    return {**data, "digest": _digest_of_rest(data)}
-
-
-def _digest_of_rest(data: Mapping[str, Any]) -> str:
-    return digest({name: value for name, value in data.items() if name != "digest"})
+    """Return the data with a digest of all other entries."""
+    return {**data, "digest": digest({name: value for name, value in data.items() if name != "digest"})}
 
 
 def check_digest(data: Mapping[str, Any], where: str) -> None:
-    """Refuse data that were changed since they were written; files of earlier releases have no digest."""
+    """Raise if the data changed since they were written; files of earlier releases have no digest."""
     try:
-        same = "digest" not in data or data["digest"] == _digest_of_rest(data)
+        same = "digest" not in data or data["digest"] == signed(data)["digest"]
     except RecursionError:
-        raise ValueError(f"{where} is nested more deeply than anything that was written.") from None
+        raise ValueError(f"{where} is nested too deeply to be a file of this package.") from None
     if not same:
         raise ValueError(f"{where} was changed or damaged since it was written: its digest does not match.")

@@ -1,0 +1,297 @@
+"""Results, plans and trials as plain data for strict JSON: written, and validated when read."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import numpy as np
+
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._method.plan import Plan
+from compsil_kit._method.selection import CRITERIA, RULES
+from compsil_kit._method.structure import REFERENCES, Structure
+from compsil_kit._method.subsample import SEED_LIMIT
+from compsil_kit._method.weights import TRANSFORMS, transform_name
+from compsil_kit._result.trials import NUMBERS, SINGLE, Array, Failure, Saved, Trial, Trials
+from compsil_kit._util import schema
+from compsil_kit._util.checks import describe
+
+if TYPE_CHECKING:
+    from compsil_kit.result import SelectionResult
+
+FORMAT = "compsil-kit/selection"
+VERSION = 1
+# Key of a packed trial.
+PACKED = "numbers"
+
+# Silhouettes lie in [-1, 1], up to rounding.
+_SILHOUETTE = schema.optional(schema.real(-1.0 - 1e-9, 1.0 + 1e-9))
+_WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
+_REQUIRED = ("micro", "macro")
+# These may be unknown although the clustering succeeded.
+_MAY_LACK = ("agreement", "within", "small")
+_SEED = schema.integer(0, SEED_LIMIT - 1)
+_PLAN = schema.record({name: hint.__metadata__[0] for name, hint in get_type_hints(Plan, include_extras=True).items()})
+_PREPARATION = schema.record(
+    {
+        "columns": schema.list_of(schema.text),
+        "left_out": schema.list_of(schema.text),
+        "scale": schema.optional(schema.text),
+        "n_dropped": schema.integer(0),
+        "notes": schema.list_of(schema.text),
+    }
+)
+_P_VALUE = schema.real(0.0, 1.0)
+_STRUCTURE = schema.record(
+    {
+        "p_value": _P_VALUE,
+        "p_values": schema.record(dict.fromkeys(REFERENCES, _P_VALUE)),
+        "statistic": schema.real(-1e300, 1e300),
+        "n_null": schema.integer(1),
+        "n_rows": schema.integer(2),
+    }
+)
+# The shape of the rest depends on the plan and is validated after it.
+_SELECTION = {
+    "transform": schema.text,
+    "rule": schema.choice(RULES),
+    "z": schema.real(0.0, 1e6),
+    "criterion": schema.choice(CRITERIA),
+    "versions": schema.mapping_of(schema.text),
+    **dict.fromkeys(("trials", "calibration", "weights", "preparation", "structure"), schema.anything),
+}
+
+
+def dump_result(result: SelectionResult) -> dict[str, Any]:
+    """Return the result as dicts, lists, strings and finite numbers, with None for undefined values."""
+    custom = not isinstance(result.transform, str) or result._saved is not None
+    chosen = result._best_index is not None
+    return schema.signed(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "best_k": result.best_k if chosen else None,
+            "best_score": result.best_score if chosen else None,
+            "partial": result.partial,
+            "transform": transform_name(result.transform),
+            **{name: getattr(result, name) for name in ("rule", "z", "criterion")},
+            "ks": list(result.ks),
+            **{name: _plain(getattr(result, name)) for name in ("scores", "sem", "lcb", "stability")},
+            "probability": _plain(result.selection_probability),
+            "confidence": _plain(result.confidence),
+            "confidence_none": _plain(np.array([result.confidence_none]))[0],
+            "choices": dict(result.choices),
+            "n_failed": result.n_failed.tolist(),
+            "warnings": result.warnings,
+            "trials": _dump_trials(result.trials, result.plan),
+            "calibration": _dump_trials(result.calibration, result.plan),
+            "weights": _plain(result.weights) if custom else None,
+            "failures": [asdict(failure) for failure in result.failures],
+            "plan": dump_plan(result.plan),
+            "preparation": dump(result.preparation),
+            "structure": dump(result.structure),
+            "versions": dict(result.versions),
+        }
+    )
+
+
+def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate the data of ``dump_result`` and return the fields of the result."""
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise ValueError(f"data must be the return value of SelectionResult.to_dict, with format {FORMAT!r}.")
+    if data.get("version") != VERSION:
+        raise ValueError(
+            f"data has version {describe(data.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
+            "Read it with the release that wrote it."
+        )
+    schema.check_digest(data, "data")
+    plan = load_plan(data.get("plan"), "data.plan")
+    n_ks = len(plan.ks)
+    failure = {
+        "k": schema.choice(plan.ks),
+        "subsample": schema.integer(0, len(plan.seeds) - 1),
+        "seed": _SEED,
+        "cause": schema.text,
+    }
+    found = schema.record({**_SELECTION, "failures": schema.list_of(schema.record(failure))})(
+        _with_defaults(data, criterion="composite", structure=None), "data"
+    )
+    trials, calibration = (_load_trials(found[name], plan, f"data.{name}") for name in ("trials", "calibration"))
+    n = plan.n_subsamples
+    if max(trials.subsamples, default=-1) >= n or min(calibration.subsamples, default=n) < n:
+        raise ValueError("data.trials must contain the scored subsamples, and data.calibration the others.")
+    saved = None
+    if found["weights"] is not None or found["transform"] not in TRANSFORMS:
+        rows = schema.list_of(schema.list_of(_WEIGHT, len(trials.subsamples)), n_ks)
+        weights = rows(found["weights"], "data.weights")
+        probability = schema.list_of(_WEIGHT, n_ks)(data.get("probability"), "data.probability")
+        saved = Saved(_array(weights, n_ks), np.array(probability, dtype=np.float64))
+    return {
+        **{name: found[name] for name in ("transform", "rule", "z", "criterion", "versions")},
+        "plan": plan,
+        "trials": trials,
+        "calibration": calibration,
+        "failures": tuple(Failure(**failure) for failure in found["failures"]),
+        "preparation": load_preparation(found["preparation"], "data.preparation"),
+        "structure": load_structure(found["structure"], "data.structure"),
+        "_saved": saved,
+    }
+
+
+def dump(value: Preparation | Structure | Plan | None) -> dict[str, Any] | None:
+    """Return a dataclass as plain data, with lists instead of tuples; None stays None."""
+    if value is None:
+        return None
+    return {name: list(entry) if isinstance(entry, tuple) else entry for name, entry in asdict(value).items()}
+
+
+def dump_plan(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain data."""
+    # The number of bytes read has no influence on the result, which is the same as in memory.
+    return {name: value for name, value in (dump(plan) or {}).items() if name != "scanned_bytes"}
+
+
+def load_plan(data: Any, where: str = "plan") -> Plan:
+    """Validate and rebuild a plan."""
+    found = _PLAN(_with_defaults(data, n_starts=1, structure=False, adaptive="", scanned_bytes=0), where)
+    plan = Plan(**{**found, "ks": tuple(found["ks"]), "seeds": tuple(found["seeds"])})
+    if not plan.ks or list(plan.ks) != sorted(set(plan.ks)):
+        raise ValueError(f"{where}.ks must be ascending and hold at least one candidate.")
+    if len(plan.seeds) != plan.n_subsamples + plan.n_calibration:
+        raise ValueError(f"{where}.seeds must hold one seed per subsample.")
+    if not plan.ks[-1] < plan.sample_size <= plan.n_rows:
+        raise ValueError(f"{where}.sample_size must lie between the largest k and the number of rows.")
+    return plan
+
+
+def load_preparation(data: Any, where: str = "preparation") -> Preparation | None:
+    """Validate and rebuild the description of a prepared table."""
+    if data is None:
+        return None
+    found = _PREPARATION(data, where)
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
+    return Preparation(**values)
+
+
+def load_structure(data: Any, where: str = "structure") -> Structure | None:
+    """Validate and rebuild the outcome of the structure test."""
+    return None if data is None else Structure(**_STRUCTURE(data, where))
+
+
+def dump_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
+    """Return one trial as plain data, identified by its seed: its index depends on the number of subsamples."""
+    failed = {failure.k for failure in trial.failures}
+    dropped = [k for k, value in zip(plan.ks, trial.micro, strict=True) if np.isnan(value) and k not in failed]
+    return {
+        "seed": plan.seeds[trial.index],
+        "after": plan.before(trial.index),
+        **{name: _plain(np.array(getattr(trial, name))) for name in _stored(plan)},
+        "failures": [{"k": failure.k, "cause": failure.cause} for failure in trial.failures],
+        **({"left_out": dropped} if dropped else {}),
+    }
+
+
+def load_trial(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> Trial:
+    """Validate a trial against the candidate ks and rebuild it with the given index."""
+    names = [name for name in NUMBERS if name in _REQUIRED or (isinstance(data, Mapping) and name in data)]
+    fields = {
+        "seed": _SEED,
+        "after": schema.optional(_SEED),
+        "failures": schema.list_of(schema.record({"k": schema.choice(ks), "cause": schema.text})),
+        "left_out": schema.list_of(schema.choice(ks)),
+        **dict.fromkeys(names, schema.list_of(_SILHOUETTE, len(ks))),
+    }
+    found = schema.record(fields)(_with_defaults(data, after=None, left_out=[]), where)
+    missing = {failure["k"] for failure in found["failures"]} | set(found["left_out"])
+    for name in names:
+        # A number is missing exactly where the clustering failed or its k was dropped.
+        if name not in _MAY_LACK and [value is None for value in found[name]] != [k in missing for k in ks]:
+            raise ValueError(f"{where}.{name} does not match its ks and failures.")
+    failures = tuple(Failure(f["k"], index, found["seed"], f["cause"]) for f in found["failures"])
+    numbers: dict[str, Any] = {name: tuple(_array(found[name], len(ks))[:, 0].tolist()) for name in names}
+    return Trial(index, failures=failures, **numbers)
+
+
+def pack_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
+    """Return a trial with its numbers as base64, in a third of the space; the plan supplies the seeds."""
+    numbers = [np.array(getattr(trial, name), _dtype(name)).tobytes() for name in _packed(plan)]
+    failures = dump_trial(trial, plan)["failures"]
+    bits = np.packbits(np.array(trial.small) == 1.0).tobytes()
+    text = b64encode(b"".join([*numbers, bits])).decode()
+    return {PACKED: text, **({"failures": failures} if failures else {})}
+
+
+def unpack_trial(record: Any, index: int, plan: Plan) -> Any:
+    """Return a packed trial in the form of ``dump_trial``; any other record is returned unchanged."""
+    if not isinstance(record, Mapping) or PACKED not in record:
+        return record
+    raw, found = b64decode(record[PACKED], validate=True), {}
+    for name in _packed(plan):
+        size = np.dtype(_dtype(name)).itemsize * len(plan.ks)
+        found[name], raw = _plain(np.frombuffer(raw[:size], _dtype(name))), raw[size:]
+    bits = np.unpackbits(np.frombuffer(raw, np.uint8)).tolist()
+    if len(raw) != -(-len(plan.ks) // 8):
+        raise ValueError("the number of values in the trial does not match the number of ks.")
+    found["small"] = [None if micro is None else float(bit) for micro, bit in zip(found["micro"], bits, strict=False)]
+    others = {name: value for name, value in record.items() if name != PACKED}
+    return {"seed": plan.seeds[index], "after": plan.before(index), "failures": [], **found, **others}
+
+
+def read_trial(record: Any, index: int, plan: Plan) -> Trial:
+    """Rebuild the trial of subsample ``index``, packed or not; raise if it belongs to another subsample."""
+    found = unpack_trial(record, index, plan)
+    if found["seed"] != plan.seeds[index] or found.get("after") not in (None, plan.before(index)):
+        raise ValueError("the trial belongs to another subsample.")
+    return load_trial(found, index, plan.ks)
+
+
+def _stored(plan: Plan) -> list[str]:
+    """Return the names of the stored numbers; with one initialisation it is also the best one."""
+    return [name for name in NUMBERS if plan.n_starts > 1 or not name.startswith("best_")]
+
+
+def _packed(plan: Plan) -> list[str]:
+    # "small" is packed as bits.
+    return [name for name in _stored(plan) if name != "small"]
+
+
+def _dtype(name: str) -> str:
+    return "<f4" if name in SINGLE else "<f8"
+
+
+def _dump_trials(trials: Trials, plan: Plan) -> dict[str, Any]:
+    return {"subsamples": list(trials.subsamples), **{name: _plain(getattr(trials, name)) for name in _stored(plan)}}
+
+
+def _load_trials(data: Any, plan: Plan, where: str) -> Trials:
+    schema.record(dict.fromkeys(("subsamples", *_REQUIRED), schema.anything))(data, where)
+    subsamples = schema.list_of(schema.integer(0, len(plan.seeds) - 1))(data["subsamples"], f"{where}.subsamples")
+    if subsamples != sorted(set(subsamples)):
+        raise ValueError(f"{where}.subsamples must be ascending and without duplicates.")
+    rows = schema.list_of(schema.list_of(_SILHOUETTE, len(subsamples)), len(plan.ks))
+    names = [name for name in NUMBERS if name in data]
+    arrays = {name: _array(rows(data[name], f"{where}.{name}"), len(plan.ks)) for name in names}
+    for name in names:
+        if name not in _MAY_LACK and not np.array_equal(np.isnan(arrays[name]), np.isnan(arrays["micro"])):
+            raise ValueError(f"{where}.micro and {name} must have the same missing values.")
+    return Trials(tuple(subsamples), **arrays)
+
+
+def _with_defaults(data: Any, **defaults: Any) -> Any:
+    """Add fields that files of earlier releases do not have."""
+    return {**defaults, **data} if isinstance(data, Mapping) else data
+
+
+def _array(values: Any, n_ks: int) -> Array:
+    # None becomes NaN in a float array.
+    return np.array(values, dtype=np.float64).reshape(n_ks, -1)
+
+
+def _plain(values: Array) -> Any:
+    """Return nested lists of floats, with None for values that are not finite."""
+    if values.ndim > 1:
+        return [_plain(row) for row in values]
+    return [float(value) if np.isfinite(value) else None for value in values]
