@@ -1,5 +1,7 @@
 """Files, folders, globs and addresses of Parquet data."""
 
+import subprocess
+import sys
 from pathlib import Path, PurePath
 
 import fsspec
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from fsspec.implementations.local import LocalFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 from tables import columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
@@ -62,18 +64,13 @@ def test_globs(folder, pattern, values):
     assert column(open_parquet(str(folder / pattern)))[::3] == values
 
 
-def test_an_address_of_another_store(folder):
-    store = fsspec.filesystem("memory")
-    store.put(str(folder), "/bucket/table", recursive=True)
-    try:
-        expected = column(open_parquet(folder))
-        assert column(open_parquet("memory://bucket/table")) == expected
-        assert column(open_parquet("memory://bucket/table/part-1*")) == [3.0, 3.0, 3.0, 1.0, 1.0, 1.0]
-        with pytest.raises(FileNotFoundError, match=r"X: there is no Parquet file at 'memory://bucket/other'"):
-            open_parquet("memory://bucket/other")
-        assert column(open_parquet("/bucket/table", store)) == expected
-    finally:
-        store.rm("/bucket", recursive=True)
+def test_an_address_of_another_store(folder, bucket):
+    expected = column(open_parquet(folder))
+    assert column(open_parquet("memory://bucket/table")) == expected
+    assert column(open_parquet("memory://bucket/table/part-1*")) == [3.0, 3.0, 3.0, 1.0, 1.0, 1.0]
+    with pytest.raises(FileNotFoundError, match=r"X: there is no Parquet file at 'memory://bucket/other'"):
+        open_parquet("memory://bucket/other")
+    assert column(open_parquet("/bucket/table", bucket)) == expected
 
 
 @pytest.mark.parametrize("pattern", ["", "/year=*", "/*/*.parquet", "/year=*/part-*"])
@@ -156,7 +153,7 @@ def test_links_to_folders_are_followed_as_pandas_does(tmp_path):
     assert column(open_parquet(table)) == [1.0, 1.0, 2.0, 2.0, 0.0, 0.0] == pd.read_parquet(table)["a"].tolist()
     assert column(open_parquet(f"{table}/b*")) == [1.0, 1.0, 2.0, 2.0]
     (elsewhere / "up").symlink_to(table)
-    with pytest.raises(ValueError, match=r"X: '.*/table/b/up' is a symbolic link to a folder that it is in\."):
+    with pytest.raises(ValueError, match=r"X: '.*/table/b/up' is a symbolic link to one of its parent folders\."):
         open_parquet(table)
 
 
@@ -195,11 +192,9 @@ def test_addresses_that_need_what_is_not_there(monkeypatch):
         open_parquet("s3://a/b")
 
 
-def test_without_the_packages_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
-    with pytest.raises(
-        ImportError, match=r"needs the packages pyarrow and fsspec\. .*pip install 'compsil-kit\[scale\]'"
-    ):
+def test_without_pyarrow_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
+    with pytest.raises(ImportError, match=r"needs the package pyarrow\. .*pip install 'compsil-kit\[scale\]'"):
         open_parquet("a.parquet")
 
 
@@ -248,35 +243,44 @@ def test_the_files_behind_a_folder_and_a_glob(tmp_path):
     assert files_of(f"{tmp_path}/x*.parquet", local) == []
 
 
-def test_what_came_since_the_last_look_is_seen(folder, monkeypatch):
-    """Some stores remember what they saw; this one has to be told to look again."""
+@pytest.fixture
+def bucket(folder):
+    """The files of the folder in a store that is not local."""
+    store = fsspec.filesystem("memory")
+    store.put(str(folder), "/bucket/table", recursive=True)
+    yield store
+    store.rm("/bucket", recursive=True)
 
-    class Remembering(LocalFileSystem):
+
+def test_cached_listings_of_a_store_are_not_used(bucket, monkeypatch):
+    class Caching(MemoryFileSystem):
         cachable = False
-        seen = None
+        listing = None
 
         def find(self, path, **settings):
-            self.seen = super().find(path, **settings) if self.seen is None else self.seen
-            return self.seen
+            self.listing = super().find(path, **settings) if self.listing is None else self.listing
+            return self.listing
 
         def invalidate_cache(self, path=None):
-            self.seen = None
+            self.listing = None
 
-    files, before = Remembering(), len(column(open_parquet(folder)))
-    monkeypatch.setattr("fsspec.core.url_to_fs", lambda name: (files, name))
-    assert len(column(open_parquet(folder))) == before
-    pq.write_table(pq.read_table(folder / "part-10.parquet"), folder / "part-99.parquet")
-    assert len(column(open_parquet(folder))) == before + 3
+    files = Caching()
+    monkeypatch.setattr("fsspec.core.url_to_fs", lambda name: (files, "/bucket/table"))
+    before = len(column(open_parquet("memory://bucket/table")))
+    bucket.copy("/bucket/table/part-10.parquet", "/bucket/table/part-99.parquet")
+    assert len(column(open_parquet("memory://bucket/table"))) == before + 3
 
 
-def test_marks_of_empty_folders_are_no_files(folder):
-    class Marking(LocalFileSystem):
+def test_keys_of_empty_folders_are_ignored(folder, bucket):
+    class Marking(MemoryFileSystem):
         cachable = False
 
-        def find(self, path, **settings):
-            return [f"{path}/", f"{path}/more/", *super().find(path, **settings)]
+        def find(self, path, detail=False, **settings):
+            marks = {key: {} for key in (f"{path}/", f"{path}/more/")}
+            found = marks | super().find(path, detail=True, **settings)
+            return found if detail else list(found)
 
-    assert column(open_parquet(folder, Marking())) == column(open_parquet(folder))
+    assert column(open_parquet("/bucket/table", Marking())) == column(open_parquet(folder))
 
 
 def test_a_table_of_delta_lake_is_refused(folder):
@@ -372,3 +376,25 @@ def test_a_file_with_other_columns_in_its_place_is_told(tmp_path, store):
         with pytest.raises(ValueError, match="X has changed"):
             list(reading)
     files.rm(base, recursive=True)
+
+
+def test_local_files_need_pyarrow_only(tmp_path):
+    """A file, a folder and a glob, in an interpreter that cannot import fsspec."""
+    folder = write_parquet(tmp_path / "table", columns_of(), n_files=2)
+    code = f"""
+import sys
+sys.modules["fsspec"] = None
+from pathlib import Path
+from compsil_kit import select_k
+folder = Path({str(folder)!r})
+for place in (folder, folder / "part-0.parquet", f"{{folder}}/*.parquet", f"file://{{folder}}"):
+    assert select_k(place, ks=[2, 3], n_subsamples=2, sample_size=200).best_k in (2, 3)
+try:
+    select_k("memory://table", ks=[2, 3])
+except ImportError as error:
+    assert "needs the package fsspec. Install it with: pip install 'compsil-kit[scale]'" in str(error), error
+else:
+    raise AssertionError("an address without fsspec")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
