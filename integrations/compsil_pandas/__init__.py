@@ -1,4 +1,4 @@
-"""compsil-kit for pandas: ``import compsil_pandas`` gives every frame ``df.compsil``."""
+"""compsil-kit for pandas: ``import compsil_pandas`` adds the accessor ``df.compsil``."""
 
 from __future__ import annotations
 

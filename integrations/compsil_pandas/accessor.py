@@ -1,4 +1,4 @@
-"""The accessor ``df.compsil``: it prepares the frame, calls the engine, and puts the answer on the frame's index."""
+"""The accessor ``df.compsil``: prepare the frame, call the engine, return results on the index of the frame."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 
 class ColumnWarning(UserWarning):
-    """A column that should probably not take part in the clustering."""
+    """A column that should probably be excluded from the clustering."""
 
 
 CLUSTER_KINDS = ("silhouette", "map")
 
 
 def register() -> None:
-    """Give frames the accessor, once: registering anew (as autoreload does) would warn."""
+    """Register the accessor once: pandas warns when an accessor is replaced, for example by autoreload."""
     if not hasattr(pd.DataFrame, "compsil"):
         pd.api.extensions.register_dataframe_accessor("compsil")(CompsilAccessor)
 
 
 class CompsilAccessor:
-    """How many clusters does this frame have, and what are they like? It keeps nothing but the frame.
+    """Select the number of clusters of a frame, cluster its rows, and describe the clusters.
 
-    Every method takes ``columns`` (a list of names; the numeric and boolean ones if None), ``scale`` (``"standard"``,
-    ``"robust"``, ``"minmax"`` or None) and ``missing`` (``"raise"`` or ``"drop"`` rows with missing values); all other
-    keywords are those of the engine.
+    Every method takes ``columns`` (a list of names; all numeric and boolean columns if None), ``scale``
+    (``"standard"``, ``"robust"``, ``"minmax"`` or None) and ``missing`` (``"raise"`` an error for missing values, or
+    ``"drop"`` the rows); all other keywords are those of the engine. Nothing is cached.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class CompsilAccessor:
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        """Take the frame; it is never changed."""
+        """Store the frame, which is never modified."""
         self._frame = frame
 
     @takes(SelectKeywords, interactive=True)
@@ -75,31 +75,31 @@ class CompsilAccessor:
         by: Any = None,
         **keywords: Unpack[SelectKeywords],
     ) -> SelectionResult | GroupSelection:
-        """Select the number of clusters, of the whole frame or of each group.
+        """Select the number of clusters for the whole frame or for each group.
 
         Parameters
         ----------
         columns : list of names, optional
-            Columns to use; all numeric and boolean ones if None.
+            Columns to use. All numeric and boolean ones if None.
         scale : {"standard", "robust", "minmax"} or None, default="standard"
             How to scale the columns.
         missing : {"raise", "drop"}, default="raise"
-            Rows with missing values: refuse them, or leave them out.
-        by : name, list of names, or what ``groupby`` takes, optional
-            Make one selection per group. What groups by takes no part in the clustering, unless ``columns`` names it.
+            Rows with missing values: raise an error, or drop them.
+        by : name, list of names, or another argument of ``groupby``, optional
+            Run one selection per group. Key columns are excluded from the clustering unless ``columns`` names them.
         {keywords}
 
         Returns
         -------
         SelectionResult or GroupSelection
-            The result, which remembers columns, scale and dropped rows; with ``by``, one per group.
+            The result, with ``preparation`` for columns, scale and dropped rows; with ``by``, one result per group.
         """
         if by is None:
             return _select(_table(self._frame, columns, scale, missing), keywords)
         if keywords.get("checkpoint") is not None:
-            raise ValueError("checkpoint cannot be shared by groups. Leave out by=, or select each group by itself.")
+            raise ValueError("checkpoint must be None with by=: groups cannot share it. Select each group separately.")
         keys = key_names(by) if columns is None else []
-        # Wrong columns, missing values and odd columns are told once, for the whole frame.
+        # Check the columns of the whole frame first, so that each error and warning appears once.
         _table(_without(self._frame, keys), columns, scale, missing)
         settings: dict[str, Any] = {"columns": columns, "scale": scale, "missing": missing}
         return select_groups(self._frame, by, lambda part: _select(prepare(_without(part, keys), **settings), keywords))
@@ -114,7 +114,7 @@ class CompsilAccessor:
         missing: str = "raise",
         **keywords: Unpack[SelectKeywords],
     ) -> pd.Series[Any]:
-        """Cluster the rows, into k* clusters if k is not given.
+        """Cluster the rows into k clusters, or into the selected number.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class CompsilAccessor:
         Returns
         -------
         Series
-            Categorical labels on the frame's index, 0 for the largest cluster; NA where a row was dropped.
+            Categorical labels on the index of the frame, 0 for the largest cluster; NA for dropped rows.
         """
         table = _table(self._frame, columns, scale, missing)
         return self._series(table, _labels(table, k, keywords))
@@ -136,21 +136,21 @@ class CompsilAccessor:
         self, labels: Any, *, columns: Any = None, scale: str | None = "standard", missing: str = "drop",
         metric: Any = "euclidean",
     ) -> pd.DataFrame:  # fmt: skip
-        """Describe each cluster: size, share, silhouette, and per column its mean and standard deviation.
+        """Describe each cluster by size, share, silhouette, and the mean and standard deviation of each column.
 
         Parameters
         ----------
         labels : Series or array
-            A label per row, as :meth:`cluster` returns; rows with NA are left out.
+            One label per row, as returned by :meth:`cluster`; rows with NA are skipped.
         columns, scale, missing
-            As in :meth:`select_k`. Means and deviations are in the columns' own units, whatever the scale.
+            As in :meth:`select_k`. Means and deviations are in the original units, regardless of the scale.
         metric : str or callable, default="euclidean"
-            Distance of the silhouettes.
+            Distance used by the silhouettes.
 
         Returns
         -------
         DataFrame
-            One row per cluster; columns in two levels.
+            One row per cluster, with two column levels.
         """
         return profile(_table(self._frame, columns, scale, missing), align(labels, self._frame), metric)
 
@@ -174,7 +174,7 @@ class CompsilAccessor:
         Returns
         -------
         Comparison
-            Values per k, choices, and who agrees with whom.
+            Values per k, the chosen k of each criterion, and which criteria agree.
         """
         return _compare(_table(self._frame, columns, scale, missing), keywords)
 
@@ -182,28 +182,28 @@ class CompsilAccessor:
         self, kind: str = "curve", *, k: int | None = None, labels: Any = None, columns: Any = None,
         scale: str | None = "standard", missing: str = "raise", ax: Axes | None = None, **keywords: Any,
     ) -> Axes:  # fmt: skip
-        """Draw a picture: of the selection, of the comparison, or of one clustering.
+        """Plot the selection, the comparison or one clustering.
 
         Parameters
         ----------
         kind : str, default="curve"
-            ``"curve"``, ``"weights"``, ``"convergence"``, ``"probability"`` and ``"stability"`` draw a selection,
-            ``"comparison"`` a comparison, ``"silhouette"`` and ``"map"`` the clustering into k (or k*), or the labels.
+            ``"curve"``, ``"weights"``, ``"convergence"``, ``"probability"`` and ``"stability"`` plot a selection,
+            ``"comparison"`` a comparison; ``"silhouette"`` and ``"map"`` plot ``labels``, or a clustering into ``k``.
         k : int, optional
             Number of clusters for ``"silhouette"`` and ``"map"``; selected if None.
         labels : Series or array, optional
-            Labels to draw instead of clustering.
+            Labels to plot. The rows are clustered if None.
         columns, scale, missing
             As in :meth:`select_k`.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure if None.
+            Axes to draw on; a new figure if None.
         **keywords
             As in :func:`compsil_kit.select_k` or :func:`compsil_kit.compare`.
 
         Returns
         -------
         Axes
-            The axes drawn on.
+            The axes with the plot.
         """
         check_choice("kind", kind, (*KINDS, "comparison", *CLUSTER_KINDS))
         table = _table(self._frame, columns, scale, missing if labels is None else "drop")
@@ -221,7 +221,7 @@ class CompsilAccessor:
         Parameters
         ----------
         columns : list of names, optional
-            Columns to start with.
+            Columns that are used at first.
         **keywords
             As in ``compsil_jupyter.explore``.
 
@@ -231,7 +231,7 @@ class CompsilAccessor:
             The explorer.
         """
         require("ipywidgets", purpose="df.compsil.explore()")
-        # By name: pandas users without the extra never load it.
+        # Imported by name: compsil_jupyter needs the extra "jupyter".
         return import_module("compsil_jupyter").explore(self._frame, columns=columns, **keywords)
 
     def _series(self, table: PreparedTable, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
@@ -242,7 +242,7 @@ class CompsilAccessor:
 
 
 def _table(frame: pd.DataFrame, columns: Any, scale: str | None, missing: str) -> PreparedTable:
-    """Prepare the frame; what is odd about a column is a warning at the line that called the accessor."""
+    """Prepare the frame; warn about odd columns at the line that called the accessor."""
     table = prepare(frame, columns=columns, scale=scale, missing=missing)
     for note in table.preparation.notes:
         warnings.warn(note, ColumnWarning, stacklevel=3)
@@ -258,15 +258,15 @@ def _compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison:
 
 
 def _without(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
-    """Return the frame without some columns; by position, as names may occur twice or have levels."""
+    """Return the frame without some columns, by position because names may be duplicate or have levels."""
     return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
 
 
 def _labels(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-    """Cluster all rows into k, or k*, and number the clusters from the largest to the smallest."""
+    """Cluster all rows into k clusters, or the selected number, and number them by decreasing size."""
     if k is None:
         found = _select(table, keywords)
-        # The seed with which CompositeSilhouette refits too.
+        # CompositeSilhouette refits with the first of these seeds too.
         k, keywords = found.best_k, {**keywords, "random_state": found.plan.seeds}
     return number_by_size(cluster_rows(table, k, keywords)[1])
 

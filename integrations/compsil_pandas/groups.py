@@ -1,4 +1,4 @@
-"""One selection per group of rows, as a tidy table and the results behind it."""
+"""One selection per group of rows: a table and the results behind it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ import pandas as pd
 
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult
 
+MAX_NAMED_GROUPS = 10
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupSelection(Mapping[Any, SelectionResult]):
-    """The selections of several groups; ``selection[group]`` is the result of one.
+    """A mapping from groups to their results, with a table of all groups.
 
     Attributes
     ----------
     frame : DataFrame
-        One row per group: n_rows, best_k, score, sem, probability, runner_up, lead, and why a group has no answer.
+        One row per group: n_rows, best_k, score, sem, probability, runner_up, lead, and the error of a failed group.
     results : dict
-        The result of each group that has one.
+        The result of each group that did not fail.
     problems : dict
-        Why each other group has none.
+        The error of each failed group.
     """
 
     frame: pd.DataFrame
@@ -32,14 +34,14 @@ class GroupSelection(Mapping[Any, SelectionResult]):
     problems: dict[Any, str]
 
     def __getitem__(self, group: Any) -> SelectionResult:
-        """Return the result of a group, or say why it has none."""
+        """Return the result of a group; for a failed group, raise with its error."""
         key = _key(group)
         if key in self.problems:
-            raise KeyError(f"group {group!r} has no answer: {self.problems[key]}")
+            raise KeyError(f"group {group!r} has no result: {self.problems[key]}")
         return self.results[key]
 
     def __iter__(self) -> Iterator[Any]:
-        """Go through the groups that have a result."""
+        """Iterate over the groups that have a result."""
         return iter(self.results)
 
     def __len__(self) -> int:
@@ -47,19 +49,19 @@ class GroupSelection(Mapping[Any, SelectionResult]):
         return len(self.results)
 
     def __repr__(self) -> str:
-        """Show the table."""
+        """Return the table as text."""
         return f"GroupSelection of {len(self.frame)} groups\n\n{self.frame.to_string()}"
 
     def _repr_html_(self) -> str:
-        """Show the table in a notebook, with whole sentences; pandas escapes it."""
+        """Return the table as HTML without truncated texts; pandas escapes it."""
         with pd.option_context("display.max_colwidth", None):
             return str(self.frame.to_html())
 
 
 def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame], SelectionResult]) -> GroupSelection:
-    """Run a selection on every group; a group that cannot be clustered is reported, not dropped.
+    """Run a selection on every group; a failed group stays in the table, with its error.
 
-    An interrupt carries what was finished: the groups before it, and the finished part of the one it met.
+    After an interrupt, the exception holds the finished groups and the finished part of the interrupted one.
     """
     grouped = frame.groupby(by, sort=True, observed=True, dropna=False)
     index = grouped.size().index
@@ -74,7 +76,7 @@ def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame],
                 problem = str(error)
             except KeyboardInterrupt as error:
                 stop, problem = error, "interrupted."
-                found = _answer(error)
+                found = _partial_result(error)
         if found is None:
             problems[key] = problem
             rows.append({"n_rows": len(part), "problem": problem})
@@ -89,15 +91,15 @@ def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame],
     return selection
 
 
-def _answer(stop: KeyboardInterrupt) -> SelectionResult | None:
-    """Return the finished part of the selection that was interrupted, if there is enough of it for a choice."""
+def _partial_result(stop: KeyboardInterrupt) -> SelectionResult | None:
+    """Return the finished part of the interrupted selection, if k can be selected from it."""
     result: SelectionResult | None = getattr(stop, "result", None)
     return result if result is not None and result._best_index is not None else None
 
 
 def _interrupted(selection: GroupSelection) -> Interrupted:
-    whole = sum(not result.partial for result in selection.values())
-    stopped = Interrupted(whole, len(selection.frame), "groups", "the finished ones are in .result.")
+    complete = sum(not result.partial for result in selection.values())
+    stopped = Interrupted(complete, len(selection.frame), "groups", "the finished ones are in .result.")
     stopped.result = selection
     return stopped
 
@@ -110,26 +112,25 @@ def _table(rows: list[dict[str, Any]], index: pd.Index[Any]) -> pd.DataFrame:
 
 
 def _warn(problems: dict[Any, str], n_groups: int) -> None:
-    """Name the groups without an answer at the line that called the accessor."""
-    first, why = next(iter(problems.items()))
-    some = ", ".join(str(key) for key in list(problems)[:10]) + (
-        f" and {len(problems) - 10} more" if len(problems) > 10 else ""
-    )
+    """Warn about failed groups at the line that called the accessor."""
+    group, problem = next(iter(problems.items()))
+    more = len(problems) - MAX_NAMED_GROUPS
+    names = ", ".join(map(str, list(problems)[:MAX_NAMED_GROUPS])) + (f" and {more} more" if more > 0 else "")
     warnings.warn(
-        f"{len(problems)} of {n_groups} groups have no answer: {some}. The column 'problem' says why; for {first}: "
-        f"{why}",
+        f"{len(problems)} of {n_groups} groups have no result: {names}. The column 'problem' holds the errors; for "
+        f"{group}: {problem}",
         stacklevel=4,
     )
 
 
 def key_names(by: Any) -> list[Any]:
-    """Return the names that rows are grouped by: constant within a group, such columns take no part in clustering."""
+    """Return the names of the key columns, which are constant within a group."""
     keys = [getattr(key, "key", key) for key in (by if isinstance(by, list) else [by])]
     return [key for key in keys if isinstance(key, Hashable)]
 
 
 def _key(group: Any) -> Any:
-    """Return a group's key so that a dict finds it again, with ``numpy.nan`` for whatever is missing."""
+    """Return the key of a group with ``numpy.nan`` for every missing value, so that a dict finds it."""
     if isinstance(group, tuple):
         return tuple(_key(part) for part in group)
     return np.nan if pd.api.types.is_scalar(group) and pd.isna(group) else group

@@ -1,4 +1,4 @@
-"""What the clusters of a frame are like: size, centre, spread and silhouette of each."""
+"""Profiles of the clusters of a frame: size, mean, standard deviation and silhouette."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from compsil_kit._util.checks import describe
 def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:
     """Return labels on the frame's index, one per row; NA is allowed."""
     if isinstance(labels, str) or not hasattr(labels, "__len__"):
-        raise TypeError(f"labels must hold one label per row, as a Series or an array; got {describe(labels)}.")
+        raise TypeError(f"labels must contain one label per row, as a Series or an array; got {describe(labels)}.")
     if isinstance(labels, pd.Series) and not labels.index.equals(frame.index):
-        raise ValueError("labels must have the index of the frame; pass a Series made from it, or a plain array.")
+        raise ValueError("labels must have the index of the frame. Pass a Series with this index, or an array.")
     if len(labels) != len(frame):
-        raise ValueError(f"labels must hold one label for each of the {len(frame)} rows; got {len(labels)}.")
-    # pandas' own arrays keep their type: as NumPy arrays, whole numbers beside NA would turn into fractions.
-    own = isinstance(labels, pd.api.extensions.ExtensionArray)
-    return labels if isinstance(labels, pd.Series) else pd.Series(labels if own else np.asarray(labels), frame.index)
+        raise ValueError(f"labels must contain one label for each of the {len(frame)} rows; got {len(labels)}.")
+    if isinstance(labels, pd.Series):
+        return labels
+    # pandas arrays keep their dtype: NumPy would convert integers with NA to floats.
+    is_pandas = isinstance(labels, pd.api.extensions.ExtensionArray)
+    return pd.Series(labels if is_pandas else np.asarray(labels), frame.index)
 
 
 def profile(table: PreparedTable, labels: pd.Series[Any], metric: Any) -> pd.DataFrame:
-    """Describe each cluster in the units of the raw columns; silhouettes are those of the scaled ones."""
+    """Describe each cluster in the original units; silhouettes are computed on the scaled columns."""
     known = labels.notna().to_numpy() & table.kept
     codes, names = pd.factorize(labels[known], sort=True)
     if len(names) < 2:
-        raise ValueError(f"labels must name at least 2 clusters; got {len(names)}.")
+        raise ValueError(f"labels must contain at least 2 clusters; got {len(names)}.")
     scores = silhouettes(table.matrix[known[table.kept]], codes, metric=metric)
     assert not isinstance(scores, list)
     sizes = np.bincount(codes)
