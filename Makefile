@@ -1,10 +1,10 @@
-# Every target sets up .venv by itself; on a fresh machine `make demo` and `make test` are all that is needed.
+# Every target creates the environments it needs; on a fresh machine, `make demo` or `make test` is enough.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# What must not depend on the CPU, without tests of processes, files and compiling.
+# Tests of results that must not depend on the CPU; NO_NUMBERS are tests of processes, files and compilation among them.
 CORE := parity method run result contracts/test_documentation.py
 NO_NUMBERS := method/test_warmup.py run/test_workers.py run/test_checkpoint.py run/test_memory.py run/test_progress.py run/test_backends.py \
   result/test_forged_files.py
@@ -28,7 +28,7 @@ $(VENV)/.test: $(VENV)/.base
 	  $(PIP) --no-cache-dir --no-build-isolation --no-binary scikit-learn-extra scikit-learn-extra==0.3.0; }
 	touch $@
 
-# The oldest pandas that is supported, in an environment of its own.
+# The oldest supported pandas, in a separate environment.
 $(VENV)-pandas2/.test: pyproject.toml
 	test -x $(VENV)-pandas2/bin/python || $(PYTHON) -m venv $(VENV)-pandas2
 	$(VENV)-pandas2/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
@@ -36,40 +36,40 @@ $(VENV)-pandas2/.test: pyproject.toml
 	  "pandas==2.2.*" pyarrow pytest hypothesis --editable .
 	touch $@
 
-# Airflow pins much and its majors exclude each other, so each has an environment of its own.
+# Airflow pins many packages and its major versions exclude each other, so each has a separate environment.
 $(VENV)-airflow%/.test: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group airflow$* --editable .
 	touch $@
 
-# The other orchestrators share one.
+# The other orchestrators share an environment.
 $(VENV)-orchestrators/.test: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group orchestrators --editable .
 	touch $@
 
-# Dask, Ray and Spark, and stores of tables larger than memory.
+# Dask, Ray and Spark, and storage of tables larger than memory.
 $(VENV)-engines/.test: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group engines --editable .
 	touch $@
 
-# Spark runs on Java 17, from Debian's packages.
+# Spark needs Java 17, installed from Debian's packages.
 java:
 	@command -v java >/dev/null || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; } >/dev/null 2>&1 || \
 	  echo "No Java, and it could not be installed: tests that start Spark will fail."
 
-# A database to query in the tests of the Airflow adapter, from Debian's packages; it runs as a user that is not root.
+# The Airflow tests query a PostgreSQL server, installed from Debian's packages and run as a non-root user.
 postgres:
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; } >/dev/null 2>&1 || \
 	  echo "No PostgreSQL, and it could not be installed: tests that query one will fail."
 
-# The pages are rendered in a real browser. Where it is missing and may not be installed, those tests fail and say so.
+# Pages are rendered in a real browser. If there is none and it cannot be installed, these tests fail with a message.
 browser:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
@@ -94,7 +94,7 @@ $(VENV)/.lab: $(VENV)/.base
 demo: $(VENV)/.base
 	$(BIN)/compsil-kit demo --plot demo/curve.png
 
-# One command from nothing to a DAG run and its XCom.
+# Creates the environment, runs an example DAG and prints its XComs.
 demo-airflow: $(VENV)-airflow3/.test
 	$(VENV)-airflow3/bin/python -m compsil_airflow.demo
 
@@ -103,28 +103,28 @@ test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow test-orchestrator
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	$(MAKE) test-kernels
 
-# The deterministic core with the BLAS kernels of another CPU: no answer may depend on how they round.
+# The deterministic core with the BLAS kernels of another CPU; no answer may depend on their rounding.
 test-kernels: $(VENV)/.test
 	OPENBLAS_CORETYPE=$(OTHER_KERNELS) $(BIN)/python -m pytest -n 2 --dist loadfile $(addprefix tests/,$(CORE)) $(foreach part,$(NO_NUMBERS),--ignore=tests/$(part))
 
-# For contributors, after every change: no Airflow, no browser, no notebooks, nothing of the paper.
+# For contributors, after every change: without Airflow, browser, notebooks and the paper's experiments.
 test-quick: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(foreach part,$(SLOW),--ignore=tests/$(part))
 
-# Against both majors, each a whole one; with a PostgreSQL and an object store on loopback.
+# Against both major versions of Airflow, with a PostgreSQL server and an object store on loopback.
 test-airflow: $(VENV)-airflow2/.test $(VENV)-airflow3/.test postgres
 	$(VENV)-airflow2/bin/python -m pytest tests/airflow
 	$(VENV)-airflow3/bin/python -m pytest tests/airflow
 
-# Dagster, Prefect and MLflow, each for real: an instance, a server and a file store in folders of the tests.
+# Dagster, Prefect and MLflow without mocks: an instance, a server and a file store in temporary folders.
 test-orchestrators: $(VENV)-orchestrators/.test
 	$(VENV)-orchestrators/bin/python -m pytest tests/orchestrators
 
-# Subsamples on Dask, Ray and Spark: of each a cluster of two worker processes, started and stopped here.
+# Subsamples on Dask, Ray and Spark, each with a cluster of two worker processes that the tests start and stop.
 test-engines: $(VENV)-engines/.test java
 	$(VENV)-engines/bin/python -m pytest tests/engines
 
-# The picture in the guide, taken from a real run.
+# The screenshot in the guide, from a real run.
 screenshot-airflow: $(VENV)-airflow3/.test browser
 	$(VENV)-airflow3/bin/python tests/airflow/screenshot.py docs/_static/airflow-grid.png
 
@@ -136,7 +136,7 @@ lint: $(VENV)/.lint
 typecheck: $(VENV)/.lint
 	$(BIN)/mypy
 
-# Both must pass before a release. Stop the first at any time; it goes on with the next case.
+# Both must pass before a release. The first can be stopped at any time and resumes with the next case.
 fuzz: $(VENV)/.test
 	$(BIN)/python -m fuzz $(FUZZ)
 
@@ -153,12 +153,12 @@ bench-scale: $(VENV)/.bench $(VENV)-engines/.test java
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
-# The paper's tables and figures, docs/evidence.md and docs/truth.md. Stop it at any time; it goes on where it stopped.
+# The paper's tables and figures, docs/evidence.md and docs/truth.md. Can be stopped at any time; the next call resumes.
 reproduce: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.paper
 	$(MAKE) truth
 
-# About an hour on two cores; both go on where they were stopped.
+# About an hour on two cores; both steps resume after an interruption.
 confidence: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.confidence.measure
 	$(BIN)/python -m benchmarks.confidence.fit
