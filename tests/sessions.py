@@ -1,39 +1,76 @@
-"""Sessions of the explorer for tests: their settings, and a clusterer that waits."""
+"""Sessions of the explorer for tests, and a clusterer that blocks."""
 
 import threading
 
 from sklearn.cluster import KMeans
 from waiting import PATIENCE
 
+from compsil_jupyter.session import Session
 from compsil_kit._settings.keywords import PlanKeywords, TableKeywords, defaults_of
 
 KS = (2, 3, 4, 5)
+QUICK = {"ks": KS, "n_subsamples": 6}
 
 
-def settings(**given):
-    """What is computed, by default without scaling."""
-    return {**defaults_of(TableKeywords), **defaults_of(PlanKeywords), "n_jobs": "auto", "scale": None, **given}
-
-
-QUICK = settings(ks=KS, n_subsamples=6)
+def open_session(data, *, expression=None, **settings):
+    """Return a session with these settings; the data are not scaled by default."""
+    defaults = {**defaults_of(TableKeywords), **defaults_of(PlanKeywords), "n_jobs": "auto", "scale": None}
+    return Session(data, {**defaults, **settings}, expression=expression)
 
 
 def finish(session):
+    """Run the session to its end and return the result."""
     session.start()
     session.wait(PATIENCE)
     return session.result
 
 
-class Gate:
-    """A clusterer that stops at its n-th call until it is let through."""
+def compare(session):
+    """Run the comparison to its end and return it."""
+    session.compare()
+    session.wait(PATIENCE)
+    return session.comparison
 
-    def __init__(self, after):
+
+def cluster(session, k):
+    """Compute all clusterings, k first, and return that of k."""
+    session.clusterings.prioritise(k)
+    session.clusterings.wait(PATIENCE)
+    return session.clusterings.get(k)
+
+
+def kmeans(X, k, seed):
+    """Cluster with a single initialisation."""
+    return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+
+def fail_after(n_calls):
+    """Return a clusterer that raises after a number of calls."""
+    calls = []
+
+    def fail(X, k, seed):
+        calls.append(k)
+        if len(calls) > n_calls:
+            raise RuntimeError("out of luck")
+        return kmeans(X, k, seed)
+
+    return fail
+
+
+class Gate:
+    """A clusterer that blocks after a number of calls until ``go`` is set."""
+
+    def __init__(self, after=0):
         self.after, self.calls = after, 0
         self.reached, self.go = threading.Event(), threading.Event()
 
     def __call__(self, X, k, seed):
+        self.block()
+        return kmeans(X, k, seed)
+
+    def block(self):
+        """Count a call; block if it is one of the later ones."""
         self.calls += 1
         if self.calls > self.after:
             self.reached.set()
             assert self.go.wait(PATIENCE)
-        return KMeans(k, n_init=1, random_state=seed).fit_predict(X)

@@ -112,7 +112,7 @@ def format_headline(session: Session) -> str:
     result = session.result
     if result is None:
         empty = "Press <b>Run</b>. The curve appears after the first subsample."
-        return muted("Waiting for the first subsample …" if session.running else empty)
+        return muted("Computing the first subsample …" if session.running else empty)
     if result._best_index is None:
         text = "no k can be selected yet" if session.running else "no k can be selected"
         return f'<div style="font-size:20px;font-weight:600">{text}</div>'

@@ -1,4 +1,4 @@
-"""A shell of its own for every test, with the magic loaded and data to try it on."""
+"""A new IPython shell for every test, with the magic loaded, and data to use."""
 
 import atexit
 import os
@@ -7,15 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from sessions import QUICK, open_session
 from sklearn.datasets import make_blobs
 from traitlets.config import Config
+from waiting import PATIENCE
 
 from compsil_kit._run.engine import n_workers
 
 
 @pytest.fixture(autouse=True)
 def one_worker(monkeypatch):
-    """Unless a test says otherwise there is one worker: the steps of a run are counted and held up here."""
+    """Use one worker by default: tests count the steps of a run and block them."""
     one = {"auto": 1}
     monkeypatch.setattr("compsil_kit._run.request.n_workers", lambda n_jobs: one.get(n_jobs) or n_workers(n_jobs))
 
@@ -28,8 +30,21 @@ def frame():
 
 
 @pytest.fixture
+def points(blobs):
+    return pd.DataFrame(blobs, columns=["a", "b", "c"])
+
+
+@pytest.fixture
+def session(points):
+    opened = open_session(points, **QUICK)
+    yield opened
+    opened.close()
+    opened.wait(PATIENCE)
+
+
+@pytest.fixture
 def shell(frame, tmp_path, monkeypatch):
-    """An IPython of its own, in an empty folder; ``df`` and ``X`` are there, and runs are short by default."""
+    """A shell in an empty folder, with ``df``, ``X`` and defaults for short runs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(os.environ, "IPYTHONDIR", str(tmp_path / "ipython"))
     config = Config()
@@ -44,5 +59,18 @@ def shell(frame, tmp_path, monkeypatch):
     yield shell
     shell.run_line_magic("unload_ext", "compsil_jupyter")
     InteractiveShell.clear_instance()
-    # Otherwise every shell of the session collects garbage when Python ends, a quarter of a second each.
+    # Otherwise every shell of the test session collects garbage at exit, a quarter of a second each.
     atexit.unregister(shell.atexit_operations)
+
+
+@pytest.fixture
+def run(shell):
+    """Run a cell as a user would and return its value; a traceback fails the test."""
+
+    def run(cell):
+        # IPython handles a semicolon only in cells with history.
+        done = shell.run_cell(cell, store_history=True)
+        done.raise_error()
+        return done.result
+
+    return run
