@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from compsil_airflow.xcom import MOST_BYTES, summarise
+from compsil_airflow.summary import MAX_BYTES, Decision, summarise
 from compsil_kit import SelectionResult, combine_batches, plan_batches, prepare, run_batch, select_k
 from compsil_kit._util.schema import signed
 from fuzz.judge import holds
@@ -45,8 +45,8 @@ def check_result(result: SelectionResult) -> None:
     )
     if result._best_index is not None:
         holds(math.isfinite(result.best_score), "the best score is a number")
-        summary = summarise(result, result.best_k, [], {})
-        holds(len(json.dumps(summary, allow_nan=False)) <= MOST_BYTES, "the summary for XCom is small")
+        summary = summarise(result, Decision("accepted", result.best_k), {})
+        holds(len(json.dumps(summary, allow_nan=False)) <= MAX_BYTES, "the summary for XCom is small")
 
 
 @cache

@@ -6,13 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compsil_airflow.links import ReportLink
+    from compsil_airflow.lineage import ReportLink
     from compsil_airflow.mapped import select_k_mapped
     from compsil_airflow.operator import SelectKOperator
 
 # Names are loaded when they are first used: Airflow asks for ``compsil_airflow.provider`` while it reads its own
 # configuration, and cannot be imported itself until that is done.
-_HOME = {"ReportLink": "links", "SelectKOperator": "operator", "select_k_mapped": "mapped"}
+_HOME = {"ReportLink": "lineage", "SelectKOperator": "operator", "select_k_mapped": "mapped"}
 
 __all__ = ["ReportLink", "SelectKOperator", "select_k_mapped"]
 

@@ -1,4 +1,4 @@
-"""Where the finished subsamples of a task are kept between its attempts."""
+"""What a task keeps while it runs: finished subsamples for its next attempt, and progress in its log."""
 
 from __future__ import annotations
 
@@ -11,42 +11,64 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compsil_airflow.compat import airflow_home
-from compsil_airflow.paths import check_place, check_scheme, check_writable, remote_path, store
-
-if TYPE_CHECKING:
-    from compsil_kit._run.request import Request
+from compsil_airflow.storage import Place, check_writable, remote_path, resolve_place, write
 
 AUTO = "auto"
-# A copy in an object store is at most about this far behind.
-UPLOAD_SECONDS = 5.0
+# Seconds between uploads of a checkpoint, and between lines about progress.
+UPLOAD_SECONDS = PROGRESS_SECONDS = 5.0
 
 
-def given_checkpoint(checkpoint: Any, base_dir: Any) -> Path | Any:
-    """Return the file or the object that the user named for the checkpoint, if any; it must be writable."""
+class LogProgress:
+    """A progress function that logs finished subsamples and rows read every few seconds, and the end."""
+
+    def __init__(self, log: Any) -> None:
+        """Start the clock."""
+        self._log, self._last, self._done = log, time.monotonic(), 0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Log the number of finished subsamples."""
+        if done > self._done + 1:
+            self._log.info("Resuming: %s of %s subsamples were finished by an earlier attempt", done, total)
+        elif self._is_due() or done == total:
+            self._write("%s of %s subsamples finished", done, total)
+        self._done = done
+
+    def rows(self, done: int, total: int) -> None:
+        """Log the number of rows read from an out-of-core table; nothing in short passes."""
+        if self._is_due():
+            self._write("%s of %s rows read", f"{done:,}", f"{total:,}")
+
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._last >= PROGRESS_SECONDS
+
+    def _write(self, text: str, *values: Any) -> None:
+        self._log.info(text, *values)
+        self._last = time.monotonic()
+
+
+def resolve_checkpoint(checkpoint: Any, base_dir: Any) -> Place | None:
+    """Return the place that the DAG names for the checkpoint, if any; it must be writable."""
     if checkpoint is None or checkpoint == AUTO:
         return None
-    place = check_place("checkpoint", checkpoint, base_dir)
-    if isinstance(place, Path):
-        check_writable("checkpoint", place)
-    else:
-        check_scheme("checkpoint", place)
+    place = resolve_place("checkpoint", checkpoint, base_dir)
+    check_writable("checkpoint", place)
     return place
 
 
-def own_checkpoint(request: Request, task_instance: Any, log: Any) -> Path | None:
-    """Return a file in Airflow's home, named after the task instance and what it computes; its folder is created.
+def automatic_checkpoint(fingerprint: Any, task_instance: Any, log: Any) -> Path | None:
+    """Return a file in Airflow's home, named after the task instance and what it computes; create its folder.
 
     If the data or the settings change between two attempts, the checkpoint of the first attempt is useless: the second
-    looks for a file of another name, and deletes the old one. Nobody asked for this file, so a folder that cannot be
-    written costs the checkpoint and not the task.
+    uses a file of another name and deletes the old one. Nobody asked for this file, so if its folder is not writable,
+    the task continues without a checkpoint.
     """
     key = [getattr(task_instance, name) for name in ("dag_id", "run_id", "task_id", "map_index")]
     folder = airflow_home() / "compsil-checkpoints" / _safe(key[0])
     prefix = f"{_safe(key[2])}-{_digest(key)}"
-    path = folder / f"{prefix}.{_digest(request.fingerprint)}.json"
+    path = folder / f"{prefix}.{_digest(fingerprint)}.json"
     try:
         check_writable("checkpoint", path)
         for other in folder.glob(f"{prefix}.*.json"):
@@ -59,15 +81,10 @@ def own_checkpoint(request: Request, task_instance: Any, log: Any) -> Path | Non
     return path
 
 
-def forget(place: Path | Any, log: Any) -> None:
-    """Delete a checkpoint that is no longer needed; if that fails the task has succeeded all the same."""
+def delete_checkpoint(place: Place, log: Any) -> None:
+    """Delete a checkpoint that is no longer needed; if that fails, the task has succeeded all the same."""
     try:
-        if isinstance(place, Path):
-            place.unlink(missing_ok=True)
-        else:
-            remote = remote_path(place)
-            if remote.exists():
-                remote.unlink()
+        (place if isinstance(place, Path) else remote_path(place)).unlink(missing_ok=True)
     except OSError as error:
         log.warning("The checkpoint could not be deleted: %s", error)
 
@@ -77,41 +94,41 @@ class Mirror:
     """The local copy of a checkpoint in an object store; ``upload`` sends it if it has changed."""
 
     path: Path
-    place: Any
+    uri: str
     log: Any
     _sent: bytes = b""
     _last: float = field(default_factory=time.monotonic)
 
-    def telling(self, tell: Callable[[int, int], None]) -> Callable[[int, int], None]:
-        """Return a progress function that also sends the copy every few seconds."""
+    def with_uploads(self, progress: Callable[[int, int], None]) -> Callable[[int, int], None]:
+        """Return a progress function that also uploads the copy every few seconds."""
 
-        def tell_and_upload(done: int, total: int) -> None:
-            tell(done, total)
+        def report_and_upload(done: int, total: int) -> None:
+            progress(done, total)
             if time.monotonic() - self._last >= UPLOAD_SECONDS:
                 self.upload()
 
-        return tell_and_upload
+        return report_and_upload
 
     def upload(self) -> None:
-        """Send the copy; a store that does not answer costs the checkpoint and not the task."""
+        """Upload the copy; if that fails, the task continues without a checkpoint."""
         self._last = time.monotonic()
         content = self.path.read_bytes() if self.path.exists() else b""
         if content in (b"", self._sent):
             return
         try:
-            store(self.place, content)
+            write(self.uri, content)
         except OSError as error:
-            self.log.warning("checkpoint: %s could not be written: %s", self.place, error)
+            self.log.warning("checkpoint: %s could not be written: %s", self.uri, error)
         else:
             self._sent = content
 
 
 @contextmanager
-def mirrored(place: Any, log: Any) -> Iterator[Mirror]:
-    """Fetch a checkpoint from an object store, and send it back at the end, whatever ends the block."""
-    remote = remote_path(place)
+def mirrored(uri: str, log: Any) -> Iterator[Mirror]:
+    """Download a checkpoint from an object store, and upload it at the end, whatever ends the block."""
+    remote = remote_path(uri)
     with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
-        mirror = Mirror(Path(folder) / "checkpoint.json", place, log)
+        mirror = Mirror(Path(folder) / "checkpoint.json", uri, log)
         if remote.exists():
             mirror.path.write_bytes(remote.read_bytes())
         try:

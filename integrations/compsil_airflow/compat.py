@@ -33,7 +33,7 @@ except ImportError as error:
     ) from error
 
 # Airflow 3 asks for links at the end of the task, Airflow 2 in the web server, where templates are not rendered.
-LINKS_ARE_MADE_BY_THE_TASK = hasattr(BaseOperatorLink, "xcom_key")
+TASK_MAKES_LINKS = hasattr(BaseOperatorLink, "xcom_key")
 
 # What tasks, groups and XComs have in common: they can be ordered. Each major keeps it elsewhere.
 # Where documentation is built, Airflow is a stand-in that has none.
@@ -48,7 +48,7 @@ __all__ = [
     "BaseOperator",
     "BaseOperatorLink",
     "Context",
-    "LINKS_ARE_MADE_BY_THE_TASK",
+    "TASK_MAKES_LINKS",
     "DecoratedOperator",
     "DependencyMixin",
     "ObjectStoragePath",
@@ -57,8 +57,8 @@ __all__ = [
     "airflow_home",
     "context_merge",
     "determine_kwargs",
-    "lineage_classes",
-    "parse_sql_lineage",
+    "openlineage",
+    "parse_sql",
     "task_decorator_factory",
 ]
 
@@ -68,7 +68,7 @@ def airflow_home() -> Path:
     return Path(os.path.expandvars(os.environ.get("AIRFLOW_HOME", "~/airflow"))).expanduser()
 
 
-def lineage_classes() -> tuple[Any, Any]:
+def openlineage() -> tuple[Any, Any]:
     """Return OpenLineage's class for the lineage of an operator, and the module of its facets."""
     from airflow.providers.common.compat.openlineage import facet
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -76,7 +76,7 @@ def lineage_classes() -> tuple[Any, Any]:
     return OperatorLineage, facet
 
 
-def parse_sql_lineage(hook: Any, sql: str, conn_id: str) -> Any:
+def parse_sql(hook: Any, sql: str, conn_id: str) -> Any:
     """Return the lineage of a query, or None if the hook does not say which database it queries."""
     from airflow.providers.openlineage.sqlparser import SQLParser
 

@@ -1,64 +1,66 @@
-"""Which failures are final and which are worth another attempt; none of them shows what is in a cell."""
+"""Which failures are final and which are retried; none of the messages contains cells."""
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from types import FrameType
 
 from compsil_airflow.compat import AirflowException, AirflowFailException
 
-# Errors of networks and databases that are no OSErrors, by the names that libraries give them.
-PASSING = {
-    "ConnectionError",
-    "TransportError",
-    "TimeoutError",
-    "TimeoutException",
-    "OperationalError",
-    "InterfaceError",
-}
-# Whatever lies between the operator and a user's function.
+# Errors of networks and databases that are not OSErrors, by class name.
+TRANSIENT = {
+    "ConnectionError", "TransportError", "TimeoutError", "TimeoutException", "OperationalError", "InterfaceError",
+}  # fmt: skip
+# Modules between the operator and a user's function.
 _LIBRARIES = {
     "airflow", "compsil_airflow", "compsil_kit", "joblib", "numba", "numpy", "pandas", "pyarrow", "scipy", "sklearn",
     "threadpoolctl",
 }  # fmt: skip
+# Wrong queries that databases report as OperationalError: SQLite by its message, MySQL by number, Oracle by code,
+# others by the class of the SQLSTATE.
+_SQLITE = re.compile(r"no such (table|column|function)|syntax error|ambiguous column name|incomplete input")
+_MYSQL = {1052, 1054, 1064, 1146, 1305}
+_ORACLE = re.compile(r"ORA-(00904|00942|009\d\d|01747)")
+_SQLSTATE = "42"
 
 
 @contextmanager
 def data_errors() -> Iterator[None]:
-    """Turn mistakes in parameters and data into a failure without retries: another attempt would fail the same way.
+    """Turn errors in parameters and data into a failure without retries: another attempt would fail the same way.
 
     The cause is left out on purpose: messages of pandas and of parsers can quote cells, and Airflow logs whole chains.
-    Errors of files, memory and the network pass through, so they are retried; so is a clusterer that failed with one.
+    Errors of files, memory and the network pass through and are retried; so is a clusterer that failed with one.
     """
     from compsil_kit.errors import ClusteringError, SelectionError
 
     try:
         yield
     except (ValueError, TypeError, ImportError, ClusteringError, SelectionError) as error:
-        passing = isinstance(error, ClusteringError) and _may_pass(error)
-        kind = AirflowException if passing else AirflowFailException
-        raise kind(f"{error}{_place_in_user_code(error)}") from None
+        transient = isinstance(error, ClusteringError) and _has_transient_cause(error)
+        kind = AirflowException if transient else AirflowFailException
+        raise kind(f"{error}{_user_code_line(error)}") from None
 
 
 @contextmanager
-def interruptions(describe_kept: Callable[[], str]) -> Iterator[None]:
-    """Turn a stop by a signal into a failure that may be retried; ``describe_kept`` says what the retry starts from."""
+def interruptions(resume_note: Callable[[], str]) -> Iterator[None]:
+    """Turn a stop by a signal into a failure that is retried; ``resume_note`` describes what the retry starts from."""
     from compsil_kit.errors import Interrupted
 
     try:
         yield
     except Interrupted as stop:
-        raise AirflowException(f"S{stop.summary[1:]}. {describe_kept()}") from None
+        raise AirflowException(f"S{stop.summary[1:]}. {resume_note()}") from None
     except KeyboardInterrupt:
-        raise AirflowException(f"Stopped by a signal. {describe_kept()}") from None
+        raise AirflowException(f"Stopped by a signal. {resume_note()}") from None
 
 
 @contextmanager
 def without_values() -> Iterator[None]:
-    """Forget the values of local variables in tracebacks: some versions of Airflow log them, and they hold the data."""
+    """Clear local variables in tracebacks: some versions of Airflow log them, and they contain the data."""
     try:
         yield
     except BaseException as error:
@@ -67,34 +69,56 @@ def without_values() -> Iterator[None]:
         raise
 
 
-def _may_pass(error: BaseException) -> bool:
-    """Tell whether the error was caused by one of a network, a database or a file."""
-    names = [{kind.__name__ for kind in type(cause).__mro__} for cause in _chain(error)[1:]]
-    return any(kinds & PASSING or "OSError" in kinds for kinds in names)
+@contextmanager
+def query_errors() -> Iterator[None]:
+    """Turn the rejection of a query into a failure without retries."""
+    try:
+        yield
+    except Exception as error:
+        if "DataError" in _class_names(error):
+            # The message quotes the value.
+            raise AirflowFailException(f"sql: the database cannot convert a value ({type(error).__name__}).") from None
+        if is_rejection(error):
+            raise AirflowFailException(f"sql: the database rejected the query: {error}") from None
+        raise
 
 
-def _place_in_user_code(error: BaseException) -> str:
-    """Say where in the code of a DAG an error came from, or nothing if it came from none."""
+def is_rejection(error: Exception) -> bool:
+    """Return whether the database rejected the query itself, so that a retry would fail, too."""
+    kinds = _class_names(error)
+    if kinds & {"ProgrammingError", "NotSupportedError"}:
+        return True
+    if not kinds & {"DatabaseError", "OperationalError", "DBAPIError"}:
+        return False
+    state = getattr(error, "pgcode", None) or getattr(error, "sqlstate", None) or ""
+    number = error.args[0] if error.args and isinstance(error.args[0], int) else None
+    in_sqlite = type(error).__module__.startswith("sqlite3") and _SQLITE.search(str(error))
+    return str(state).startswith(_SQLSTATE) or number in _MYSQL or bool(in_sqlite or _ORACLE.search(str(error)))
+
+
+def _class_names(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
+
+
+def _has_transient_cause(error: BaseException) -> bool:
+    """Return whether a network, a database or a file caused the error."""
+    return any(_class_names(cause) & {*TRANSIENT, "OSError"} for cause in _chain(error)[1:])
+
+
+def _user_code_line(error: BaseException) -> str:
+    """Return the file, line and function of the DAG's code that raised the error; empty text if there is none."""
     for link in reversed(_chain(error)):
-        frames = [frame for frame in _frames(link.__traceback__) if _is_user_code(frame[0])]
+        frames = [(frame, line) for frame, line in traceback.walk_tb(link.__traceback__) if _is_user_code(frame)]
         if frames:
-            own = [frame for frame in frames if "site-packages" not in frame[1]]
-            _, file, line, function = own[-1] if own else frames[0]
-            return f" ({file}, line {line}, in {function})"
+            own = [step for step in frames if "site-packages" not in step[0].f_code.co_filename]
+            frame, line = own[-1] if own else frames[0]
+            return f" ({frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name})"
     return ""
 
 
-def _is_user_code(module: str) -> bool:
-    root = module.partition(".")[0]
+def _is_user_code(frame: FrameType) -> bool:
+    root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return root not in _LIBRARIES and root not in sys.stdlib_module_names
-
-
-def _frames(trace: TracebackType | None) -> Iterator[tuple[str, str, int, str]]:
-    """Yield module, file, line and function of every step of a traceback, outermost first."""
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        yield str(trace.tb_frame.f_globals.get("__name__", "")), code.co_filename, trace.tb_lineno, code.co_name
-        trace = trace.tb_next
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -1,29 +1,65 @@
-"""What a task read and wrote, and which k it selected, as OpenLineage describes it."""
+"""What other tools show of a task: the link to its report in the Airflow UI, and its lineage in OpenLineage."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from compsil_airflow.compat import BaseOperator, ObjectStoragePath, lineage_classes, parse_sql_lineage
-from compsil_airflow.paths import check_place
-from compsil_airflow.sql import hook_of
+from compsil_airflow.compat import TASK_MAKES_LINKS, BaseOperator, BaseOperatorLink, XCom, openlineage, parse_sql
+from compsil_airflow.source import database_hook
+from compsil_airflow.storage import is_path, resolve_place
 
+REPORT_URL = "report_url"
 FACET = "compsil_selection"
 
 
-class LineageOperator(BaseOperator):
-    """An operator that tells OpenLineage, where its provider is installed, what it reads, writes and selects."""
+def is_web_url(url: Any) -> bool:
+    """Return whether a URL leads to a web page, and not to a script or a file."""
+    parts = urlsplit(str(url).strip())
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
 
-    # Columns that were used, sizes of the files that were written, and what was selected.
+
+def check_report_url(url: Any) -> None:
+    """Raise for anything but a web page: the link is shown to everybody who opens the task."""
+    if url is not None and not is_web_url(url):
+        raise ValueError(f"report_url must begin with http:// or https://; got {str(url)!r}.")
+
+
+class ReportLink(BaseOperatorLink):
+    """A link to ``report_url``; without that parameter there is no link."""
+
+    name = "Selection report"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the URL of the report.
+
+        Parameters
+        ----------
+        operator : BaseOperator
+            The operator of the task; on Airflow 2 its templates are not rendered here.
+        ti_key : TaskInstanceKey
+            The task instance.
+
+        Returns
+        -------
+        str
+            The URL, or an empty string.
+        """
+        url = operator.report_url if TASK_MAKES_LINKS else XCom.get_value(key=REPORT_URL, ti_key=ti_key)
+        return str(url) if is_web_url(url) else ""
+
+
+class LineageOperator(BaseOperator):
+    """An operator that reports inputs, outputs and the selection to OpenLineage if its provider is installed."""
+
+    # The columns that were used, the sizes of the files that were written, and the facts about the selection.
     _used: list[str]
     _written: dict[str, dict[str, Any]]
     _facts: dict[str, Any]
 
     def get_openlineage_facets_on_start(self) -> Any:
-        """Return what the task is about to read.
+        """Return what the task will read.
 
         Returns
         -------
@@ -55,32 +91,32 @@ def lineage_of(
     source: dict[str, Any], columns: list[str], written: dict[str, dict[str, int]], facts: dict[str, Any] | None = None
 ) -> Any:
     """Return inputs with the columns that were used, outputs with their sizes, and the selection as a run facet."""
-    operator_lineage, facet = lineage_classes()
+    operator_lineage, facet = openlineage()
     outputs = [
         facet.OutputDataset(
-            *_named(place), outputFacets={"outputStatistics": facet.OutputStatisticsOutputDatasetFacet(**counts)}
+            *dataset_name(place), outputFacets={"outputStatistics": facet.OutputStatisticsOutputDatasetFacet(**counts)}
         )
         for place, counts in written.items()
     ]
     run_facets = {FACET: _selection_facet(facet.RunFacet, facts)} if facts else {}
     if source.get("sql") is not None:
-        found = parse_sql_lineage(hook_of(source["conn_id"]), source["sql"], source["conn_id"])
+        parsed = parse_sql(database_hook(source["conn_id"]), source["sql"], source["conn_id"])
         return operator_lineage(
-            inputs=[] if found is None else found.inputs,
+            inputs=[] if parsed is None else parsed.inputs,
             outputs=outputs,
-            run_facets=run_facets | ({} if found is None else found.run_facets),
+            run_facets=run_facets | ({} if parsed is None else parsed.run_facets),
             job_facets={"sql": facet.SQLJobFacet(query=source["sql"])},
         )
     inputs = []
-    if isinstance(source.get("data"), str | os.PathLike | ObjectStoragePath):
+    if is_path(source.get("data")):
         schema = facet.SchemaDatasetFacet(fields=[facet.SchemaDatasetFacetFields(name=name) for name in columns])
-        place = check_place("data", source["data"], source.get("base_dir"))
-        inputs.append(facet.Dataset(*_named(str(place)), facets={"schema": schema} if columns else {}))
+        place = resolve_place("data", source["data"], source.get("base_dir"))
+        inputs.append(facet.Dataset(*dataset_name(str(place)), facets={"schema": schema} if columns else {}))
     return operator_lineage(inputs=inputs, outputs=outputs, run_facets=run_facets)
 
 
 def _selection_facet(base: Any, facts: dict[str, Any]) -> Any:
-    """Return the facts as a facet of OpenLineage, whose classes are made with attrs."""
+    """Return the facts as a facet; OpenLineage's classes are made with attrs."""
     import attr
 
     fields = {name: attr.field(default=None) for name in facts}
@@ -88,8 +124,8 @@ def _selection_facet(base: Any, facts: dict[str, Any]) -> Any:
     return kind(**facts)
 
 
-def _named(place: str) -> tuple[str, str]:
-    """Return namespace and name by OpenLineage's naming conventions, without the connection in a URI."""
+def dataset_name(place: str) -> tuple[str, str]:
+    """Return namespace and name by OpenLineage's conventions, without the connection in a URI."""
     parts = urlsplit(place)
     if "://" not in place:
         return "file", Path(place).as_posix()

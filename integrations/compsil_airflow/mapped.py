@@ -32,7 +32,7 @@ class PlanBatchesOperator(SelectKOperator):
         super().__init__(**kwargs)
         self.n_batches = n_batches
 
-    def _describe_kept(self) -> str:
+    def _resume_note(self) -> str:
         return "The next attempt plans again."
 
     def _run(self, context: Context) -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ class PlanBatchesOperator(SelectKOperator):
         from compsil_kit._run.request import check_plan
         from compsil_kit._settings.keywords import PlanKeywords, SelectKeywords
 
-        self._coerce_parameters()
+        self._parse_parameters()
         _, table = self._load(context)
         with data_errors():
             # A plan does not say what will be scored; how many starts that takes must be known here.
@@ -65,7 +65,7 @@ class RunBatchOperator(SelectKOperator):
         super().__init__(**kwargs)
         self.batch = batch
 
-    def _describe_kept(self) -> str:
+    def _resume_note(self) -> str:
         return "The next attempt runs this batch again; the other batches are not affected."
 
     def _run(self, context: Context) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class RunBatchOperator(SelectKOperator):
         from compsil_kit import run_batch
         from compsil_kit._settings.keywords import SelectKeywords
 
-        self._coerce_parameters()
+        self._parse_parameters()
         _, table = self._load(context)
         first, last = self.batch["indices"][0], self.batch["indices"][-1]
         # The name of the mapped task in the Airflow UI, by map_index_template.
@@ -94,7 +94,7 @@ class CombineBatchesOperator(SelectKOperator):
         super().__init__(**kwargs)
         self.batches, self.preparation = batches, preparation
 
-    def _describe_kept(self) -> str:
+    def _resume_note(self) -> str:
         return "All batches are finished; the next attempt only combines them."
 
     def _run(self, context: Context) -> int:
@@ -102,7 +102,7 @@ class CombineBatchesOperator(SelectKOperator):
         from compsil_kit import combine_batches
         from compsil_kit._settings.keywords import ChoiceKeywords
 
-        self._coerce_parameters()
+        self._parse_parameters()
         with data_errors():
             # As a slice: iterating over the lazy sequence asks for one XCom too many, which Airflow logs as an error.
             batches = list(self.batches[:])

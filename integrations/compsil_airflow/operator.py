@@ -8,19 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compsil_airflow import files
-from compsil_airflow.checkpoints import AUTO, forget, given_checkpoint, mirrored, own_checkpoint
-from compsil_airflow.coerce import coerce
+from compsil_airflow.checkpoints import (
+    AUTO,
+    LogProgress,
+    automatic_checkpoint,
+    delete_checkpoint,
+    mirrored,
+    resolve_checkpoint,
+)
 from compsil_airflow.compat import AirflowSkipException, Context
-from compsil_airflow.decision import THRESHOLDS, check_thresholds
 from compsil_airflow.errors import data_errors, interruptions, without_values
-from compsil_airflow.keeping import check_keep
-from compsil_airflow.lineage import LineageOperator
-from compsil_airflow.links import ReportLink, check_report_url
-from compsil_airflow.progress import LogProgress
-from compsil_airflow.results import publish
+from compsil_airflow.lineage import LineageOperator, ReportLink, check_report_url
+from compsil_airflow.parameters import (
+    AuthorTemplatesOperator,
+    parse_parameter,
+    passed_by_dag,
+    passed_by_expand,
+    unwrap,
+    wrap,
+)
+from compsil_airflow.results import check_labels_keep, publish
 from compsil_airflow.source import Source, bind
-from compsil_airflow.templates import AuthorTemplatesOperator, hide, passed_by_dag, passed_by_expand, reveal
+from compsil_airflow.storage import LABELS_ENDINGS, REPORT_ENDINGS, Place, check_apart, resolve_output
+from compsil_airflow.summary import THRESHOLDS, check_thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,14 +158,14 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         given = {name: value for name, value in dict(locals()).items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
         given |= {"op_args": op_args or [], "op_kwargs": op_kwargs or {}}
-        given |= {name: hide(given[name]) for name in ("clusterer", "metric", "transform")}
+        given |= {name: wrap(given[name]) for name in ("clusterer", "metric", "transform")}
         for name, value in given.items():
             setattr(self, name, value)
-        self._given = passed_by_dag(self, ("data", "sql"))
+        self._passed = passed_by_dag(self, ("data", "sql"))
         self._running = False
-        self._checkpoint: Path | Any = None
-        self._labels_place: Path | Any = None
-        self._report_place: Path | Any = None
+        self._checkpoint: Place | None = None
+        self._labels_place: Place | None = None
+        self._report_place: Place | None = None
         self._used: list[str] = []
         self._written: dict[str, dict[str, Any]] = {}
         self._facts: dict[str, Any] = {}
@@ -179,7 +189,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         """
         self._running = True
         try:
-            with without_values(), interruptions(self._describe_kept):
+            with without_values(), interruptions(self._resume_note):
                 return self._run(context)
         finally:
             self._running = False
@@ -192,32 +202,32 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             self._running = False
             raise KeyboardInterrupt
 
-    def _describe_kept(self) -> str:
-        """Say what the next attempt starts from if this one is stopped."""
+    def _resume_note(self) -> str:
+        """Describe what the next attempt starts from if this one is stopped."""
         if self._checkpoint is None:
             return "There is no checkpoint: the next attempt starts from the beginning."
         return "Finished subsamples are in the checkpoint: the next attempt resumes from it."
 
     def _run(self, context: Context) -> Any:
         """Do the work of the task; the steps of a mapped selection do only a part of it."""
-        self._coerce_parameters()
+        self._parse_parameters()
         data = self._load(context)
         with data_errors():
             result = self._select(data[1], context)
         try:
             k = publish(self, result, data, context)
         except AirflowSkipException:
-            self._forget_checkpoint()
+            self._delete_checkpoint()
             raise
         # Only now: if writing the labels fails, the next attempt need not select again.
-        self._forget_checkpoint()
+        self._delete_checkpoint()
         return k
 
-    def _forget_checkpoint(self) -> None:
+    def _delete_checkpoint(self) -> None:
         if self._checkpoint is not None:
-            forget(self._checkpoint, self.log)
+            delete_checkpoint(self._checkpoint, self.log)
 
-    def _coerce_parameters(self) -> None:
+    def _parse_parameters(self) -> None:
         """Turn text into values, and refuse what cannot work before any data are loaded."""
         with data_errors():
             from compsil_kit._settings.keywords import SelectKeywords, TableKeywords
@@ -225,18 +235,20 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             from compsil_kit._settings.surfaces import check_keywords
 
             for name in self.template_fields:
-                setattr(self, name, coerce(name, getattr(self, name)))
-            self._checkpoint = given_checkpoint(self.checkpoint, self.base_dir)
+                setattr(self, name, parse_parameter(name, getattr(self, name)))
+            self._checkpoint = resolve_checkpoint(self.checkpoint, self.base_dir)
             check_keywords(TableKeywords, self._keywords(TableKeywords))
             local = self._checkpoint if isinstance(self._checkpoint, Path) else None
             checked = check_keywords(SelectKeywords, {**self._keywords(SelectKeywords), "checkpoint": local})
             check_together({**checked, "checkpoint": self._checkpoint})
             check_thresholds(self._thresholds(), self.fallback_k, self.on_unsure)
             check_report_url(self.report_url)
-            self._labels_place = files.labels_place(self.labels_path, self.labels_keep, self.base_dir)
-            self._report_place = files.report_place(self.report_path, self.base_dir)
-            places = {"labels_path": self._labels_place, "report_path": self._report_place}
-            files.check_apart(self.data, places, self.base_dir)
+            if self.labels_keep is not None and self.labels_path is None:
+                raise ValueError("labels_keep requires labels_path, the file to write the labels to.")
+            self._labels_place = resolve_output("labels_path", self.labels_path, LABELS_ENDINGS, self.base_dir)
+            self._report_place = resolve_output("report_path", self.report_path, REPORT_ENDINGS, self.base_dir)
+            outputs = {"labels_path": self._labels_place, "report_path": self._report_place}
+            check_apart(self.data, outputs, self.base_dir)
 
     def _thresholds(self) -> dict[str, float | None]:
         return {name: getattr(self, name) for name in THRESHOLDS}
@@ -246,22 +258,22 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         from compsil_kit._settings.keywords import keywords_of
 
         names = [name for group in groups for name in keywords_of(group) if name not in ("checkpoint", "progress")]
-        return {name: reveal(getattr(self, name)) for name in names}
+        return {name: unwrap(getattr(self, name)) for name in names}
 
     def _load(self, context: Context) -> Data:
         """Load the table and prepare it for clustering."""
         function = bind(self.python_callable, self.op_args, self.op_kwargs, context)
-        given = self._given or passed_by_expand(self, ("data", "sql"))
+        passed = self._passed or passed_by_expand(self, ("data", "sql"))
         lists = [names for names in (self.columns, self.labels_keep) if isinstance(names, list | tuple)]
         known = {str(name) for names in lists for name in names}
         place = (self.data, self.sql, self.parameters, self.conn_id, function, self.base_dir)
         columns = self.columns if isinstance(self.columns, list | tuple) else None
-        found = Source(*place, given, known, self.log.warning, columns).load()
+        found = Source(*place, passed, known, self.log.warning, columns).load()
         with data_errors():
             from compsil_kit import prepare
             from compsil_kit._settings.keywords import TableKeywords
 
-            check_keep(self.labels_keep, found)
+            check_labels_keep(self.labels_keep, found)
             table = prepare(found, **self._keywords(TableKeywords))
         said = table.preparation
         assert said is not None
@@ -283,8 +295,8 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         request = check_request(table, SelectKeywords, given, digest=kept)
         self.log.info("Plan: %s", request.plan)
         if self.checkpoint == AUTO and self.random_state is not None:
-            self._checkpoint = own_checkpoint(request, context["ti"], self.log)
+            self._checkpoint = automatic_checkpoint(request.fingerprint, context["ti"], self.log)
         if self._checkpoint is None or isinstance(self._checkpoint, Path):
             return run_selection(replace(request, checkpoint=self._checkpoint), tell)
         with mirrored(self._checkpoint, self.log) as mirror:
-            return run_selection(replace(request, checkpoint=mirror.path), mirror.telling(tell))
+            return run_selection(replace(request, checkpoint=mirror.path), mirror.with_uploads(tell))

@@ -23,5 +23,5 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "task-decorators": [{"name": "compsil", "class-name": "compsil_airflow.decorator.compsil_task"}],
-        "extra-links": ["compsil_airflow.links.ReportLink"],
+        "extra-links": ["compsil_airflow.lineage.ReportLink"],
     }

@@ -1,28 +1,31 @@
-"""What a finished selection leaves: files, XComs and events of assets; also if its k is not accepted."""
+"""Store the results of a selection, also if its k is not accepted: labels, report, XComs and events of assets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compsil_airflow import files
+from compsil_airflow.checkpoints import LogProgress
 from compsil_airflow.compat import Asset, Context
-from compsil_airflow.decision import Decision, decide
 from compsil_airflow.errors import data_errors
-from compsil_airflow.keeping import kept_frame
-from compsil_airflow.links import REPORT_URL
-from compsil_airflow.progress import LogProgress
-from compsil_airflow.xcom import summarise
+from compsil_airflow.lineage import REPORT_URL
+from compsil_airflow.storage import Place, write
+from compsil_airflow.summary import decide, summarise
 from compsil_mlflow import log_if_active
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from compsil_airflow.operator import Data, SelectKOperator
-    from compsil_kit import SelectionResult
+    from compsil_kit import PreparedTable, SelectionResult
+    from compsil_kit._data.sources.source import Source
 
 FACTS = ("best_k", "selected_k", "fell_back", "score", "probability", "confidence")
+LABEL_COLUMNS = ("row", "cluster")
 
 
 def publish(operator: SelectKOperator, result: SelectionResult, data: Data | None, context: Context) -> int:
@@ -33,17 +36,16 @@ def publish(operator: SelectKOperator, result: SelectionResult, data: Data | Non
     decision = decide(result, operator._thresholds(), operator.fallback_k, operator.on_unsure)
     for note in decision.notes:
         operator.log.warning("%s", note)
-    written, labels = write_files(operator, result, data, decision)
-    settings = operator._keywords(TableKeywords, SelectKeywords)
-    summary = summarise(result, decision.k, decision.notes, settings, decision.outcome)
+    written, labels = _write_files(operator, result, data, decision.k)
+    summary = summarise(result, decision, operator._keywords(TableKeywords, SelectKeywords))
     operator._written, operator._facts = written, {name: summary[name] for name in (*FACTS, "outcome")}
     if operator.do_xcom_push:
         context["ti"].xcom_push(key="selection", value={**summary, "files": list(written)})
         if operator.report_url:
             context["ti"].xcom_push(key=REPORT_URL, value=str(operator.report_url))
     log_if_active(result, labels)
-    if decision.stop is not None:
-        raise decision.stop
+    if decision.error is not None:
+        raise decision.error
     assert decision.k is not None
     for outlet in operator.outlets:
         if isinstance(outlet, Asset):
@@ -51,50 +53,179 @@ def publish(operator: SelectKOperator, result: SelectionResult, data: Data | Non
     return decision.k
 
 
-def _write_labels(
-    operator: SelectKOperator, data: Data, k: int, keywords: Mapping[str, Any]
-) -> tuple[pd.DataFrame | None, int, int]:
-    """Write the labels; return them if they were in memory, their number, and the size of the file."""
-    from compsil_kit._data.dataset import PreparedTable
-    from compsil_kit._data.sources.beside import Beside
-    from compsil_kit._run.refit import label_rows
-
-    place, keep, (found, table) = operator._labels_place, operator.labels_keep or [], data
-    with data_errors():
-        if isinstance(table, PreparedTable):
-            frame = files.label_rows(table, k, kept_frame(found, keep), keywords)
-            return frame, len(frame), files.write_labels(place, frame)
-        beside = Beside(table.source, keep) if keep else None
-        given = {**keywords, "progress": (tell := LogProgress(operator.log))}
-        labels = label_rows(table if beside is None else replace(table, source=beside), k, **given)
-        parts = _told(labels, table.source.n_rows, tell)
-        return None, *files.write_label_parts(place, parts, None if beside is None else beside.take)
-
-
-def _told(parts: Iterable[Any], n_rows: int, tell: LogProgress) -> Iterator[Any]:
-    """Yield labels, and log how many rows have some."""
-    done = 0
-    for labels in parts:
-        yield labels
-        done += len(labels)
-        tell.rows(done, n_rows)
-
-
-def write_files(
-    operator: SelectKOperator, result: SelectionResult, data: Data | None, decision: Decision
+def _write_files(
+    operator: SelectKOperator, result: SelectionResult, data: Data | None, k: int | None
 ) -> tuple[dict[str, dict[str, Any]], pd.DataFrame | None]:
-    """Write the labels, if there is a k, and the report; return the sizes of the files, and the labels."""
+    """Write the labels, if there is a k, and the report; return the sizes of the files, and labels in memory."""
     from compsil_kit._settings.keywords import SelectKeywords
 
     written: dict[str, dict[str, Any]] = {}
     labels = None
-    if (place := operator._labels_place) is not None and data is not None and decision.k is not None:
+    if (place := operator._labels_place) is not None and data is not None and k is not None:
         # With the seeds of the selection, also where random_state=None drew them.
         keywords = {**operator._keywords(SelectKeywords), "random_state": result.plan.seeds}
-        labels, n_rows, size = _write_labels(operator, data, decision.k, keywords)
+        with data_errors():
+            labels, n_rows, size = _write_labels(operator, place, data, k, keywords)
         written[str(place)] = {"rowCount": n_rows, "size": size}
         operator.log.info("Labels of %s rows: %s", f"{n_rows:,}", place)
     if (place := operator._report_place) is not None:
-        written[str(place)] = {"size": files.write_report(place, result)}
+        from compsil_kit._show.report import render
+
+        written[str(place)] = {"size": write(place, render(result).encode())}
         operator.log.info("Report: %s", place)
     return written, labels
+
+
+def _write_labels(
+    operator: SelectKOperator, place: Place, data: Data, k: int, keywords: Mapping[str, Any]
+) -> tuple[pd.DataFrame | None, int, int]:
+    """Write the labels; return them if they are in memory, their number, and the size of the file."""
+    from compsil_kit._data.dataset import PreparedTable
+    from compsil_kit._data.sources.beside import Beside
+    from compsil_kit._run.refit import label_rows
+
+    keep, (found, table) = operator.labels_keep or [], data
+    if isinstance(table, PreparedTable):
+        (clusters,) = label_rows(table, k, **keywords)
+        frame = label_frame(table, clusters, kept_columns(found, keep))
+        return frame, len(frame), write_frame(place, frame)
+    progress = LogProgress(operator.log)
+    source = Beside(table.source, keep) if keep else None
+    parts = label_rows(
+        table if source is None else replace(table, source=source), k, **{**keywords, "progress": progress}
+    )
+    logged = _with_progress(parts, table.source.n_rows, progress)
+    return None, *write_parts(place, logged, None if source is None else source.take)
+
+
+def check_labels_keep(keep: Sequence[str] | None, data: pd.DataFrame | Source) -> None:
+    """Raise for columns that are not in the data, or that have the name of a column of the labels."""
+    import pandas as pd
+
+    from compsil_kit.adapters import shorten
+
+    if not keep:
+        return
+    if isinstance(data, pd.DataFrame):
+        known = list(data.columns)
+    elif data.has_records:
+        known = [field.name for field in data.fields]
+    else:
+        raise ValueError(
+            f"labels_keep is not supported for {data.what}. Leave it out and join the labels by the number of the row, "
+            "or write the data to Parquet files first."
+        )
+    for name in keep:
+        if list(keep).count(name) > 1:
+            raise ValueError(f"labels_keep must name each column once; it has {name!r} more than once.")
+        if name in LABEL_COLUMNS:
+            raise ValueError(f"labels_keep must not contain {name!r}: the labels have a column of that name already.")
+        if name not in known:
+            raise ValueError(
+                f"labels_keep: {name!r} is not a column of the data, which has {shorten(tuple(map(str, known)))}."
+            )
+
+
+def kept_columns(data: pd.DataFrame | Source, keep: Sequence[str]) -> pd.DataFrame:
+    """Return all rows of these columns."""
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame):
+        return data[list(keep)]
+    if not keep:
+        return pd.DataFrame()
+    import pyarrow as pa
+
+    names = [field.name for field in data.fields]
+    table = pa.Table.from_batches(data.records([names.index(name) for name in keep]))
+    frame: pd.DataFrame = table.rename_columns(list(keep)).to_pandas()
+    return frame
+
+
+def label_frame(table: PreparedTable, clusters: Any, kept: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per row of the data: its position, the columns to keep, its cluster.
+
+    Rows that were dropped because of missing values have no cluster.
+    """
+    import numpy as np
+    import pandas as pd
+
+    codes = np.zeros(len(table.kept), dtype=np.int64)
+    codes[table.kept] = clusters
+    columns = {name: kept[name].to_numpy() for name in kept}
+    return pd.DataFrame(
+        {"row": np.arange(len(codes)), **columns, "cluster": pd.arrays.IntegerArray(codes, ~table.kept)}
+    )
+
+
+def write_frame(place: Place, labels: pd.DataFrame) -> int:
+    """Write the labels in the format of the file's ending; return the size of the file."""
+    with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
+        file = Path(folder) / "labels"
+        if _is_csv(place):
+            labels.to_csv(file, index=False)
+        else:
+            labels.to_parquet(file, index=False)
+        return write(place, file)
+
+
+def write_parts(place: Place, parts: Iterable[Any], take_kept: Callable[[], Any] | None = None) -> tuple[int, int]:
+    """Write labels that come some rows at a time, with the numbers of the rows; return the rows and the size.
+
+    ``take_kept`` returns the columns to write with the part that came last, as an Arrow table.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
+        # Complete before the upload: an object store would keep the first half if the second cannot be read.
+        file, n_rows = Path(folder) / "labels", 0
+        with _writer(place, file) as write_table:
+            for clusters in parts:
+                rows = pa.table({"row": np.arange(n_rows, n_rows + len(clusters))})
+                if take_kept is not None:
+                    kept = take_kept()
+                    for name, column in zip(kept.column_names, kept.columns, strict=True):
+                        rows = rows.append_column(name, column)
+                write_table(rows.append_column("cluster", pa.array(clusters, type=pa.int64())))
+                n_rows += len(clusters)
+        return n_rows, write(place, file)
+
+
+@contextmanager
+def _writer(place: Place, file: Path) -> Iterator[Callable[[Any], None]]:
+    """Yield a function that appends an Arrow table to a file, in the format of the ending of its place."""
+    if _is_csv(place):
+        import pandas as pd
+
+        with file.open("w", encoding="utf-8", newline="") as text:
+            # With Arrow's types: with NumPy's, integers become floats where some are missing.
+            yield lambda table: table.to_pandas(types_mapper=pd.ArrowDtype).to_csv(
+                text, index=False, header=text.tell() == 0
+            )
+        return
+    import pyarrow.parquet as pq
+
+    with ExitStack() as open_file:
+        writer: Any = None
+
+        def write_table(table: Any) -> None:
+            nonlocal writer
+            if writer is None:
+                writer = open_file.enter_context(pq.ParquetWriter(file, table.schema))
+            writer.write_table(table)
+
+        yield write_table
+
+
+def _is_csv(place: Place) -> bool:
+    return str(place).lower().endswith(".csv")
+
+
+def _with_progress(parts: Iterable[Any], n_rows: int, progress: LogProgress) -> Iterator[Any]:
+    """Yield labels, and log the number of labelled rows."""
+    done = 0
+    for clusters in parts:
+        yield clusters
+        done += len(clusters)
+        progress.rows(done, n_rows)

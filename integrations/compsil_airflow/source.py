@@ -1,9 +1,8 @@
-"""The data of a task, as a pandas frame or outside memory: from files, a query, or a function. Never a pickle."""
+"""Load the data of a task, as a pandas frame or out of core: from files, a query, or a function. Never a pickle."""
 
 from __future__ import annotations
 
 import errno
-import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -11,17 +10,18 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from compsil_airflow.compat import Context, ObjectStoragePath, context_merge, determine_kwargs
-from compsil_airflow.errors import data_errors
-from compsil_airflow.names import hide_values
-from compsil_airflow.paths import check_place, check_scheme, fetched, file_system
-from compsil_airflow.sql import hook_of, run_query
+from compsil_airflow.compat import AirflowFailException, BaseHook, Context, context_merge, determine_kwargs
+from compsil_airflow.errors import data_errors, query_errors
+from compsil_airflow.storage import Place, check_scheme, downloaded, file_system, is_path, resolve_place
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _HAS_HEADER = re.compile(r"\.[ct]sv(\.\w+)?$", re.IGNORECASE)
-_WANTED = {"data": "a path or a URI", "sql": "a query"}
+# pandas appends .1, .2 and so on to a repeated name.
+_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?(\.\d+)?")
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
+_EXPECTED = {"data": "a path or a URI", "sql": "a query"}
 
 
 @dataclass(frozen=True)
@@ -35,62 +35,70 @@ class Source:
     function: Callable[[], Any] | None = None
     base_dir: Any = None
     # Which of data and sql the DAG passes, and the task whose XCom it is, if any.
-    given: Mapping[str, str | None] = field(default_factory=dict)
-    # Names of columns that the DAG mentions.
+    passed: Mapping[str, str | None] = field(default_factory=dict)
+    # Column names in the DAG.
     known: Collection[str] = ()
     warn: Callable[[str], None] = print
-    # The columns to cluster, if not all: of a file, only these are looked at for cells that are not numbers.
+    # The columns to cluster, if not all: in a file, only these must be numeric.
     columns: Collection[Any] | None = None
 
     def load(self) -> pd.DataFrame | Any:
-        """Return the frame, or a table outside memory that is read when it is used.
+        """Return a frame, or an out-of-core table that is read when it is used.
 
-        Mistakes fail without a retry, errors of files and networks may be retried.
+        Mistakes fail without a retry; errors of files and networks are retried.
         """
         with data_errors():
-            self._check()
+            self._validate()
         if self.sql is not None:
-            return self._query()
+            return self._run_query()
         found = self.data if self.function is None else self.function()
-        if isinstance(found, str | os.PathLike | ObjectStoragePath):
+        if is_path(found):
             return self._read("data" if self.function is None else "the path that python_callable returned", found)
         with data_errors():
             from compsil_kit._data.sources.opening import open_source
 
-            outside = open_source(found)
-            return as_frame(found) if outside is None else outside
+            table = open_source(found)
+            return as_frame(found) if table is None else table
 
-    def _check(self) -> None:
+    def _validate(self) -> None:
         values = {"data": self.data, "sql": self.sql, "python_callable": self.function}
-        for name, task_id in self.given.items():
+        for name, task_id in self.passed.items():
             if values[name] in (None, "None"):
                 cause = "the template or the upstream task" if task_id is None else f"the upstream task {task_id!r}"
-                raise ValueError(f"{name} is None: {cause} returned nothing. Return {_WANTED[name]} there.")
-        named = [name for name, value in values.items() if value is not None]
-        if len(named) != 1:
-            raise ValueError(f"pass exactly one of data, sql and python_callable; got {' and '.join(named) or 'none'}.")
+                raise ValueError(f"{name} is None: {cause} returned nothing. Return {_EXPECTED[name]} there.")
+        given = [name for name, value in values.items() if value is not None]
+        if len(given) != 1:
+            raise ValueError(f"pass exactly one of data, sql and python_callable; got {' and '.join(given) or 'none'}.")
         if self.sql is not None and not self.conn_id:
             raise ValueError("sql requires conn_id, the connection on which to run the query.")
-        if self.function is None and self.sql is None:
-            check_place("data", self.data, self.base_dir)
+        if self.data is not None:
+            resolve_place("data", self.data, self.base_dir)
 
-    def _read(self, name: str, found: Any) -> pd.DataFrame | Any:
+    def _read(self, name: str, path: Any) -> pd.DataFrame | Any:
         with data_errors():
-            place = check_place(name, found, self.base_dir)
+            place = resolve_place(name, path, self.base_dir)
             if not isinstance(place, Path):
                 check_scheme(name, place, self.conn_id)
-            outside = self._outside(name, place)
-        if outside is not None:
-            return outside
+            table = self._open_parquet(name, place)
+        if table is not None:
+            return table
         if isinstance(place, Path):
             frame = _read_local(place, str(place), self.columns)
         else:
-            with fetched(place, self.conn_id) as copy:
-                frame = _read_local(copy, str(place), self.columns)
-        return self._named(frame, place)
+            with downloaded(place, self.conn_id) as copy:
+                frame = _read_local(copy, place, self.columns)
+        if not _HAS_HEADER.search(str(place)):
+            return frame
+        frame, n_renamed = rename_values(frame, self.known)
+        if n_renamed:
+            self.warn(
+                f"The names of {n_renamed:,} columns look like values, as if the file had no header; then its first "
+                "row is missing from the data. These columns are named by position: column 1, column 2 and so on."
+            )
+        return frame
 
-    def _outside(self, name: str, place: Any) -> Any:
-        """Return Parquet data that are no single file, or too large for memory; None for all others."""
+    def _open_parquet(self, name: str, place: Place) -> Any:
+        """Open a folder or glob of Parquet files, or a Parquet file that is too large for memory; else return None."""
         from compsil_kit._data.files.readers import KINDS, ending_of
         from compsil_kit._data.sources.parquet import ENDINGS, files_of, has_others, open_parquet
 
@@ -99,10 +107,11 @@ class Source:
             return None
         store, path = file_system(place, self.conn_id)
         if store.isfile(path):
-            return open_parquet(path, store) if ending in ENDINGS and _is_too_large(store, path) else None
-        if not store.isdir(path) and not any(c in path for c in "*?["):
+            return open_parquet(path, store) if ending in ENDINGS and not _fits_memory(store, path) else None
+        is_folder = store.isdir(path)
+        if not is_folder and not any(c in path for c in "*?["):
             return None
-        if store.isdir(path) and has_others(path, store):
+        if is_folder and has_others(path, store):
             raise ValueError(
                 f"{name}: {place} is a folder that contains files other than Parquet. Pass a file or a glob such as "
                 "'folder/*.parquet', or read the folder in python_callable."
@@ -111,45 +120,43 @@ class Source:
         if not found:
             raise FileNotFoundError(errno.ENOENT, f"{name}: there is no Parquet file here", str(place))
         if isinstance(place, Path):
+            # Links in the folder may lead out of base_dir.
             for file in found:
-                # A link among the files of a folder may lead elsewhere.
-                check_place(name, file, self.base_dir)
+                resolve_place(name, file, self.base_dir)
         return open_parquet(path, store)
 
-    def _named(self, frame: pd.DataFrame, place: Any) -> pd.DataFrame:
-        """Name columns by position if the file has no header: its first row must not get into logs."""
-        frame, hidden = hide_values(frame, self.known) if _HAS_HEADER.search(str(place)) else (frame, 0)
-        if hidden:
-            self.warn(
-                f"The names of {hidden:,} columns look like values, as if the file had no header; then its first row "
-                "is missing from the data. These columns are named by position: column 1, column 2 and so on."
-            )
-        return frame
-
-    def _query(self) -> pd.DataFrame:
+    def _run_query(self) -> pd.DataFrame:
         import pandas as pd
 
-        names, rows = run_query(hook_of(str(self.conn_id)), str(self.sql), self.parameters)
+        hook = database_hook(str(self.conn_id))
+        with query_errors():
+            names, rows = hook.run(self.sql, parameters=self.parameters, handler=_fetch)
         # Databases return exact decimals as objects; as floats they make numeric columns.
         return pd.DataFrame.from_records(rows, columns=names, coerce_float=True)
 
 
-def _is_too_large(store: Any, path: str) -> bool:
-    """Tell whether a Parquet file does not fit into memory."""
+def database_hook(conn_id: str) -> Any:
+    """Return the hook of a connection that can run queries."""
+    hook = BaseHook.get_connection(conn_id).get_hook()
+    if not hasattr(hook, "run") or not hasattr(hook, "get_records"):
+        raise AirflowFailException(
+            f"conn_id must be a connection to a database; the hook of {conn_id!r} is a {type(hook).__name__}."
+        )
+    return hook
+
+
+def _fetch(cursor: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return column names and rows."""
+    if cursor.description is None:
+        raise AirflowFailException("sql must be a query that returns rows.")
+    return [column[0] for column in cursor.description], [tuple(row) for row in cursor.fetchall()]
+
+
+def _fits_memory(store: Any, path: str) -> bool:
     from compsil_kit._data.sources.parquet import fits_memory
 
     with store.open(path) as file:
-        return not fits_memory(file)
-
-
-def bind(
-    function: Callable[..., Any] | None, args: Collection[Any], kwargs: Mapping[str, Any], context: Context
-) -> Callable[[], Any] | None:
-    """Bind a function to its arguments and to what it asks of the context, as a PythonOperator does."""
-    if function is None:
-        return None
-    context_merge(context, kwargs)
-    return partial(function, *args, **determine_kwargs(function, args, context))
+        return fits_memory(file)
 
 
 def _read_local(path: Path, shown: str, columns: Collection[Any] | None) -> pd.DataFrame:
@@ -160,13 +167,23 @@ def _read_local(path: Path, shown: str, columns: Collection[Any] | None) -> pd.D
             return read_table(str(path), columns=columns)
         except ValueError as error:
             message = str(error).replace(str(path), shown)
-            # Where the reader advises options of the command line, a DAG has those of pandas.
+            # The reader recommends options of the command line; a DAG has those of pandas.
             advice = " In a DAG: read the file by pandas.read_csv in python_callable." if " --" in message else ""
             raise ValueError(message + advice) from None
 
 
+def bind(
+    function: Callable[..., Any] | None, args: Collection[Any], kwargs: Mapping[str, Any], context: Context
+) -> Callable[[], Any] | None:
+    """Bind a function to its arguments and to the entries of the context that it takes, as a PythonOperator does."""
+    if function is None:
+        return None
+    context_merge(context, kwargs)
+    return partial(function, *args, **determine_kwargs(function, args, context))
+
+
 def as_frame(found: Any) -> pd.DataFrame:
-    """Return what a function returned as a frame: pandas, Polars, PyArrow, or a two-dimensional array."""
+    """Convert what a function returned to a frame: pandas, Polars, PyArrow, or a two-dimensional array."""
     import numpy as np
     import pandas as pd
 
@@ -181,3 +198,24 @@ def as_frame(found: Any) -> pd.DataFrame:
         "python_callable must return a table (pandas, Polars or PyArrow), a two-dimensional array, or the path of a "
         f"file; it returned a value of type {type(found).__name__}."
     )
+
+
+def rename_values(frame: pd.DataFrame, known: Collection[str]) -> tuple[pd.DataFrame, int]:
+    """Name columns by position if their names look like values; return the frame and the number of renamed columns.
+
+    The first row of a file without a header is there, and must not get into logs. ``known`` names, those in the DAG,
+    stay. If one name is a value, all are: text in a first row looks like a name.
+    """
+    names = [str(name) for name in frame.columns]
+    if not _look_like_values([name for name in names if name not in known]):
+        return frame, 0
+    shown = [name if name in known else f"column {at}" for at, name in enumerate(names, 1)]
+    return frame.set_axis(shown, axis=1), sum(name not in known for name in names)
+
+
+def _look_like_values(names: Collection[str]) -> bool:
+    """Return whether some names are numbers or dates, except consecutive integers such as positions or years."""
+    found = [name for name in names if _NUMBER.fullmatch(name) or _DATE.fullmatch(name)]
+    if len(found) > 1 and all(name.isdecimal() for name in found):
+        return [int(name) for name in found] != list(range(int(found[0]), int(found[0]) + len(found)))
+    return bool(found)

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from runs import run_select
 
-from compsil_airflow.checkpoints import Mirror, forget, own_checkpoint
+from compsil_airflow.checkpoints import Mirror, automatic_checkpoint, delete_checkpoint
 from compsil_kit import select_k
 
 
 def test_a_copy_is_sent_every_five_seconds_if_it_has_changed(tmp_path, monkeypatch):
     now, told, sent = [0.0], [], []
     monkeypatch.setattr("compsil_airflow.checkpoints.time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr("compsil_airflow.checkpoints.store", lambda place, content: sent.append((now[0], content)))
+    monkeypatch.setattr("compsil_airflow.checkpoints.write", lambda place, content: sent.append((now[0], content)))
     mirror = Mirror(tmp_path / "copy.json", "s3://bucket/c.json", None, _last=0.0)
-    tell = mirror.telling(lambda done, total: told.append(done))
+    tell = mirror.with_uploads(lambda done, total: told.append(done))
     # There is no file at first, and it is the same at 20.
     for done, (now[0], content) in enumerate([(5.0, b""), (9.9, b"a"), (10.0, b"b"), (14.9, b"c"), (20.0, b"b")]):
         if content:
@@ -80,7 +80,7 @@ def test_every_task_instance_has_a_file_of_its_own(home):
     request, log = SimpleNamespace(fingerprint={"data": "x"}), logging.getLogger()
     paths = []
     for change in ({}, {"dag_id": "d2"}, {"run_id": "r2"}, {"task_id": "t2"}, {"map_index": 1}):
-        paths.append(own_checkpoint(request, SimpleNamespace(**{**instance, **change}), log))
+        paths.append(automatic_checkpoint(request.fingerprint, SimpleNamespace(**{**instance, **change}), log))
         paths[-1].write_text("{}")
     assert len(set(paths)) == 5
     assert all(path.exists() and path.is_relative_to(home) for path in paths)
@@ -144,7 +144,7 @@ class TestNoPlaceForIt:
         def full(*args, **kwargs):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr("compsil_airflow.paths.tempfile.TemporaryFile", full)
+        monkeypatch.setattr("compsil_airflow.storage.tempfile.TemporaryFile", full)
         assert run_select(data=str(csv)).state == "success"
         printed = capfd.readouterr()
         assert "checkpoint cannot be written: No space left on device: " in printed.out + printed.err
@@ -160,7 +160,7 @@ class TestNoPlaceForIt:
     def test_one_that_cannot_be_deleted(self, tmp_path):
         log = []
         (tmp_path / "own.json").mkdir()
-        forget(tmp_path / "own.json", SimpleNamespace(warning=lambda text, error: log.append(text % error)))
+        delete_checkpoint(tmp_path / "own.json", SimpleNamespace(warning=lambda text, error: log.append(text % error)))
         assert log[0].startswith("The checkpoint could not be deleted: ")
 
 

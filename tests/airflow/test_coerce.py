@@ -2,7 +2,7 @@
 
 import pytest
 
-from compsil_airflow.coerce import coerce
+from compsil_airflow.parameters import parse_parameter
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ from compsil_airflow.coerce import coerce
     ],
 )
 def test_text_becomes_a_value(name, text, value):
-    found = coerce(name, text)
+    found = parse_parameter(name, text)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -78,22 +78,22 @@ def test_text_becomes_a_value(name, text, value):
 )
 def test_text_that_cannot_be_read_names_its_parameter(name, text):
     with pytest.raises(ValueError, match=f"^{name} must "):
-        coerce(name, text)
+        parse_parameter(name, text)
 
 
 def test_long_text_is_not_repeated_whole():
     with pytest.raises(ValueError, match="xxx\\.\\.\\.") as caught:
-        coerce("z", "x" * 5000)
+        parse_parameter("z", "x" * 5000)
     assert len(str(caught.value)) < 120
 
 
 def test_the_message_is_that_of_the_keyword():
     with pytest.raises(ValueError, match=r"^ks must look like 2:10, 2:20:2 or 2,3,5; got 'two'\.$"):
-        coerce("ks", "two")
+        parse_parameter("ks", "two")
 
 
 def test_a_long_range_is_not_expanded():
-    assert coerce("ks", "2:1000000000") == range(2, 1_000_000_001)
+    assert parse_parameter("ks", "2:1000000000") == range(2, 1_000_000_001)
 
 
 def test_every_keyword_of_the_engine_is_read_by_its_definition():
@@ -101,4 +101,4 @@ def test_every_keyword_of_the_engine_is_read_by_its_definition():
 
     for name, keyword in (keywords_of(SelectKeywords) | keywords_of(TableKeywords)).items():
         for word in keyword.choices:
-            assert coerce(name, word) == keyword.read(word)
+            assert parse_parameter(name, word) == keyword.read(word)

@@ -9,7 +9,7 @@ import pytest
 from airflow.providers.common.compat.sdk import Asset
 from runs import run_select
 
-from compsil_airflow.decision import THRESHOLDS, check_thresholds, decide
+from compsil_airflow.summary import THRESHOLDS, check_thresholds, decide
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_the_threshold_itself_is_enough(probability, least, outcome):
         thresholds = {"min_probability": None, "min_confidence": None, f"min_{of_what}": least}
         decision = decide(result, thresholds, None, None)
         assert (decision.outcome, decision.k) == (outcome, 3 if outcome == "accepted" else None)
-        assert (decision.stop is None) == (outcome == "accepted")
+        assert (decision.error is None) == (outcome == "accepted")
     assert np.isfinite(probability) or least is None or "unknown" in decision.notes[0]
 
 
@@ -57,7 +57,7 @@ class TestNotSure:
         assert 0 < summary["confidence"] < 0.99
         assert (summary["criterion"], summary["plan"]["n_starts"]) == ("likely", 5)
         printed = capfd.readouterr()
-        assert "below min_confidence=0.99. Look at the alternatives in the summary" in printed.out + printed.err
+        assert "below min_confidence=0.99. See the alternatives in the summary" in printed.out + printed.err
 
     def test_an_unknown_confidence_is_not_enough(self, flat, capfd):
         done = run_select(data=flat, ks="3:9", min_confidence=0.01, clusterer="gmm")

@@ -12,26 +12,26 @@ from runs import run_select
 import compsil_pandas  # noqa: F401  (registers df.compsil)
 from compsil_airflow import SelectKOperator
 from compsil_airflow.compat import AirflowFailException
-from compsil_airflow.files import check_apart, labels_place, report_place, write_label_parts, write_labels
+from compsil_airflow.results import write_frame, write_parts
+from compsil_airflow.storage import LABELS_ENDINGS, REPORT_ENDINGS, check_apart, resolve_output
 
 
 @pytest.mark.parametrize("name", ["l.csv", "L.CSV", "l.parquet", "L.Parquet"])
 def test_the_ending_tells_the_format(name, tmp_path):
-    place = labels_place(name, ["key"], tmp_path)
+    place = resolve_output("labels_path", name, LABELS_ENDINGS, tmp_path)
     labels = pd.DataFrame({"row": [0, 1], "cluster": [1, 0]}, index=[7, 8])
-    assert write_labels(place, labels) == (tmp_path / name).stat().st_size
+    assert write_frame(place, labels) == (tmp_path / name).stat().st_size
     read = pd.read_csv if name.lower().endswith("csv") else pd.read_parquet
     pd.testing.assert_frame_equal(read(place), labels.reset_index(drop=True))
 
 
 def test_places_of_files(tmp_path):
-    assert labels_place(None, None, tmp_path) is report_place(None, tmp_path) is None
-    assert labels_place("l.csv", None, tmp_path) == tmp_path / "l.csv"
-    assert [report_place(name, tmp_path).name for name in ("r.html", "r.HTM")] == ["r.html", "r.HTM"]
-    with pytest.raises(ValueError, match=r"^labels_keep requires labels_path"):
-        labels_place(None, ["key"], tmp_path)
+    assert resolve_output("labels_path", None, LABELS_ENDINGS, tmp_path) is None
+    assert resolve_output("labels_path", "l.csv", LABELS_ENDINGS, tmp_path) == tmp_path / "l.csv"
+    for name in ("r.html", "r.HTM"):
+        assert resolve_output("report_path", name, REPORT_ENDINGS, tmp_path).name == name
     with pytest.raises(ValueError, match=r"^report_path must end in \.html or \.htm; got 'r\.csv'\.$"):
-        report_place("r.csv", tmp_path)
+        resolve_output("report_path", "r.csv", REPORT_ENDINGS, tmp_path)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -107,7 +107,7 @@ def test_an_active_run_of_mlflow_gets_everything(csv, tmp_path, monkeypatch):
 def test_labels_in_parts(name, tmp_path):
     place = tmp_path / "new" / name
     parts = [np.array([2, 0]), np.array([1]), np.array([0, 0, 2])]
-    n_rows, size = write_label_parts(place, parts)
+    n_rows, size = write_parts(place, parts)
     assert (n_rows, size) == (6, place.stat().st_size)
     labels = pd.read_csv(place) if name.endswith("csv") else pd.read_parquet(place)
     expected = pd.DataFrame({"row": range(6), "cluster": [2, 0, 1, 0, 0, 2]})
@@ -120,7 +120,7 @@ def test_a_pass_that_breaks_off_leaves_no_labels(tmp_path):
         raise ValueError("the file has changed")
 
     with pytest.raises(ValueError, match="has changed"):
-        write_label_parts(tmp_path / "l.parquet", broken())
+        write_parts(tmp_path / "l.parquet", broken())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -128,7 +128,7 @@ def test_a_pass_that_breaks_off_leaves_no_labels(tmp_path):
 def test_columns_keep_their_types_in_parts(name, tmp_path):
     kept = pa.table({"key": pa.array([7, None, 9]), "word": pa.array(["a", "b,c", None]).dictionary_encode()})
     parts = iter([kept.slice(0, 2), kept.slice(2)])
-    write_label_parts(tmp_path / name, [np.array([1, 0]), np.array([1])], lambda: next(parts))
+    write_parts(tmp_path / name, [np.array([1, 0]), np.array([1])], lambda: next(parts))
     if name.endswith("csv"):
         assert (tmp_path / name).read_text() == 'row,key,word,cluster\n0,7,a,1\n1,,"b,c",0\n2,9,,1\n'
         return
@@ -171,4 +171,4 @@ def test_nothing_is_written_among_the_data(data, written, apart):
 def test_a_task_that_would_write_among_its_data_is_refused(tmp_path):
     operator = SelectKOperator(task_id="t", data=str(tmp_path), labels_path=str(tmp_path / "l.parquet"))
     with pytest.raises(AirflowFailException, match="labels_path must not be among the files that data names"):
-        operator._coerce_parameters()
+        operator._parse_parameters()

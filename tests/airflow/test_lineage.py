@@ -9,8 +9,8 @@ import pytest
 from runs import run_select
 
 from compsil_airflow import SelectKOperator
-from compsil_airflow.compat import lineage_classes
-from compsil_airflow.lineage import _named, lineage_of
+from compsil_airflow.compat import openlineage
+from compsil_airflow.lineage import dataset_name, lineage_of
 
 pytestmark = pytest.mark.airflow3
 
@@ -100,15 +100,15 @@ def test_what_is_told_of_given_facts(tmp_path, monkeypatch):
     assert (made.namespace, made.name) == ("s3://bucket", "l.csv")
     assert made.outputFacets["outputStatistics"].rowCount == 3
     assert found.run_facets["compsil_selection"].best_k == 3
-    assert isinstance(found.run_facets["compsil_selection"], lineage_classes()[1].RunFacet)
+    assert isinstance(found.run_facets["compsil_selection"], openlineage()[1].RunFacet)
     early = lineage_of(place, [], {})
     assert (early.inputs[0].facets, early.outputs, early.run_facets) == ({}, [], {})
     # Of a query, what the parser finds comes beside the selection.
     parsed = SimpleNamespace(inputs=["points"], run_facets={"parser": 1})
-    monkeypatch.setattr("compsil_airflow.lineage.hook_of", lambda conn_id: f"hook of {conn_id}")
+    monkeypatch.setattr("compsil_airflow.lineage.database_hook", lambda conn_id: f"hook of {conn_id}")
     for answer, inputs, facets in ((parsed, ["points"], {"parser"}), (None, [], set())):
         ask = Mock(return_value=answer)
-        monkeypatch.setattr("compsil_airflow.lineage.parse_sql_lineage", ask)
+        monkeypatch.setattr("compsil_airflow.lineage.parse_sql", ask)
         found = lineage_of({"sql": "SELECT 1", "conn_id": "shop"}, ["x"], {}, {"best_k": 3})
         ask.assert_called_once_with("hook of shop", "SELECT 1", "shop")
         assert found.job_facets["sql"].query == "SELECT 1"
@@ -124,4 +124,4 @@ def test_what_is_told_of_given_facts(tmp_path, monkeypatch):
     ],
 )
 def test_names_are_those_of_the_convention(place, name):
-    assert _named(place) == name
+    assert dataset_name(place) == name

@@ -4,7 +4,7 @@ import pytest
 from runs import run_select
 
 from compsil_airflow import ReportLink, SelectKOperator
-from compsil_airflow.links import check_report_url
+from compsil_airflow.lineage import check_report_url
 
 
 @pytest.mark.parametrize("url", [None, "http://a.example", "https://a.example/r.html", " https://a.example/r.html\n"])

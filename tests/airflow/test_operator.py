@@ -15,9 +15,9 @@ from runs import QUICK, run, run_select
 
 import compsil_pandas  # noqa: F401  (registers df.compsil)
 from compsil_airflow import SelectKOperator
-from compsil_airflow.coerce import coerce
+from compsil_airflow.checkpoints import LogProgress
 from compsil_airflow.compat import AirflowFailException, AirflowSkipException
-from compsil_airflow.progress import LogProgress
+from compsil_airflow.parameters import parse_parameter
 from compsil_kit import prepare
 from compsil_kit._settings.keywords import SelectKeywords, TableKeywords, defaults_of
 
@@ -149,7 +149,7 @@ def test_logs_tell_the_story_without_cells(csv, capfd):
 
 def test_progress_is_told_every_five_seconds_and_at_the_end(monkeypatch):
     now, said = [0.0], []
-    monkeypatch.setattr("compsil_airflow.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("compsil_airflow.checkpoints.time", SimpleNamespace(monotonic=lambda: now[0]))
     tell = LogProgress(SimpleNamespace(info=lambda text, *values: said.append(text % values)))
     for done, now[0] in [(2, 1.0), (3, 4.9), (4, 5.0), (5, 9.9), (6, 10.0), (7, 10.1), (8, 10.2)]:
         tell(done, 8)
@@ -161,7 +161,7 @@ def test_progress_is_told_every_five_seconds_and_at_the_end(monkeypatch):
 
 
 def test_progress_comes_every_few_seconds(csv, capfd, monkeypatch):
-    monkeypatch.setattr("compsil_airflow.progress.PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr("compsil_airflow.checkpoints.PROGRESS_SECONDS", 0.0)
     run_select(data=str(csv))
     printed = capfd.readouterr()
     assert all(f"{done} of 4 subsamples finished" in printed.out + printed.err for done in (1, 2, 3, 4))
@@ -192,9 +192,9 @@ class TestByItself:
 
     def test_what_the_next_attempt_starts_from(self):
         operator = SelectKOperator(task_id="t")
-        assert operator._describe_kept() == "There is no checkpoint: the next attempt starts from the beginning."
+        assert operator._resume_note() == "There is no checkpoint: the next attempt starts from the beginning."
         operator._checkpoint = "c.json"
-        assert operator._describe_kept().endswith("in the checkpoint: the next attempt resumes from it.")
+        assert operator._resume_note().endswith("in the checkpoint: the next attempt resumes from it.")
 
     @pytest.mark.parametrize("ended", ["done", "skipped", "failed"])
     def test_a_checkpoint_is_forgotten_when_nothing_is_left_to_do(self, monkeypatch, ended):
@@ -207,8 +207,8 @@ class TestByItself:
             return 3
 
         monkeypatch.setattr("compsil_airflow.operator.publish", publish)
-        monkeypatch.setattr("compsil_airflow.operator.forget", lambda place, log: forgotten.append(place))
-        for name, found in (("_coerce_parameters", None), ("_load", ("frame", "table")), ("_select", "result")):
+        monkeypatch.setattr("compsil_airflow.operator.delete_checkpoint", lambda place, log: forgotten.append(place))
+        for name, found in (("_parse_parameters", None), ("_load", ("frame", "table")), ("_select", "result")):
             monkeypatch.setattr(SelectKOperator, name, lambda *given, found=found: found)
         operator = SelectKOperator(task_id="t")
         for kept in (None, "c.json"):
@@ -224,10 +224,10 @@ class TestByItself:
         assert SelectKOperator.ui_color == "#e8f1f8"
         assert [type(link).__name__ for link in SelectKOperator.operator_extra_links] == ["ReportLink"]
         operator = SelectKOperator(task_id="t", data="a.csv")
-        assert (operator.op_args, operator.op_kwargs, operator._given) == ([], {}, {"data": None})
+        assert (operator.op_args, operator.op_kwargs, operator._passed) == ([], {}, {"data": None})
         assert (operator._running, operator._checkpoint, operator._used, operator._written) == (False, None, [], {})
         given = SelectKOperator(task_id="t", op_args=[1], op_kwargs={"a": 2}, sql="SELECT 1")
-        assert (given.op_args, given.op_kwargs, given._given) == ([1], {"a": 2}, {"sql": None})
+        assert (given.op_args, given.op_kwargs, given._passed) == ([1], {"a": 2}, {"sql": None})
 
     @pytest.mark.parametrize(
         ("given", "said"),
@@ -246,26 +246,26 @@ class TestByItself:
     )
     def test_mistakes_are_told_before_anything_is_loaded(self, given, said):
         with pytest.raises(AirflowFailException, match=said):
-            SelectKOperator(task_id="t", data="a.csv", **given)._coerce_parameters()
+            SelectKOperator(task_id="t", data="a.csv", **given)._parse_parameters()
 
     def test_parameters_become_values(self, tmp_path):
         operator = SelectKOperator(
             task_id="t", data="a.csv", ks="2:4", checkpoint=str(tmp_path / "c.json"), min_confidence="0.5",
             labels_path=str(tmp_path / "l.csv"), report_path=str(tmp_path / "r.html"),
         )  # fmt: skip
-        operator._coerce_parameters()
+        operator._parse_parameters()
         assert (tuple(operator.ks), operator._checkpoint) == ((2, 3, 4), tmp_path / "c.json")
         assert (operator._labels_place, operator._report_place) == (tmp_path / "l.csv", tmp_path / "r.html")
         assert operator._thresholds() == {"min_probability": None, "min_confidence": 0.5}
 
     def test_a_checkpoint_in_a_store_is_not_checked_as_a_file(self, monkeypatch):
         place = object()
-        monkeypatch.setattr("compsil_airflow.operator.given_checkpoint", lambda checkpoint, base_dir: place)
+        monkeypatch.setattr("compsil_airflow.operator.resolve_checkpoint", lambda checkpoint, base_dir: place)
         operator = SelectKOperator(task_id="t", data="a.csv")
-        operator._coerce_parameters()
+        operator._parse_parameters()
         assert operator._checkpoint is place
         with pytest.raises(AirflowFailException, match="checkpoint needs the same seeds in every run"):
-            SelectKOperator(task_id="t", data="a.csv", random_state=None)._coerce_parameters()
+            SelectKOperator(task_id="t", data="a.csv", random_state=None)._parse_parameters()
 
     @pytest.mark.parametrize(
         ("checkpoint", "seed", "used"),
@@ -276,11 +276,13 @@ class TestByItself:
         @contextmanager
         def mirrored(place, log):
             assert place == "s3://c.json"
-            yield SimpleNamespace(path="mirror", telling=lambda tell: "told twice")
+            yield SimpleNamespace(path="mirror", with_uploads=lambda tell: "told twice")
 
         asked = []
         own = Path("own")
-        monkeypatch.setattr("compsil_airflow.operator.own_checkpoint", lambda request, ti, log: asked.append(ti) or own)
+        monkeypatch.setattr(
+            "compsil_airflow.operator.automatic_checkpoint", lambda fingerprint, ti, log: asked.append(ti) or own
+        )
         monkeypatch.setattr("compsil_airflow.operator.mirrored", mirrored)
         monkeypatch.setattr("compsil_kit._run.select.run_selection", lambda request, tell: (request.checkpoint, tell))
         operator = SelectKOperator(task_id="t", checkpoint=checkpoint, random_state=seed, ks=[2, 3])
@@ -325,7 +327,7 @@ class TestSignature:
         defaults = defaults_of(TableKeywords) | defaults_of(SelectKeywords)
         del defaults["progress"]
         assert {name: OURS[name] for name in defaults} == defaults | OTHER_DEFAULTS
-        assert coerce("ks", OURS["ks"]) == defaults["ks"]
+        assert parse_parameter("ks", OURS["ks"]) == defaults["ks"]
 
     def test_all_but_the_function_are_templates(self):
         assert set(SelectKOperator.template_fields) == set(OURS) - {"self", "python_callable", "kwargs"}

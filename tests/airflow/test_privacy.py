@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from runs import QUICK, run_select
 
-from compsil_airflow.names import hide_values
-from compsil_airflow.source import Source
+from compsil_airflow.source import Source, rename_values
 
 CELL = 48151.623
 
@@ -122,6 +121,6 @@ class TestNoHeader:
     ],
 )
 def test_names_that_are_values(names, shown):
-    frame, hidden = hide_values(pd.DataFrame([[0.0] * len(names)], columns=names), {"kept"})
+    frame, hidden = rename_values(pd.DataFrame([[0.0] * len(names)], columns=names), {"kept"})
     assert list(frame.columns) == shown
     assert hidden == sum(name not in shown for name in names)

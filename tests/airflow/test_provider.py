@@ -28,7 +28,7 @@ def test_airflow_lists_it():
 
 def test_decorator_and_link_are_registered():
     assert callable(task.compsil)
-    assert "compsil_airflow.links.ReportLink" in ProvidersManager().extra_links_class_names
+    assert "compsil_airflow.lineage.ReportLink" in ProvidersManager().extra_links_class_names
 
 
 def test_airflow_accepts_what_it_says():

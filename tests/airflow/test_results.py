@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from airflow.providers.common.compat.sdk import Asset
@@ -109,11 +110,16 @@ def test_files_are_written_and_counted(data, result, logged, tmp_path):
 
 def test_labels_are_those_of_the_first_seed_of_the_selection(data, result, logged, monkeypatch, tmp_path):
     given = []
-    monkeypatch.setattr("compsil_airflow.files.label_rows", lambda *values: given.append(values) or data[0])
+
+    def label_rows(table, k, **keywords):
+        given.append((table, k, keywords))
+        return [np.zeros(len(table.kept), dtype=int)]
+
+    monkeypatch.setattr("compsil_kit._run.refit.label_rows", label_rows)
     left = Left(_labels_place=tmp_path / "l.csv")
     publish(left.operator, result, data, left.context)
-    ((table, k, kept, keywords),) = given
-    assert (table is data[1], k, list(kept)) == (True, result.best_k, [])
+    ((table, k, keywords),) = given
+    assert (table is data[1], k) == (True, result.best_k)
     assert keywords["random_state"] == result.plan.seeds
 
 

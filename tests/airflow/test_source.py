@@ -177,17 +177,20 @@ class TestBySource:
             ({"sql": "SELECT 1"}, "sql requires conn_id"),
             ({"sql": "SELECT 1", "conn_id": ""}, "sql requires conn_id"),
             (
-                {"given": {"data": None}},
+                {"passed": {"data": None}},
                 "data is None: the template or the upstream task returned .*a path",
             ),
             (
-                {"given": {"data": "extract"}},
+                {"passed": {"data": "extract"}},
                 "data is None: the upstream task 'extract' returned .*a path",
             ),
-            ({"sql": "None", "given": {"sql": "ask"}}, "sql is None: the upstream task 'ask' .* Return a query there."),
+            (
+                {"sql": "None", "passed": {"sql": "ask"}},
+                "sql is None: the upstream task 'ask' .* Return a query there.",
+            ),
             ({"data": 5}, "data must be a path or a URI"),
-            ({"data": "moon://bucket/a.csv"}, "^data: Airflow knows no file system for moon://"),
-            ({"function": lambda: "moon://a.csv"}, "^the path that python_callable returned: Airflow knows no file"),
+            ({"data": "moon://bucket/a.csv"}, "^data: Airflow has no file system for moon://"),
+            ({"function": lambda: "moon://a.csv"}, "^the path that python_callable returned: Airflow has no file"),
         ],
     )
     def test_what_cannot_be_used_fails_for_good(self, given, said):
@@ -220,9 +223,9 @@ class TestBySource:
             asked.append(given)
             yield csv
 
-        monkeypatch.setattr("compsil_airflow.source.check_place", lambda *given: place)
+        monkeypatch.setattr("compsil_airflow.source.resolve_place", lambda *given: place)
         monkeypatch.setattr("compsil_airflow.source.check_scheme", lambda *given: asked.append(given))
-        monkeypatch.setattr("compsil_airflow.source.fetched", fetched)
+        monkeypatch.setattr("compsil_airflow.source.downloaded", fetched)
         assert len(Source(data=place, conn_id="store").load()) == 300
         assert asked == [("data", place, "store"), (place, "store")]
         csv.write_bytes(b"")
@@ -522,7 +525,7 @@ class TestOutsideMemory:
         assert pd.read_csv(path)["key"].tolist() == frame["key"].tolist()
 
     def test_passes_over_rows_are_logged(self, folder, tmp_path, capfd, monkeypatch):
-        monkeypatch.setattr("compsil_airflow.progress.PROGRESS_SECONDS", 0.0)
+        monkeypatch.setattr("compsil_airflow.checkpoints.PROGRESS_SECONDS", 0.0)
         assert run_select(data=str(folder), labels_path=str(tmp_path / "l.csv"), **SMALL).state == "success"
         log = capfd.readouterr()
         # To select, to fit the clusterer, and to label.

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from compsil_airflow.compat import AirflowFailException, BaseHook
-from compsil_airflow.sql import hook_of, is_rejection, run_query
+from compsil_airflow.errors import is_rejection
+from compsil_airflow.source import Source
 
 
 def error(name, *args, base=Exception, **attributes):
@@ -57,7 +58,9 @@ def test_worth_another_attempt(found):
 
 
 class Hook:
-    """Runs the query that it is given on a cursor that holds two rows, or fails."""
+    """Run a query on a cursor with two rows, or fail."""
+
+    get_records = None
 
     def __init__(self, fails_with=None, description=(("a", "INT"), ("b", "INT"))):
         self.fails_with = fails_with
@@ -70,9 +73,21 @@ class Hook:
         return handler(self.cursor)
 
 
-def test_names_and_rows():
-    hook = Hook()
-    assert run_query(hook, "SELECT a, b FROM t WHERE c = ?", [5]) == (["a", "b"], [(1, 2), (3, 4)])
+@pytest.fixture
+def connect(monkeypatch):
+    """Make a hook the one of every connection."""
+
+    def connect(hook):
+        connection = SimpleNamespace(get_hook=lambda: hook)
+        monkeypatch.setattr(BaseHook, "get_connection", lambda conn_id: connection)
+
+    return connect
+
+
+def test_names_and_rows(connect):
+    connect(hook := Hook())
+    found = Source(sql="SELECT a, b FROM t WHERE c = ?", parameters=[5], conn_id="db").load()
+    assert found.to_dict("list") == {"a": [1, 3], "b": [2, 4]}
     assert hook.ran == ("SELECT a, b FROM t WHERE c = ?", [5])
 
 
@@ -83,21 +98,12 @@ def test_names_and_rows():
         (Hook(error("DataError", "swordfish")), AirflowFailException, r"cannot convert a value \(DataError\)\.$"),
         (Hook(error("ProgrammingError", "no table")), AirflowFailException, "rejected the query: no table$"),
         (Hook(ConnectionError("away")), ConnectionError, "^away$"),
+        (SimpleNamespace(), AirflowFailException, "^conn_id must be a connection to a database; the hook of 'db'"),
+        (SimpleNamespace(run=print), AirflowFailException, "^conn_id must be a connection to a database"),
+        (SimpleNamespace(get_records=print), AirflowFailException, "^conn_id must be a connection to a database"),
     ],
 )
-def test_errors_of_a_query(hook, kind, message):
+def test_errors_of_a_query(hook, kind, message, connect):
+    connect(hook)
     with pytest.raises(kind, match=message):
-        run_query(hook, "SELECT 1", None)
-
-
-@pytest.mark.parametrize("methods", [{}, {"run": print}, {"get_records": print}, {"run": print, "get_records": print}])
-def test_only_hooks_of_databases_are_used(methods, monkeypatch):
-    hook = SimpleNamespace(**methods)
-    monkeypatch.setattr(BaseHook, "get_connection", lambda conn_id: SimpleNamespace(get_hook=lambda: hook))
-    if len(methods) == 2:
-        assert hook_of("db") is hook
-    else:
-        with pytest.raises(
-            AirflowFailException, match=r"^conn_id must be a connection to a database; the hook of 'db'"
-        ):
-            hook_of("db")
+        Source(sql="SELECT 1", conn_id="db").load()

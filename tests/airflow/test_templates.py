@@ -8,13 +8,13 @@ from runs import QUICK, run, run_select
 from sklearn.cluster import KMeans
 
 from compsil_airflow import SelectKOperator, select_k_mapped
-from compsil_airflow.templates import (
+from compsil_airflow.parameters import (
     Untemplated,
     _values_of_expand_kwargs,
-    hide,
     passed_by_dag,
     passed_by_expand,
-    reveal,
+    unwrap,
+    wrap,
 )
 
 TEMPLATE = "{{ 6 * 7 }}"
@@ -134,20 +134,20 @@ def test_functions_are_not_called_by_airflow_and_shown_by_name(csv):
 
 
 def test_estimators_are_shown_by_their_class():
-    assert str(hide(KMeans())) == "KMeans"
-    assert isinstance(reveal(hide(KMeans())), KMeans)
-    assert hide("kmeans") == reveal("kmeans") == "kmeans"
+    assert str(wrap(KMeans())) == "KMeans"
+    assert isinstance(unwrap(wrap(KMeans())), KMeans)
+    assert wrap("kmeans") == unwrap("kmeans") == "kmeans"
 
 
 def test_what_is_hidden():
     estimator = SimpleNamespace(get_params=None)
     for value in (len, KMeans, estimator):
-        hidden = hide(value)
+        hidden = wrap(value)
         assert isinstance(hidden, Untemplated)
-        assert reveal(hidden) is hidden.value is value
-    assert [repr(hide(value)) for value in (len, estimator)] == ["len", "SimpleNamespace"]
+        assert unwrap(hidden) is hidden.value is value
+    assert [repr(wrap(value)) for value in (len, estimator)] == ["len", "SimpleNamespace"]
     for value in ("kmeans", None, 5):
-        assert hide(value) is value
+        assert wrap(value) is value
 
 
 XCOM = SimpleNamespace(operator=SimpleNamespace(task_id="extract"))
@@ -194,7 +194,7 @@ def test_which_values_came_from_an_xcom():
 def test_values_from_an_xcom_are_told_apart_by_identity(monkeypatch):
     looked = []
     monkeypatch.setattr(
-        "compsil_airflow.templates._values_of_expand_kwargs", lambda *given: looked.append(given) or [TEMPLATE]
+        "compsil_airflow.parameters._values_of_expand_kwargs", lambda *given: looked.append(given) or [TEMPLATE]
     )
     operator = SelectKOperator(task_id="t")
     assert operator.render_template(TEMPLATE, {}) is TEMPLATE

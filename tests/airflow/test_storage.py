@@ -3,10 +3,11 @@
 import errno
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 
-from compsil_airflow.paths import check_place, check_writable, is_remote, named_errors, store
+from compsil_airflow.storage import check_writable, resolve_place, write
 
 
 @pytest.fixture
@@ -25,13 +26,13 @@ def base(tmp_path):
     "path", ["table.csv", "./table.csv", "{base}/table.csv", "file://{base}/table.csv", "fine.csv"]
 )
 def test_inside(base, path):
-    assert check_place("data", base / "table.csv", base) == base / "table.csv"
-    assert check_place("data", path.format(base=base), base) == base / "table.csv"
+    assert resolve_place("data", base / "table.csv", base) == base / "table.csv"
+    assert resolve_place("data", path.format(base=base), base) == base / "table.csv"
 
 
 @pytest.mark.parametrize("name", ["part #2.csv", "which?.csv", "100%25.csv"])
 def test_a_plain_path_is_no_uri(base, name):
-    assert check_place("data", name, base) == base / name
+    assert resolve_place("data", name, base) == base / name
 
 
 @pytest.mark.parametrize(
@@ -51,35 +52,34 @@ def test_a_plain_path_is_no_uri(base, name):
 )
 def test_outside(base, path):
     with pytest.raises(ValueError, match=r"^data must be inside base_dir, .*, after resolving symbolic links"):
-        check_place("data", path.format(base=base), base)
+        resolve_place("data", path.format(base=base), base)
 
 
 @pytest.mark.parametrize("path", ["simplecache::file:///etc/passwd", "s3://bucket/x::file:///etc/passwd"])
 def test_chains_are_not_followed(base, path):
     with pytest.raises(ValueError, match=r"^data must be a single path or URI"):
-        check_place("data", path, base)
+        resolve_place("data", path, base)
 
 
 @pytest.mark.parametrize("path", ["", "  ", None, 5, ["a"]])
 def test_no_path_at_all(path):
     with pytest.raises(TypeError, match=r"^data must be a path or a URI"):
-        check_place("data", path)
+        resolve_place("data", path)
 
 
-def test_remote():
-    assert is_remote("s3://conn@bucket/key.csv")
-    assert not is_remote("/a/b.csv")
-    assert not is_remote("file:///a/b.csv")
-    assert not is_remote("C://b.csv")
-    assert not is_remote("local:///a/b.csv")
-    # A colon may be part of a name.
-    assert not is_remote("run:5.csv")
-    assert check_place("data", "gs://bucket/key.csv", "/nowhere") == "gs://bucket/key.csv"
+@pytest.mark.parametrize("uri", ["s3://conn@bucket/key.csv", "gs://bucket/key.csv"])
+def test_uris_of_stores_are_kept(uri):
+    assert resolve_place("data", uri, "/nowhere") == uri
+
+
+@pytest.mark.parametrize("path", ["C://b.csv", "local:///a/b.csv", "run:5.csv"])
+def test_local_paths_that_look_like_uris(path):
+    assert isinstance(resolve_place("data", path), Path)
 
 
 def test_files_appear_whole(tmp_path):
-    store(tmp_path / "new" / "file.bin", b"abc")
-    store(tmp_path / "new" / "file.bin", b"def")
+    write(tmp_path / "new" / "file.bin", b"abc")
+    write(tmp_path / "new" / "file.bin", b"def")
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file.bin"]
     assert (tmp_path / "new" / "file.bin").read_bytes() == b"def"
 
@@ -101,7 +101,3 @@ class TestWritable:
         (tmp_path / "old.csv").write_text("")
         with pytest.raises(PermissionError, match="labels_path cannot be written: Permission denied"):
             check_writable("labels_path", tmp_path / "old.csv")
-
-    def test_an_error_without_words_is_told_as_it_is(self):
-        with pytest.raises(OSError, match="labels_path cannot be written: away"), named_errors("labels_path", "l.csv"):
-            raise OSError("away")

@@ -1,0 +1,141 @@
+"""Parameters of a task: which text Airflow renders as a template, and how the rendered text becomes a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from compsil_airflow.compat import BaseOperator, Context
+
+# Settings whose values may be lists of integers; their items may be templates, too.
+_LISTS_OF_INTEGERS = ("ks", "random_state")
+
+
+def parse_parameter(name: str, value: Any) -> Any:
+    """Return the value of a parameter: text is parsed, anything else stays as it is; errors name the parameter."""
+    from compsil_kit.adapters import parse_integer
+    from compsil_kit.config import SelectionConfig, TableConfig, settings_of
+
+    settings = settings_of(SelectionConfig, TableConfig)
+    parse = settings[name].parse if name in settings else _own_parsers().get(name, str)
+    try:
+        if isinstance(value, str):
+            return parse(value)
+        if isinstance(value, list | tuple) and name in _LISTS_OF_INTEGERS:
+            return [parse_integer(item) if isinstance(item, str) else item for item in value]
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from None
+    return value
+
+
+def _own_parsers() -> dict[str, Callable[[str], Any]]:
+    """Return how to parse the parameters that are not settings of the engine."""
+    from compsil_kit.adapters import parse_integer, parse_names, parse_number, parse_optional
+
+    texts = ("labels_path", "report_path", "report_url", "checkpoint", "base_dir", "on_unsure")
+    return {
+        "labels_keep": parse_optional(parse_names),
+        "min_probability": parse_optional(parse_number),
+        "min_confidence": parse_optional(parse_number),
+        "fallback_k": parse_optional(parse_integer),
+        "n_batches": parse_integer,
+        **dict.fromkeys(texts, parse_optional(str)),
+    }
+
+
+class Untemplated:
+    """A function or an estimator in a template field, wrapped because Airflow calls functions in template fields.
+
+    Airflow shows and stores its name, which is the same whenever the DAG is parsed.
+    """
+
+    def __init__(self, value: Any) -> None:
+        """Wrap a function or an estimator."""
+        self.value = value
+
+    def __repr__(self) -> str:
+        """Return the name of the function or of the estimator's class."""
+        return str(getattr(self.value, "__qualname__", type(self.value).__name__))
+
+
+def wrap(value: Any) -> Any:
+    """Wrap functions and estimators; text and references to XComs stay as they are."""
+    return Untemplated(value) if callable(value) or hasattr(value, "get_params") else value
+
+
+def unwrap(value: Any) -> Any:
+    """Return the value that :func:`wrap` was given."""
+    return value.value if isinstance(value, Untemplated) else value
+
+
+class AuthorTemplatesOperator(BaseOperator):
+    """An operator that renders only text that the author of the DAG wrote, never text from an XCom.
+
+    Airflow does not render the values of ``expand``, but it renders those that ``expand_kwargs`` takes from an XCom
+    (https://github.com/apache/airflow/issues/38745).
+    """
+
+    _from_xcom: list[Any] | None = None
+
+    def render_template(
+        self, content: Any, context: Context, jinja_env: Any = None, seen_oids: set[int] | None = None
+    ) -> Any:
+        """Render a template, unless it is a value from an XCom.
+
+        Parameters
+        ----------
+        content, context, jinja_env, seen_oids
+            As in BaseOperator.
+
+        Returns
+        -------
+        object
+            The rendered content.
+        """
+        if self._from_xcom is None:
+            self._from_xcom = _values_of_expand_kwargs(self, context)
+        if any(content is value for value in self._from_xcom):
+            return content
+        return super().render_template(content, context, jinja_env, seen_oids)
+
+
+def passed_by_dag(operator: Any, names: Sequence[str]) -> dict[str, str | None]:
+    """Return which of these parameters the DAG passes, with the task whose XCom is passed, if any."""
+    return {name: _task_id_of(value) for name in names if (value := getattr(operator, name)) is not None}
+
+
+def passed_by_expand(operator: Any, names: Sequence[str]) -> dict[str, str | None]:
+    """Return which of these parameters the DAG maps over, with the task whose XCom they come from."""
+    given = getattr(getattr(_mapped(operator), "expand_input", None), "value", None)
+    return {name: _task_id_of(given[name]) for name in names if isinstance(given, Mapping) and name in given}
+
+
+def _mapped(operator: Any) -> Any:
+    """Return the mapped operator in the DAG from which an operator was made, if any."""
+    dag = operator.get_dag()
+    return None if dag is None else dag.task_dict.get(operator.task_id)
+
+
+def _task_id_of(value: Any) -> str | None:
+    task_id = getattr(getattr(value, "operator", None), "task_id", None)
+    return None if task_id is None else str(task_id)
+
+
+def _values_of_expand_kwargs(operator: Any, context: Context) -> list[Any]:
+    """Return the values of the operator that ``expand_kwargs`` took from an XCom."""
+    mapped = _mapped(operator)
+    decorated = hasattr(mapped, "op_kwargs_expand_input")
+    expanded = getattr(mapped, "op_kwargs_expand_input" if decorated else "expand_input", None)
+    # For expand a mapping; for expand_kwargs a list, whose items may refer to XComs, or a reference to an XCom.
+    given = getattr(expanded, "value", {})
+    if isinstance(given, Mapping):
+        return []
+    index = context["ti"].map_index
+    if isinstance(given, Sequence):
+        if isinstance(given[index], Mapping):
+            return []
+        names = given[index].resolve(context)
+    else:
+        names = given.resolve(context)[index]
+    held = operator.op_kwargs if decorated else vars(operator)
+    return [held[name] for name in names if name in held]

@@ -1,0 +1,171 @@
+"""Files of a task, local or in an object store; each is written completely or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from compsil_airflow.compat import ObjectStoragePath
+
+# A resolved local path, or the URI of an object as text.
+Place = Path | str
+# Size of the file that tests whether a folder is writable.
+PROBE_BYTES = 2**16
+LOCAL_SCHEMES = ("file", "local")
+LABELS_ENDINGS = (".parquet", ".csv")
+REPORT_ENDINGS = (".html", ".htm")
+
+
+def is_path(value: Any) -> bool:
+    """Return whether a value can be a path or a URI."""
+    return isinstance(value, str | os.PathLike | ObjectStoragePath)
+
+
+def resolve_place(name: str, value: Any, base_dir: Any = None) -> Place:
+    """Return the URI of an object as text, or a local path, resolved and inside ``base_dir``."""
+    if not is_path(value) or not str(value).strip():
+        raise TypeError(f"{name} must be a path or a URI; got a value of type {type(value).__name__}.")
+    text = str(value)
+    if "::" in text:
+        # A chained URL can reach local files through another file system.
+        raise ValueError(f"{name} must be a single path or URI; chained URLs ('::') are not supported.")
+    parts = urlsplit(text)
+    # A scheme of a single letter is a Windows drive.
+    if "://" in text and len(parts.scheme) > 1 and parts.scheme not in LOCAL_SCHEMES:
+        return text
+    # Only in a URI: in a plain path, ?, # and % are part of the name.
+    path = Path(unquote(parts.path)) if parts.scheme in LOCAL_SCHEMES else Path(text)
+    if base_dir is None:
+        return path.resolve()
+    root = Path(base_dir).resolve()
+    place = (root / path).resolve()
+    if not place.is_relative_to(root):
+        raise ValueError(
+            f"{name} must be inside base_dir, {str(root)!r}, after resolving symbolic links; got {text!r}."
+        )
+    return place
+
+
+def resolve_output(name: str, value: Any, endings: tuple[str, ...], base_dir: Any) -> Place | None:
+    """Return the place of a file to write, if there is one; check its ending and that it can be written."""
+    if value is None:
+        return None
+    place = resolve_place(name, value, base_dir)
+    if not str(place).lower().endswith(endings):
+        raise ValueError(f"{name} must end in {' or '.join(endings)}; got {str(value)!r}.")
+    check_writable(name, place)
+    return place
+
+
+def check_apart(data: Any, outputs: Mapping[str, Place | None], base_dir: Any) -> None:
+    """Raise if an output would replace the data or be added to their folder: the next run would read it as data."""
+    if not is_path(data):
+        return
+    source = _without_connection(resolve_place("data", data, base_dir)) or "/"
+    for name, place in outputs.items():
+        output = "" if place is None else _without_connection(place)
+        # Only ** crosses folders.
+        matches = fnmatchcase(output, source) if "**" in source else PurePosixPath(output).match(source)
+        if output and (matches or output.startswith(f"{source}/")):
+            raise ValueError(
+                f"{name} must not be among the files that data names: the next run would read it as data; got "
+                f"{str(place)!r}. Pass a path outside of {str(data)!r}."
+            )
+
+
+def _without_connection(place: Place) -> str:
+    return re.sub(r"(?<=://)[^/@]*@", "", str(place)).rstrip("/")
+
+
+def remote_path(uri: str, conn_id: str | None = None) -> Any:
+    """Return an object with the connection ``conn_id``, or with the one in the URI."""
+    return ObjectStoragePath(uri, conn_id=conn_id)
+
+
+def file_system(place: Place, conn_id: str | None = None) -> tuple[Any, str]:
+    """Return the fsspec file system of a place, with its connection, and the path in it."""
+    if isinstance(place, Path):
+        from fsspec.implementations.local import LocalFileSystem
+
+        return LocalFileSystem(), str(place)
+    remote = remote_path(place, conn_id)
+    # A worker may run several attempts, and the listings that an earlier one cached may be outdated.
+    remote.fs.invalidate_cache()
+    return remote.fs, remote.path
+
+
+def check_scheme(name: str, uri: str, conn_id: str | None = None) -> None:
+    """Raise if Airflow has no file system for the URI, before anything is read or written."""
+    try:
+        _ = remote_path(uri, conn_id).fs
+    except ValueError as error:
+        scheme = urlsplit(uri).scheme
+        raise ValueError(
+            f"{name}: Airflow has no file system for {scheme}://. Install the provider that has it. ({error})"
+        ) from None
+
+
+def check_writable(name: str, place: Place) -> None:
+    """Raise before the work starts if a file cannot be written; missing folders are created."""
+    if not isinstance(place, Path):
+        check_scheme(name, place)
+        return
+    if place.is_dir():
+        raise ValueError(f"{name} must be a file; {str(place)!r} is a folder.")
+    try:
+        if any(parent.exists() and not parent.is_dir() for parent in place.parents):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place.parent) as probe:
+            probe.write(bytes(PROBE_BYTES))
+            probe.flush()
+        if place.exists() and not os.access(place, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise OSError(error.errno, f"{name} cannot be written: {error.strerror or error}", str(place)) from None
+
+
+@contextmanager
+def downloaded(uri: str, conn_id: str | None) -> Iterator[Path]:
+    """Copy an object to a temporary folder; the copy keeps the name, whose ending is the format."""
+    source = remote_path(uri, conn_id)
+    with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
+        copy = Path(folder) / source.name
+        with source.open("rb") as remote, copy.open("wb") as local:
+            shutil.copyfileobj(remote, local)
+        yield copy
+
+
+def write(place: Place, content: bytes | Path) -> int:
+    """Write bytes or the content of a local file completely or not at all, and return the size."""
+    size = len(content) if isinstance(content, bytes) else content.stat().st_size
+    if isinstance(place, Path):
+        _write_local(place, content)
+        return size
+    # Not through an open file: closing it after an error would upload the part that is there.
+    remote = remote_path(place)
+    if isinstance(content, bytes):
+        remote.fs.pipe_file(remote.path, content)
+    else:
+        remote.fs.put_file(str(content), remote.path)
+    return size
+
+
+def _write_local(place: Path, content: bytes | Path) -> None:
+    from compsil_kit._util.atomic import write_atomically
+
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, bytes):
+        write_atomically(place, content)
+        return
+    with content.open("rb") as file:
+        write_atomically(place, iter(lambda: file.read(2**20), b""))

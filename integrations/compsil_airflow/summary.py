@@ -1,0 +1,194 @@
+"""Whether k* is accepted, and the summary of a selection for XCom: plain values for strict JSON, at most 16 KB."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from compsil_airflow.compat import AirflowFailException, AirflowSkipException
+
+if TYPE_CHECKING:
+    from compsil_kit import SelectionResult
+
+OnUnsure = Literal["fail", "skip", "fallback"]
+# The lowest accepted value of each number, by the name of its parameter.
+Thresholds = Mapping[str, float | None]
+THRESHOLDS = {"min_probability": "selection probability", "min_confidence": "confidence"}
+MAX_BYTES = 16 * 1024
+# With more columns than this (embeddings), their names would fill the entry.
+MAX_COLUMNS = 100
+MAX_FAILURES = 10
+MAX_BYTES_PER_SETTING = 400
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The k to return, or None and the exception that ends the task once its results are stored."""
+
+    outcome: str
+    k: int | None
+    notes: tuple[str, ...] = ()
+    error: Exception | None = None
+
+
+def check_thresholds(thresholds: Thresholds, fallback_k: int | None, on_unsure: str | None) -> None:
+    """Raise for a threshold, a fallback or an action that cannot be used."""
+    from compsil_kit.adapters import check_choice, check_integer, check_real
+
+    given = [name for name, value in thresholds.items() if value is not None]
+    for name in given:
+        check_real(name, thresholds[name], low=0.0, high=1.0)
+    if fallback_k is not None:
+        check_integer("fallback_k", fallback_k, minimum=2)
+    if on_unsure is not None:
+        check_choice("on_unsure", on_unsure, get_args(OnUnsure))
+    for name, value in (("fallback_k", fallback_k), ("on_unsure", on_unsure)):
+        if value is not None and not given:
+            raise ValueError(f"{name} requires {' or '.join(THRESHOLDS)}, below which it applies.")
+    if on_unsure is not None and (on_unsure == "fallback") != (fallback_k is not None):
+        raise ValueError("on_unsure='fallback' and fallback_k belong together: pass both, or neither.")
+
+
+def decide(result: SelectionResult, thresholds: Thresholds, fallback_k: int | None, on_unsure: str | None) -> Decision:
+    """Accept k*, or return what happens instead because its probability or confidence is too low."""
+    k = int(result.best_k)
+    reasons = [reason for name, threshold in thresholds.items() if (reason := _below(result, name, threshold))]
+    if not reasons:
+        return Decision("accepted", k)
+    reason = ", and ".join(reasons)
+    if fallback_k is not None:
+        return Decision("fallback", fallback_k, (f"{reason}; fallback_k={fallback_k} is returned instead.",))
+    if on_unsure == "skip":
+        text = f"{reason}; the task is skipped."
+        return Decision("skipped", None, (text,), AirflowSkipException(text))
+    # More subsamples can raise the selection probability, but not the confidence.
+    advice = "Increase n_subsamples" if thresholds["min_confidence"] is None else "See the alternatives in the summary"
+    text = f"{reason}. {advice}, or pass fallback_k or on_unsure='skip'."
+    return Decision("failed", None, (text,), AirflowFailException(text))
+
+
+def _below(result: SelectionResult, name: str, threshold: float | None) -> str:
+    """Describe by how much k* misses a threshold; return an empty text if it does not."""
+    from compsil_kit.adapters import percent
+
+    values = result.selection_probability if name == "min_probability" else result.confidence
+    found = plain_number(values[result._best_index])
+    if threshold is None or (found is not None and found >= threshold):
+        return ""
+    shown = "unknown, and" if found is None else f"{percent(found)}, below"
+    why = f" ({result.confidence_note})" if name == "min_confidence" and found is None else ""
+    return f"the {THRESHOLDS[name]} of k = {result.best_k} is {shown} {name}={threshold:g}{why}"
+
+
+def summarise(result: SelectionResult, decision: Decision, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the choice, the curve, and the settings and data they come from, without trials.
+
+    ``best_k`` is what the task returns, None if it returns nothing.
+    """
+    from compsil_kit.adapters import format_ks
+
+    plan, preparation, best = result.plan, result.preparation, result._best_index
+    assert best is not None
+    summary = {
+        "best_k": decision.k,
+        "selected_k": int(result.best_k),
+        "fell_back": decision.k is not None and decision.k != result.best_k,
+        "outcome": decision.outcome,
+        "score": float(result.best_score),
+        "criterion": result.criterion,
+        "probability": plain_number(result.selection_probability[best]),
+        "confidence": plain_number(result.confidence[best]),
+        "confidence_none": plain_number(result.confidence_none),
+        "stability": plain_number(result.stability[best]),
+        "structure": _structure(result),
+        "choices": {name: None if choice is None else int(choice) for name, choice in result.choices.items()},
+        "curve": _curve(result),
+        "explanation": result.explain(),
+        "warnings": [*decision.notes, *result.warnings],
+        "settings": {name: plain_setting(value) for name, value in settings.items()},
+        "plan": {
+            **vars(plan),
+            "ks": format_ks(plan.ks),
+            "seeds": [plan.seeds[0], plan.seeds[-1]],
+            "rule": result.rule,
+            "z": result.z,
+        },
+        "columns": [] if preparation is None else list(preparation.columns[:MAX_COLUMNS]),
+        "n_columns": plan.n_features,
+        "scale": None if preparation is None else preparation.scale,
+        "n_dropped": 0 if preparation is None else preparation.n_dropped,
+        "n_failed": int(result.n_failed.sum()),
+        "failures": [f"k={f.k}, subsample {f.subsample}: {f.cause[:200]}" for f in result.failures[:MAX_FAILURES]],
+        "versions": dict(result.versions),
+    }
+    return shorten_summary(summary)
+
+
+def _structure(result: SelectionResult) -> dict[str, Any] | None:
+    """Return the outcome of the structure test; None if there was none."""
+    from compsil_kit._result.records import dump
+
+    plain = dump(result.structure)
+    return plain and {"found": result.structure is not None and result.structure.found, **plain}
+
+
+def _curve(result: SelectionResult) -> list[dict[str, Any]]:
+    """Return one entry per k, with numbers that JSON allows."""
+    rows = result.curve.reset_index().to_dict("records")
+    return [{str(name): plain_number(value) for name, value in row.items()} for row in rows]
+
+
+def plain_setting(value: Any) -> Any:
+    """Return a setting as plain data: functions and estimators by name, long lists cut with "..." at the end."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, float):
+        return plain_number(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= MAX_BYTES_PER_SETTING else value[: MAX_BYTES_PER_SETTING - 3] + "..."
+    if isinstance(value, Sequence):
+        return _cut([plain_setting(item) for item in value[:MAX_BYTES_PER_SETTING]])
+    return str(getattr(value, "__name__", type(value).__name__))
+
+
+def _cut(items: list[Any]) -> list[Any]:
+    if _size(items) <= MAX_BYTES_PER_SETTING:
+        return items
+    while _size(items) > MAX_BYTES_PER_SETTING:
+        items = items[: len(items) * 3 // 4]
+    return [*items, "..."]
+
+
+def plain_number(value: Any) -> int | float | None:
+    """Return a plain number, None where it is not finite."""
+    plain = value.item() if hasattr(value, "item") else value
+    return plain if math.isfinite(plain) else None
+
+
+def shorten_summary(summary: dict[str, Any]) -> dict[str, Any]:
+    """Drop details until the summary is small enough, and list in ``left_out`` what was dropped.
+
+    Names of columns and causes of failures are dropped first; of a very long curve the ks with the best scores remain.
+    """
+    left_out: list[str] = []
+    while _size({**summary, "left_out": left_out}) > MAX_BYTES:
+        name = next((name for name in ("columns", "failures") if summary[name]), "curve")
+        rows = summary[name]
+        best = sorted(rows, key=_score_or_lowest, reverse=True)[: len(rows) // 2] if name == "curve" else []
+        summary = {**summary, name: sorted(best, key=lambda row: row["k"])}
+        left_out = [*left_out, name] if name not in left_out else left_out
+        if name == "curve" and not best:
+            break
+    return {**summary, "left_out": left_out}
+
+
+def _score_or_lowest(row: Mapping[str, Any]) -> float:
+    return -math.inf if row["score"] is None else float(row["score"])
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, allow_nan=False))
