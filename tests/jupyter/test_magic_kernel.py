@@ -1,4 +1,4 @@
-"""%compsil in a real kernel: what a notebook is sent, tab completion over the wire, and the interrupt."""
+"""%compsil in a real kernel: its messages to a notebook, tab completion, and interrupts."""
 
 import os
 import re
@@ -22,7 +22,7 @@ odd = df.assign(row_id=range(200))
 
 
 class Notebook:
-    """A kernel and its client, as a front end has them."""
+    """A kernel with its client."""
 
     def __init__(self, folder):
         self.manager = KernelManager()
@@ -36,7 +36,7 @@ class Notebook:
         self.manager.shutdown_kernel(now=True)
 
     def run(self, code, interrupt_at=None):
-        """Run a cell; interrupt the kernel once it prints a word. Return what a notebook would show."""
+        """Run a cell and return what a notebook shows; interrupt the kernel once it prints a word."""
         message = self.client.execute(code)
         shown = SimpleNamespace(out="", err="", data=None, error=None, comms=0)
         while True:
@@ -85,70 +85,50 @@ def notebook(tmp_path_factory):
         notebook.close()
 
 
-def test_a_line_shows_a_card_and_a_live_progress_bar(notebook):
+def test_a_card_and_a_progress_bar(notebook):
     shown = notebook.run("%compsil df")
     assert "compsil-card" in shown.data["text/html"]
     assert "SelectionResult: k* = 3" in shown.data["text/plain"]
     assert (shown.out, shown.err) == ("", "")
     assert shown.comms > 3
     assert notebook.run("%compsil df --quiet").comms == 0
-
-
-def test_the_progress_bar_needs_no_widgets(notebook):
     shown = notebook.run("import sys; sys.modules['ipywidgets'] = None\n%compsil df")
     notebook.run("del sys.modules['ipywidgets']")
     assert shown.status == "ok"
-    assert "compsil:   0%" in shown.err
     assert "0/3 [00:00<?, ?subsample/s]" in shown.err
     assert shown.comms == 0
 
 
-def test_assignment_and_silence(notebook):
+def test_assignments_functions_and_cells(notebook):
     shown = notebook.run("r = %compsil df -o kept")
     assert (shown.data, shown.out) == (None, "")
     assert notebook.run("r is kept, r.best_k").data["text/plain"] == "(True, 3)"
     assert notebook.run("%compsil df -o kept;").data is None
-    assert notebook.run("q = %compsil df;\nq.best_k").data["text/plain"] == "3"
-    assert notebook.run("%%compsil\ndf;  # quiet").data is None
-    assert "compsil-card" in notebook.run("%compsil df -o kept").data["text/html"]
-
-
-def test_inside_a_function(notebook):
+    assert notebook.run("%%compsil\ndf;  # comment").data is None
     notebook.run("def choose(table, most):\n    found = %compsil table[['left']] --ks 2:most\n    return found")
     assert notebook.run("choose(df, 3).ks").data["text/plain"] == "(2, 3)"
-
-
-def test_the_cell_form(notebook):
     shown = notebook.run("%%compsil --ks 2:3\npart = df[df.left > 0]\npart")
     assert "compsil-card" in shown.data["text/html"]
     assert notebook.run("len(part) < 200").data["text/plain"] == "True"
+    shown = notebook.run("%compsil explore df --ks 2:3 -B 2")
+    assert "application/vnd.jupyter.widget-view+json" in shown.data
 
 
-def test_odd_columns_are_a_warning_beside_the_card(notebook):
+def test_a_warning_about_odd_columns(notebook):
     for line in ("%compsil odd", "r = %compsil odd", "%compsil odd;", "%compsil compare odd --criteria micro"):
         assert notebook.run(line).err.count("ColumnWarning: column 'row_id' looks like an identifier") == 1
 
 
-def test_mistakes_show_no_traceback(notebook):
+def test_errors_have_no_traceback(notebook):
     shown = notebook.run("%compsil df --clusterer kmean")
-    assert shown.status == "error"
+    assert (shown.status, shown.out) == ("error", "")
     assert shown.err == "UsageError: argument --clusterer: unknown value 'kmean'. Did you mean 'kmeans'?\n"
-    assert shown.out == ""
-    # ipykernel sends an error besides; its traceback is empty, so a notebook shows the line alone.
+    # ipykernel also sends an error; a notebook shows only the line, as the traceback is empty.
     assert shown.error is None or shown.error["traceback"] == []
-
-
-def test_what_was_finished_before_an_error_can_be_reached(notebook):
-    notebook.run(STUCK.format(calls=7).replace('print("now", flush=True)', "raise RuntimeError"))
-    assert notebook.run("%compsil df --clusterer stuck -j 1").err.endswith(
-        "The finished part is in sys.last_value.result.\n"
-    )
+    notebook.run(BLOCKED.format(calls=7).replace('print("now", flush=True)', "raise RuntimeError"))
+    shown = notebook.run("%compsil df --clusterer blocked -j 1")
+    assert shown.err.endswith("The finished part is in sys.last_value.result.\n")
     assert notebook.run("import sys; sys.last_value.result.n_subsamples").data["text/plain"] == "2"
-
-
-def test_the_explorer_is_shown(notebook):
-    shown = notebook.run("%compsil explore df --ks 2:3 -B 2")
-    assert "application/vnd.jupyter.widget-view+json" in shown.data
 
 
 @pytest.mark.parametrize(
@@ -157,7 +137,6 @@ def test_the_explorer_is_shown(notebook):
         ("%compsil ", "", ["df", "odd", "part", "select", "compare", "explore", "report"]),
         ("r = %compsil df --clust", "--clust", ["--clusterer"]),
         ("compsil df --rule ", "", ["max", "lcb"]),
-        ("%compsil odd --columns left,", "", ['"net income"', "row_id"]),
         ('%compsil df --columns "net', '"net', ['"net income"']),
     ],
 )
@@ -166,10 +145,10 @@ def test_completion(notebook, line, fragment, matches):
     assert notebook.complete(line) == (fragment, matches)
 
 
-# The clusterer says when it has done enough, and does no more: the interrupt comes in the middle of the run.
-STUCK = """
+# A clusterer that blocks at a given call, so that the interrupt comes in the middle of the run.
+BLOCKED = """
 calls = 0
-def stuck(X, k, seed):
+def blocked(X, k, seed):
     global calls
     calls += 1
     if calls == {calls}:
@@ -177,44 +156,38 @@ def stuck(X, k, seed):
         threading.Event().wait()
     return np.arange(len(X)) % k
 """
+NOT_WRITTEN = "compsil: the run was interrupted, so no report was written.\n"
 
 
 def test_an_interrupt_keeps_the_finished_part(notebook):
-    notebook.run(STUCK.format(calls=10))
-    shown = notebook.run("r = %compsil df --clusterer stuck -j 1 -B 500 -o kept\nr", interrupt_at="now")
+    notebook.run(BLOCKED.format(calls=10))
+    shown = notebook.run("r = %compsil df --clusterer blocked -j 1 -B 500 -o kept\nr", interrupt_at="now")
     assert shown.status == "ok"
-    assert re.search(
-        r"compsil: stopped after \d+ of 500 subsamples; this is the result of the finished ones\.\n", shown.err
-    )
+    stopped = r"compsil: stopped after \d+ of 500 subsamples; this is the result of the finished ones\.\n"
+    assert re.search(stopped, shown.err)
     assert "PARTIAL" in shown.data["text/plain"]
     found = notebook.run("r is kept, r.partial, r.n_subsamples >= 2, r.preparation.columns").data["text/plain"]
     assert found == "(True, True, True, ('left', 'net income'))"
 
 
-def test_an_interrupted_report_is_not_written(notebook):
-    notebook.run(STUCK.format(calls=10))
-    shown = notebook.run("r = %compsil report df out.html --clusterer stuck -j 1 -B 500", interrupt_at="now")
+# Three subsamples under three ks are nine calls; the twelfth belongs to the comparison.
+@pytest.mark.parametrize(("calls", "options", "partial"), [(10, "-B 500", True), (12, "--compare", False)])
+def test_an_interrupted_report_is_not_written(notebook, calls, options, partial):
+    notebook.run(BLOCKED.format(calls=calls))
+    line = f"r = %compsil report df out.html --clusterer blocked -j 1 {options}"
+    shown = notebook.run(line, interrupt_at="now")
     assert shown.status == "ok"
-    assert shown.err.endswith("compsil: the run was interrupted, so no report was written.\n")
-    assert notebook.run("import os; r.partial, os.path.exists('out.html')").data["text/plain"] == "(True, False)"
-
-
-def test_a_report_interrupted_while_comparing_returns_the_selection(notebook):
-    # Three subsamples under three ks are nine calls; the tenth belongs to the comparison.
-    notebook.run(STUCK.format(calls=12))
-    shown = notebook.run("r = %compsil report df out.html --compare --clusterer stuck -j 1", interrupt_at="now")
-    assert shown.err.endswith("compsil: the run was interrupted, so no report was written.\n")
-    assert notebook.run("r.partial, os.path.exists('out.html')").data["text/plain"] == "(False, False)"
+    assert shown.err.endswith(NOT_WRITTEN)
+    found = notebook.run("import os; r.partial, os.path.exists('out.html')").data["text/plain"]
+    assert found == f"({partial}, False)"
 
 
 @pytest.mark.parametrize("command", ["select", "compare", "report"])
-def test_an_interrupt_that_leaves_no_result_is_one_line(notebook, command):
-    notebook.run(STUCK.format(calls=1))
+def test_an_interrupt_without_a_result_is_one_line(notebook, command):
+    notebook.run(BLOCKED.format(calls=1))
     file = "out.html" if command == "report" else ""
-    line = f"%compsil {command} df {file} --clusterer stuck -j 1 -B 500 -o nothing\nafterwards = 1"
+    line = f"%compsil {command} df {file} --clusterer blocked -j 1 -B 500 -o nothing\nafterwards = 1"
     shown = notebook.run(line, interrupt_at="now")
-    assert shown.status == "error"
-    assert shown.error["ename"] == "Stopped"
+    assert (shown.status, shown.error["ename"], shown.err) == ("error", "Stopped", "")
     assert shown.error["traceback"] == ["Stopped: the run was interrupted before there was a result."]
-    assert shown.err == ""
     assert notebook.run("'nothing' in dir(), 'afterwards' in dir()").data["text/plain"] == "(False, False)"

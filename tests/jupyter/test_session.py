@@ -128,18 +128,6 @@ class TestErrors:
         assert finish(session) is not before
         assert not session.shows_previous
 
-    def test_the_previous_result_is_shown_until_there_is_a_new_one(self, session):
-        before, gate = finish(session), Gate()
-        session.change(clusterer=gate)
-        session.start()
-        assert gate.reached.wait(PATIENCE)
-        assert session.result is before
-        assert session.shows_previous
-        session.stop()
-        gate.go.set()
-        session.wait(PATIENCE)
-        assert (session.result, session.status.phase) == (before, "stopped")
-
     def test_are_described_in_one_line(self):
         assert describe_error(ValueError("ks must be\n  integers")) == "ks must be integers"
         for kind in (TypeError, RuntimeError, ImportError, OSError):
@@ -244,13 +232,6 @@ class TestComparison:
         gate.go.set()
         join([first.thread])
         session.wait(PATIENCE)
-
-    def test_a_run_discards_the_comparison_that_it_stops(self, session):
-        finish(session)
-        session.compare()
-        session.start()
-        join(threads("compsil-explorer"))
-        assert (session.comparing, session.comparison) == (Status(), None)
 
     def test_errors_are_reported(self, points):
         session = open_session(points, ks=(2, 3), clusterer=fail_after(0))
