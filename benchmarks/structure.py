@@ -16,8 +16,8 @@ import numpy as np
 
 from compsil_kit._method.structure import LEVEL, Structure
 from compsil_kit._run import structure
-from compsil_kit._run.request import check_request
-from compsil_kit._settings.keywords import SelectKeywords
+from compsil_kit.adapters import load, make_plan, open_data
+from compsil_kit.config import Events, SelectionConfig
 
 DIMENSIONS = (2, 3, 5, 10, 20)
 ROWS = (100, 3000)
@@ -83,8 +83,9 @@ def labelled(path: Path) -> Iterator[tuple[str, str, Any]]:
 def outcome(X: Any, seed: int) -> Structure:
     """Return the outcome of the test alone, as a selection would give it."""
     settings = {"structure": True, "n_subsamples": 1, "random_state": seed}
-    request = check_request(X, SelectKeywords, settings, warn=False)
-    found = structure.find_structure(request.data.matrix, request.job, 1)
+    table = open_data(X)
+    plan = make_plan(table, SelectionConfig(**settings))
+    found = structure.find_structure(load(table, plan, Events(), warn=False).matrix, plan)
     assert found is not None
     return found
 

@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 from compsil_airflow.coerce import coerce
 from compsil_jupyter.magic_line import complete, parse_line, read_columns
 from compsil_kit import compare, select_k
-from compsil_kit._settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, keywords_of
-from compsil_kit._settings.surfaces import check_keywords
 from compsil_kit.cli import main as cli
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, build, settings_of
 from fuzz.judge import holds
 from fuzz.mutate import mutated
 from fuzz.target import Target
 
-KEYWORDS = keywords_of(TableKeywords) | keywords_of(SelectKeywords) | keywords_of(CompareKeywords)
+SELECTION = settings_of(SelectionConfig)
+KEYWORDS = settings_of(TableConfig, SelectionConfig, ComparisonConfig, Events)
 SPELLED = (
     "2:10", "2:20:2", "2,3,5", "[2, 3]", "range(2, 9)", "auto", "0.5", "12", "-1", "none", "all", "gap,micro", "a,b",
     '["a, b"]', "kmeans", "manhattan", "tanh", "lcb", "skip", "standard", "drop",
@@ -68,14 +68,14 @@ def _check_spelled(given: Any) -> None:
     name, text = given
     keyword = KEYWORDS[name]
     if name != "checkpoint":
-        found = keyword.check(coerce(name, text) if name in keywords_of(SelectKeywords) else keyword.read(text))
+        found = keyword.validate(coerce(name, text) if name in SELECTION else keyword.parse(text))
         _check_kept(name, found)
 
 
 def _check_given(given: Any) -> None:
-    found = check_keywords(SelectKeywords, {name: value for name, value in given.items() if name != "checkpoint"})
-    for name, value in found.items():
-        _check_kept(name, value)
+    config = build(SelectionConfig, given)
+    for name in SELECTION:
+        _check_kept(name, getattr(config, name))
 
 
 def _check_kept(name: str, value: Any) -> None:
@@ -155,7 +155,7 @@ _word = st.sampled_from([*(word for line in LINES for word in line.split()), *SP
 _lines = st.lists(st.sampled_from(" ".join(MAGIC).split()) | texts, max_size=8).map(" ".join)
 
 _commands = st.tuples(st.sampled_from(["select", "compare", "report"]), st.just(FILE), st.lists(_word, max_size=9))
-_given = st.dictionaries(st.sampled_from([*keywords_of(SelectKeywords), "kss"]), values, max_size=3)
+_given = st.dictionaries(st.sampled_from([*SELECTION, "kss"]), values, max_size=3)
 
 TARGETS = (
     Target(
@@ -164,7 +164,7 @@ TARGETS = (
     ),
     Target(
         "values", _check_given, _given,
-        lambda random: {random.choice(list(keywords_of(SelectKeywords))): damaged_text(SPELLED, random)},
+        lambda random: {random.choice(list(KEYWORDS)): damaged_text(SPELLED, random)},
     ),
     Target(
         "command", _check_command, _commands.map(lambda drawn: [*drawn[:2], *drawn[2]]),

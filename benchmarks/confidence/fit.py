@@ -16,7 +16,7 @@ from benchmarks.confidence.generate import MOST_CLUSTERS, SEED
 from benchmarks.confidence.measure import MOST_ROWS, N_SUBSAMPLES, STARTS, read
 from compsil_kit._method import likelihood
 from compsil_kit._method.likelihood import MODEL, features
-from compsil_kit._method.plan import Plan
+from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
 

@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.confidence.generate import Generated, generate
 from compsil_kit import SelectionResult, select_k
 from compsil_kit._method import likelihood
-from compsil_kit._method.plan import resolve_sample_size
 from compsil_kit._method.selection import finite_mean
+from compsil_kit._method.subsample import resolve_sample_size
 
 # Small budgets: what the model sees are means over subsamples, which these estimate as well as more would, but noisier.
 N_SUBSAMPLES, MOST_ROWS, STARTS, FEWEST_KS = 6, 1500, (1, 5), 3

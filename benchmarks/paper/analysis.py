@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,8 @@ from benchmarks.paper.outcomes import CRITERIA, Results, wilson
 from benchmarks.paper.protocols import CLUSTERERS, SEEDS, VARIANTS
 from benchmarks.paper.store import Store, has_trials
 from compsil_kit import SelectionResult
-from compsil_kit._method.weights import TRANSFORMS, combine, weigh
+from compsil_kit._method.weights import combine, weigh
+from compsil_kit._types import TransformName
 from compsil_kit._util.atomic import write_atomically
 
 Array = NDArray[Any]
@@ -118,7 +119,7 @@ def ablation(pairs: Pairs) -> Iterable[Row]:
     """Yield the choice under each of the four transformations."""
     for record, result in pairs:
         if record["protocol"] in ("authors", "literal"):
-            yield {**head(record), **{name: result.reweigh(transform=name).best_k for name in TRANSFORMS}}
+            yield {**head(record), **{name: result.reweigh(transform=name).best_k for name in get_args(TransformName)}}
 
 
 def rules(pairs: Pairs) -> Iterable[Row]:

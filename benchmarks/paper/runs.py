@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
 from statistics import median
@@ -21,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.paper.data import SETS, MissingData
 from benchmarks.paper.protocols import FULL, HALVES, NINE, Unit, form, settings
 from compsil_kit import SelectionResult, compare, select_k
-from compsil_kit._data.given import as_dataset
+from compsil_kit._data.given import load_data
 from compsil_kit.errors import SelectionError
 
 Record = dict[str, Any]
@@ -126,7 +127,7 @@ def timed(call: Callable[[], Any], measurements: int = 1) -> tuple[Any, float]:
 def selected(X: Any, keywords: dict[str, Any]) -> SelectionResult:
     """Return the selection, also where every k lost too many subsamples and none is chosen."""
     try:
-        return select_k(as_dataset(X), progress=False, **keywords)
+        return select_k(replace(load_data(X), prepared=True), progress=False, **keywords)
     except SelectionError as error:
         if error.result is None:
             raise
@@ -138,7 +139,7 @@ def full(unit: Unit) -> tuple[Record, None]:
     X = rows(unit.data, form(unit))
     criteria = NINE if unit.clusterer == "kmeans" else FULL
     start = time.perf_counter()
-    comparison = compare(as_dataset(X), criteria=criteria, progress=False, **settings(unit))
+    comparison = compare(replace(load_data(X), prepared=True), criteria=criteria, progress=False, **settings(unit))
     seconds = time.perf_counter() - start
     values = comparison.values
     record = {

@@ -15,9 +15,9 @@ import numpy as np
 
 from benchmarks.scale.longest import N_SUBSAMPLES
 from compsil_kit import SelectionResult
-from compsil_kit._method.plan import Plan
 from compsil_kit._method.selection import ROUND, review_candidates
 from compsil_kit._result.trials import Trial
+from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 
 RESULTS = Path(__file__).parent / "results" / "adaptive.jsonl"

@@ -19,7 +19,7 @@ from benchmarks.confidence.fit import LEAST_RECALL
 from benchmarks.confidence.generate import generate
 from benchmarks.confidence.measure import FEWEST_KS, MOST_ROWS, candidates
 from compsil_kit import select_k
-from compsil_kit._method.plan import resolve_sample_size
+from compsil_kit._method.subsample import resolve_sample_size
 
 RESULTS = Path(__file__).parent / "results" / "confidence.jsonl"
 # Far from the numbers of the sets that the model was fitted on.

@@ -13,7 +13,7 @@ from benchmarks.scale.cap import SIZES
 from benchmarks.scale.confidence import MORE
 from benchmarks.truth.report import calibration_table
 from compsil_kit._method.cost import ONCE, cost_of
-from compsil_kit._method.plan import Plan
+from compsil_kit.plan import Plan
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"

@@ -21,9 +21,8 @@ def from_parquet(place: Path) -> dict[str, Any]:
     import pyarrow.dataset as ds
 
     from compsil_kit import plan_selection, select_k
-    from compsil_kit._run.request import check_request
-    from compsil_kit._run.select import run_selection
-    from compsil_kit._settings.keywords import SelectKeywords
+    from compsil_kit.adapters import load, make_plan, open_data, run_selection
+    from compsil_kit.config import Events, SelectionConfig
 
     warm_up()
     plan = plan_selection(str(place))
@@ -37,8 +36,10 @@ def from_parquet(place: Path) -> dict[str, Any]:
     whole, result = timed(lambda: select_k(str(place), **settings))
     peak = peak_bytes()
     scanned, _ = timed(scan)
-    fetched = check_request(str(place), SelectKeywords, settings)
-    selecting, _ = timed(lambda: run_selection(fetched, False))
+    events, table = Events(progress=False), open_data(str(place))
+    run_plan = make_plan(table, SelectionConfig(n_jobs=WORKERS))
+    fetched = load(table, run_plan, events)
+    selecting, _ = timed(lambda: run_selection(run_plan, fetched, events))
     likely = result.reweigh(criterion="likely").best_k
     return {
         "seconds": whole, "peak": peak, "scan": scanned, "selection": selecting, "best": result.best_k,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._method.likelihood import likelihood
-from compsil_kit._method.plan import Plan
+from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.confidence.measure import plain_numbers, read
 from benchmarks.truth.sets import MOST_ROWS, Labelled, labelled
 from compsil_kit import SelectionResult, select_k
-from compsil_kit._method.plan import resolve_sample_size
+from compsil_kit._method.subsample import resolve_sample_size
 
 RESULTS = Path(__file__).parent / "results"
 N_SUBSAMPLES, N_SEEDS, STARTS = 30, 10, (1, 5)

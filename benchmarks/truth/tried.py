@@ -22,8 +22,7 @@ from compsil_kit import silhouettes
 from compsil_kit._method.agreement import adjusted_rand, shared_rows, within_shares
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
-from compsil_kit._method.plan import resolve_sample_size
-from compsil_kit._method.subsample import derive_seed, subsample_rows
+from compsil_kit._method.subsample import derive_seed, resolve_sample_size, subsample_rows
 
 Array = NDArray[Any]
 N_SUBSAMPLES, N_NULL, MOST_ROWS, N_NEIGHBOURS = 6, 2, 1500, 25

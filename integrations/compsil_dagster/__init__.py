@@ -7,7 +7,6 @@ from typing import Any
 import dagster as dg
 
 from compsil_kit import combine_batches, plan_batches, run_batch
-from compsil_kit._settings.keywords import ChoiceKeywords, keywords_of
 from compsil_mlflow import log_if_active
 
 __all__ = ["select_k_asset"]
@@ -48,7 +47,6 @@ def select_k_asset(
         The asset. Its materializations carry the selection probability, the score, the curve and the explanation as
         metadata. A run of MLflow that is active gets the selection, too.
     """
-    choice = {key: keywords.pop(key) for key in list(keywords) if key in keywords_of(ChoiceKeywords)}
     again = {key: keywords[key] for key in _PASSED_AGAIN if key in keywords}
     policy = dg.RetryPolicy(max_retries=retries)
 
@@ -63,7 +61,7 @@ def select_k_asset(
 
     @dg.op(name=f"{name}_combine", retry_policy=policy)
     def combine(context: dg.OpExecutionContext, batches: Any) -> dg.Output[int]:
-        result = combine_batches(batches, preparation=getattr(load(), "preparation", None), **choice)
+        result = combine_batches(batches, preparation=getattr(load(), "preparation", None))
         context.log.info(result.explain())
         log_if_active(result)
         return dg.Output(int(result.best_k), metadata=_metadata(result))

@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from compsil_kit._method.all_rows import fit_all_rows
-from compsil_kit._method.labels import number_by_size
-from compsil_kit._method.silhouette import Silhouettes, silhouettes
-from compsil_kit._run.native_threads import one_openmp_thread
-from compsil_kit._run.one_subsample import take_rows
-from compsil_kit._run.request import Request
-from compsil_kit._show.cluster_plots import Projection, project
+from compsil_kit import Plan, Silhouettes, silhouettes
+from compsil_kit.adapters import (
+    Dataset,
+    Projection,
+    fit_rows,
+    number_by_size,
+    one_openmp_thread,
+    project,
+    take_rows,
+)
 
 # The cost of silhouettes grows quadratically with the number of points, and a plot of more points shows no more.
 MAX_ROWS = 10_000
@@ -38,9 +41,9 @@ class Clusterings:
     Large data are represented by a fixed sample of the rows.
     """
 
-    def __init__(self, request: Request, notify: Callable[[], None]) -> None:
-        """Prepare the clusterings of a request; the first call of :meth:`prioritise` starts the computation."""
-        self._request, self._notify = request, notify
+    def __init__(self, plan: Plan, data: Dataset, notify: Callable[[], None]) -> None:
+        """Prepare the clusterings of a run; the first call of :meth:`prioritise` starts the computation."""
+        self._plan, self._data, self._notify = plan, data, notify
         self._found: dict[int, Clustering | str] = {}
         self._requested: int | None = None
         self._thread: Thread | None = None
@@ -50,18 +53,18 @@ class Clusterings:
     @property
     def n_rows(self) -> int:
         """Number of rows of the data."""
-        return self._request.plan.n_rows
+        return self._plan.n_rows
 
     @cached_property
     def points(self) -> Any:
         """The clustered rows: all, or a sample."""
-        job, matrix = self._request.job, self._request.data.matrix
+        config, matrix = self._plan.config, self._data.matrix
         # For clusterers that hold all pairs, memory was checked for one subsample only.
-        limit = min(MAX_ROWS, job.plan.sample_size) if job.clusterer.bytes_per_pair else MAX_ROWS
+        limit = min(MAX_ROWS, self._plan.sample_size) if config.resolved_clusterer.bytes_per_pair else MAX_ROWS
         if self.n_rows <= limit:
             return matrix
         rows = np.sort(np.random.default_rng(0).choice(self.n_rows, limit, replace=False))
-        return take_rows(matrix, rows, job.metric)
+        return take_rows(matrix, rows, config.resolved_metric)
 
     @property
     def sampled(self) -> bool:
@@ -71,7 +74,7 @@ class Clusterings:
     @cached_property
     def projection(self) -> Projection | None:
         """The points in two dimensions; None for a distance matrix."""
-        return None if self._request.job.metric.precomputed else project(self.points)
+        return None if self._plan.config.resolved_metric.precomputed else project(self.points)
 
     def get(self, k: int) -> Clustering | str | None:
         """Return the clustering into k, its error message, or None if it has not been computed yet."""
@@ -100,7 +103,7 @@ class Clusterings:
 
     def _next(self) -> int | None:
         nearest_to = self._requested or 0
-        remaining = [k for k in self._request.plan.ks if k not in self._found]
+        remaining = [k for k in self._plan.ks if k not in self._found]
         return min(remaining, key=lambda k: abs(k - nearest_to), default=None)
 
     def _work(self) -> None:
@@ -118,11 +121,11 @@ class Clusterings:
                 self._notify()
 
     def _cluster(self, k: int) -> Clustering:
-        job = self._request.job
+        config = self._plan.config
         # Small fits are many times slower when OpenMP threads compete.
         with one_openmp_thread(ThreadpoolController()):
-            _, labels = fit_all_rows(job.clusterer, self.points, k, job.plan.seeds[0])
+            _, labels = fit_rows(config, self.points, k, self._plan.seeds[0])
             codes = number_by_size(labels)
-            scores = silhouettes(self.points, codes, metric=job.metric)  # type: ignore[arg-type]
+            scores = silhouettes(self.points, codes, metric=config.resolved_metric)  # type: ignore[arg-type]
         assert isinstance(scores, Silhouettes)
         return Clustering(codes, scores)

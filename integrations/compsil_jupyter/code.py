@@ -13,8 +13,8 @@ from scipy import sparse
 from compsil_jupyter.data import is_table
 from compsil_jupyter.session import Session, available_criteria
 from compsil_jupyter.state import Shown
-from compsil_kit._settings.keywords import CompareKeywords, SelectKeywords, TableKeywords, defaults_of, keywords_of
-from compsil_kit._util.checks import is_integer
+from compsil_kit.adapters import is_integer
+from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig, settings_of
 
 LINE = 88
 # Stands for data whose expression is unknown; generated code never assigns to it.
@@ -91,16 +91,16 @@ class _Calls:
 
     def comments(self) -> list[str]:
         """Return comments about anonymous functions among the settings."""
-        anonymous = [name for name, value in self._changed(SelectKeywords).items() if _is_anonymous(value)]
+        anonymous = [name for name, value in self._changed(SelectionConfig).items() if _is_anonymous(value)]
         return [f"# {name} is the function passed to the explorer." for name in anonymous]
 
     def select(self) -> str:
-        return self._call("result", "select_k", self._changed(SelectKeywords))
+        return self._call("result", "select_k", self._changed(SelectionConfig))
 
     def cluster(self, k: int) -> str:
         used = {
             name: v
-            for name, v in self._changed(SelectKeywords).items()
+            for name, v in self._changed(SelectionConfig).items()
             if name not in SELECTION_ONLY + tuple(self.choice)
         }
         return self._call("labels", "cluster", {"k": k, **used})
@@ -110,14 +110,14 @@ class _Calls:
         given["n_subsamples"] = self.n_subsamples
         if hasattr(given["random_state"], "__len__"):
             given["random_state"] = given["random_state"][: self.n_subsamples]
-        return self._call("comparison", "compare", _changed(given, CompareKeywords, interactive=not self.sparse))
+        return self._call("comparison", "compare", _changed(given, ComparisonConfig, interactive=not self.sparse))
 
     def _changed(self, group: type) -> dict[str, Any]:
         choice = {name: value for name, value in self.choice.items() if name != "z" or self.choice["rule"] == "lcb"}
         return _changed({**self.settings, **choice}, group, interactive=not self.sparse)
 
     def _call(self, target: str, function: str, given: Mapping[str, Any]) -> str:
-        table = {} if self.sparse else _changed(self.settings, TableKeywords)
+        table = {} if self.sparse else _changed(self.settings, TableConfig)
         arguments = [f"{name}={_literal(value, name)}" for name, value in {**table, **given}.items()]
         opening = f"{self.free(target)} = "
         if self.sparse:
@@ -151,9 +151,9 @@ def _is_expression(text: str) -> bool:
 
 def _changed(values: Mapping[str, Any], group: type, *, interactive: bool = True) -> dict[str, Any]:
     """Return the keywords of a group that differ from their defaults; the accessor has interactive defaults."""
-    defaults = defaults_of(group, interactive=interactive)
-    plain = {name: _plain(values[name]) for name in keywords_of(group) if name in values}
-    return {name: value for name, value in plain.items() if value != _plain(defaults[name])}
+    known = settings_of(group, interactive=interactive)
+    plain = {name: _plain(values[name]) for name in known if name in values}
+    return {name: value for name, value in plain.items() if value != _plain(known[name].default)}
 
 
 def _plain(value: Any) -> Any:

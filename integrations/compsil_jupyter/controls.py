@@ -12,12 +12,11 @@ from scipy import sparse
 
 from compsil_jupyter.data import as_frame
 from compsil_jupyter.session import Session
-from compsil_kit._data.matrix import is_numeric_dtype
-from compsil_kit._settings.keywords import ExploreKeywords, TableKeywords, keywords_of
-from compsil_kit._settings.rules import AUTO
-from compsil_kit._util.checks import is_integer
+from compsil_jupyter.state import AUTO
+from compsil_kit.adapters import is_integer, is_numeric_dtype
+from compsil_kit.config import SelectionConfig, TableConfig, settings_of
 
-KEYWORDS = {**keywords_of(TableKeywords), **keywords_of(ExploreKeywords)}
+KEYWORDS = settings_of(TableConfig, SelectionConfig)
 LEFT: dict[str, Any] = {"style": {"description_width": "104px"}, "layout": {"width": "auto"}}
 OPTION_LABELS = {"raise": "stop with an error", "drop": "drop rows"}
 DELTAS = (0.1, 0.05, 0.01, 0.001)
@@ -31,7 +30,7 @@ def heading(text: str) -> widgets.HTML:
 
 def tooltip(name: str, *, typed: bool = False) -> str:
     """Return the help of a keyword, with the spelling of its values if they are typed."""
-    keyword = KEYWORDS[name] if typed else replace(KEYWORDS[name], spelling="")
+    keyword = KEYWORDS[name] if typed else replace(KEYWORDS[name], text_form="")
     # Help texts for argparse double their percent signs.
     return keyword.help.replace("%%", "%")
 
@@ -70,7 +69,7 @@ def text_field(session: Session, name: str, text: str, placeholder: str) -> Any:
 
     def apply(typed: str) -> None:
         try:
-            value = KEYWORDS[name].read(typed)
+            value = KEYWORDS[name].parse(typed)
         except ValueError:
             value = typed.strip()
         session.change(**{name: value})

@@ -9,25 +9,28 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from compsil_kit import prepare
-from compsil_kit._data.dataset import Dataset
-from compsil_kit._data.given import as_dataset, as_given
-from compsil_kit._data.matrix import to_matrix
-from compsil_kit._data.scaling import check_scale
-from compsil_kit._data.sources.opening import open_source
-from compsil_kit._data.sources.source import Source
-from compsil_kit._data.sources.table import SourceTable
-from compsil_kit._run.request import warn_of_scale
-from compsil_kit._settings.keywords import TableKeywords, keywords_of
-from compsil_kit._settings.rules import choice, optional
+from compsil_kit import SourceTable, prepare
+from compsil_kit.adapters import (
+    Dataset,
+    Source,
+    check_scale,
+    choice,
+    load_data,
+    open_source,
+    optional,
+    to_matrix,
+    warn_of_scale,
+)
+from compsil_kit.adapters import open_data as open_for_engine
+from compsil_kit.config import TableConfig, settings_of
 
 # Tables are standardised by default, as in df.compsil; arrays are used unscaled, as in select_k.
 AUTO = "auto"
-_SCALE = keywords_of(TableKeywords)["scale"]
+_SCALE = settings_of(TableConfig)["scale"]
 SCALE = replace(
     _SCALE,
     default=AUTO,
-    check=optional(choice("scale", (AUTO, *_SCALE.choices))),
+    validate=optional(choice("scale", (AUTO, *_SCALE.choices))),
     choices=(AUTO, *_SCALE.choices),
     doc="How to scale the columns; auto is standard for tables and none for arrays.",
 )
@@ -91,11 +94,11 @@ def load_table(data: Any, *, columns: Any, scale: str | None, missing: str) -> D
     if isinstance(data, Source):
         # Unnamed columns without a scale go through the engine's check for different scales.
         plain = not data.named and columns is None and scale is None
-        return as_given(data) if plain else prepare(data, columns=columns, scale=scale, missing=missing)
+        return open_for_engine(data) if plain else prepare(data, columns=columns, scale=scale, missing=missing)
     if not sparse.issparse(data):
         return prepare(as_frame(data), columns=columns, scale=scale, missing=missing)
     validate_sparse(columns, scale)
-    return as_dataset(data)
+    return load_data(data)
 
 
 def validate_sparse(columns: Any, scale: str | None) -> None:

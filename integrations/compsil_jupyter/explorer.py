@@ -14,25 +14,19 @@ from compsil_jupyter.view import View
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit._data.table import choose_columns
 from compsil_kit._method.selection import LIKELY
-from compsil_kit._settings.keywords import (
-    ChoiceKeywords,
-    ExploreKeywords,
-    TableKeywords,
-    interactive_defaults,
-    keywords_of,
-)
-from compsil_kit._settings.surfaces import check_keywords, takes
 from compsil_kit._util.format import format_ks, number, percent
+from compsil_kit.adapters import SelectionKeywords, takes
+from compsil_kit.config import CHOICE, SelectionConfig, TableConfig, build, interactive_defaults, settings_of
 
 
-@takes(ExploreKeywords, interactive=True)
+@takes(SelectionConfig, interactive=True)
 def explore(
     data: Any,
     columns: Any = None,
     *,
     scale: str | None = AUTO,
     missing: str = "raise",
-    **keywords: Unpack[ExploreKeywords],
+    **keywords: Unpack[SelectionKeywords],
 ) -> Explorer:
     """Open the explorer on a table, an array or a sparse matrix.
 
@@ -70,11 +64,13 @@ def explore(
     >>> explorer.result.best_k
     5
     """
-    settings = check_keywords(ExploreKeywords, {**interactive_defaults(ExploreKeywords), **keywords})
-    choice = {name: settings.pop(name) for name in keywords_of(ChoiceKeywords)}
+    config = build(SelectionConfig, {**interactive_defaults(SelectionConfig), **keywords})
+    settings = {name: getattr(config, name) for name in settings_of(SelectionConfig)}
+    choice = {name: settings.pop(name) for name in CHOICE}
     data = load_numeric(data)
     scaled = resolve_scale(scale, data, settings["metric"])
-    table = check_keywords(TableKeywords, {"columns": columns, "scale": scaled, "missing": missing})
+    chosen = build(TableConfig, {"columns": columns, "scale": scaled, "missing": missing})
+    table = {name: getattr(chosen, name) for name in settings_of(TableConfig)}
     table["columns"] = _resolve_columns(data, columns, table["scale"])
     return Explorer(View(Session(data, {**table, **settings}, Reading(choice))))
 

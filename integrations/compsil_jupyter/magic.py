@@ -23,11 +23,11 @@ from compsil_jupyter.data import load_table, open_data, resolve_scale
 from compsil_jupyter.magic_line import COMMANDS, FLAGS, OPTIONS, Names, did_you_mean, match_compsil
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, compare, select_k
 from compsil_kit._data.sources.parquet import ENDINGS
-from compsil_kit._settings.keywords import CompareKeywords, keywords_of
-from compsil_kit._settings.reading import QUOTED, unquote
 from compsil_kit._show.report import write
 from compsil_kit._util.format import one_line
+from compsil_kit.adapters import QUOTED, unquote
 from compsil_kit.cli.options import report_path
+from compsil_kit.config import ComparisonConfig, settings_of
 
 # This import also registers the accessor df.compsil.
 from compsil_pandas import ColumnWarning
@@ -51,9 +51,9 @@ class CompsilMagics(Magics):
         value, keyword = proposal.value, OPTIONS[proposal.trait.name]
         if isinstance(value, str):
             with suppress(ValueError):
-                value = keyword.read(value)
+                value = keyword.parse(value)
         try:
-            return keyword.check(value)
+            return keyword.validate(value)
         except (ValueError, TypeError) as error:
             raise traitlets.TraitError(f"CompsilMagics.{proposal.trait.name}: {error}") from error
 
@@ -141,7 +141,7 @@ def select(table: Any, keywords: dict[str, Any]) -> SelectionResult:
 
 def report(table: Any, keywords: dict[str, Any], target: Path, *, with_comparison: bool) -> SelectionResult:
     """Select k and write a report; an interrupt returns the selection and writes nothing."""
-    result, shared = select(table, keywords), keywords.keys() & keywords_of(CompareKeywords).keys()
+    result, shared = select(table, keywords), keywords.keys() & settings_of(ComparisonConfig).keys() | {"progress"}
     try:
         if result.partial:
             raise KeyboardInterrupt

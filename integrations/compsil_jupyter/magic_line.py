@@ -16,10 +16,10 @@ from IPython.core.getipython import get_ipython
 from IPython.core.magic_arguments import MagicArgumentParser
 
 from compsil_jupyter.data import SCALE, column_names, is_data
-from compsil_kit._settings.definition import Keyword
-from compsil_kit._settings.reading import QUOTED, quote, read_names, shown, split_list, unquote
 from compsil_kit._util.format import did_you_mean as nearest_spelling
+from compsil_kit.adapters import QUOTED, describe, parse_names, quote, split_list, unquote
 from compsil_kit.cli.options import TAKES, add_options, flags_of, options_of, told
+from compsil_kit.config import Setting
 
 _DESCRIPTION = """Select the number of clusters by Composite Silhouette.
 
@@ -48,14 +48,14 @@ _AUTOMAGIC = re.compile(r"\s*compsil\s+(?P<rest>[^=\s].*|)", re.DOTALL)
 
 def _validate_name(name: str) -> str:
     if not name.isidentifier() or iskeyword(name):
-        raise ValueError(f"must be a valid variable name, such as result; got {shown(name)}.")
+        raise ValueError(f"must be a valid variable name, such as result; got {describe(name)}.")
     return name
 
 
-def _options(command: str) -> dict[str, Keyword]:
+def _options(command: str) -> dict[str, Setting]:
     """Return the options of a sub-command by name; their ``choices`` take precedence over variables."""
     doc = "Also store the result in this variable"
-    output = Keyword("str", None, _validate_name, doc, flags=("-o", "--output"), metavar="NAME")
+    output = Setting("str", None, _validate_name, doc, flags=("-o", "--output"), metavar="NAME")
     return {**options_of(command), "scale": SCALE, "output": output}
 
 
@@ -94,10 +94,10 @@ def _read_option(names: Names, name: str, word: str) -> Any:
     variables = names if text == word and name != "output" else {}
     with told(keyword, text, user_names(variables)):
         if text in variables and text not in keyword.choices:
-            return keyword.check(variables[text])
+            return keyword.validate(variables[text])
         if name == "ks":
             text = "".join(str(variables.get(part.strip(), part)) for part in re.split("([:,])", text))
-        return keyword.check(keyword.read(text))
+        return keyword.validate(keyword.parse(text))
 
 
 def parse_line(line: str, names: Names, *, in_cell: bool) -> tuple[str, list[str], dict[str, Any]]:
@@ -114,7 +114,7 @@ def parse_line(line: str, names: Names, *, in_cell: bool) -> tuple[str, list[str
     if unknown is not None:
         minus = f" Data that starts with a minus sign needs parentheses: ({unknown[0][:60]})."
         other = " %compsil? lists the options." if unknown[0].startswith("--") else minus
-        raise UsageError(f"unknown option {shown(unknown[0])}.{did_you_mean([unknown[0]], FLAGS) or other}")
+        raise UsageError(f"unknown option {describe(unknown[0])}.{did_you_mean([unknown[0]], FLAGS) or other}")
     target = ["OUT.html"] * (command == "report")
     expected = target if in_cell else ["DATA", *target]
     if len(words) < len(expected):
@@ -122,14 +122,14 @@ def parse_line(line: str, names: Names, *, in_cell: bool) -> tuple[str, list[str
         raise UsageError(f"{expected[len(words)]} is missing. Usage: {usage}")
     n_data = len(words) - len(target)
     if in_cell and n_data:
-        raise UsageError(f"unexpected argument {shown(words[0])}. The last line of a %%compsil cell is the data.")
+        raise UsageError(f"unexpected argument {describe(words[0])}. The last line of a %%compsil cell is the data.")
     return command, [unquote(" ".join(words[:n_data])), *words[n_data:]], vars(known)
 
 
 def read_columns(word: str, data: Any, names: Names) -> Any:
     """Return the value of ``--columns``; a single word that is not a column may be a variable."""
     is_column = word in map(str, column_names(data))
-    return names[word] if word.isidentifier() and word in names and not is_column else read_names(word)
+    return names[word] if word.isidentifier() and word in names and not is_column else parse_names(word)
 
 
 def split(line: str) -> list[str]:

@@ -15,14 +15,18 @@ from compsil_jupyter.clusterings import Clusterings
 from compsil_jupyter.data import load_table
 from compsil_jupyter.state import Reading, Settings, Shown, Status, Task
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit._criteria.compare import NEED_POINTS, run_comparison
-from compsil_kit._method.plan import most_subsamples
-from compsil_kit._run.request import Request, check_request
-from compsil_kit._run.select import first_words, stream_selection
-from compsil_kit._settings.keywords import CompareKeywords, ExploreKeywords, TableKeywords, keywords_of
-from compsil_kit._settings.rules import CRITERIA
-from compsil_kit._show.report import write
-from compsil_kit._util.format import one_line
+from compsil_kit.adapters import (
+    NEED_POINTS,
+    compile_notice,
+    load,
+    make_plan,
+    one_line,
+    open_data,
+    run_comparison,
+    stream_selection,
+    write,
+)
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
 
 
 class Session:
@@ -130,7 +134,7 @@ class Session:
         task = Task(settings, lambda task: self._select(task, choice))
         with self._lock:
             self._selecting, self._before = task, self.shown
-            total = most_subsamples(settings["n_subsamples"]) + settings["n_calibration"]
+            total = SelectionConfig(n_subsamples=settings["n_subsamples"]).max_subsamples + settings["n_calibration"]
             self.status = Status("running", total=total)
             self._comparing, self.comparing = None, Status()
         self._notify("status")
@@ -179,10 +183,12 @@ class Session:
     def _select(self, task: Task, choice: Mapping[str, Any]) -> None:
         result = None
         try:
-            request = self._request(task.settings, choice)
-            self._update(task, note=first_words(request))
-            clusterings = Clusterings(request, lambda: self._notify("clusters"))
-            with closing(stream_selection(request, stop=task.stop)) as growing:
+            events, table = Events(stop=task.stop), open_data(self._prepare(task.settings))
+            plan = make_plan(table, self._config(task.settings, choice))
+            data = load(table, plan, events)
+            self._update(task, note=compile_notice(plan, data))
+            clusterings = Clusterings(plan, data, lambda: self._notify("clusters"))
+            with closing(stream_selection(plan, data, events)) as growing:
                 for result in growing:
                     if not self._show(task, result, clusterings):
                         return
@@ -197,13 +203,12 @@ class Session:
         else:
             self._update(task, phase="done")
 
-    def _request(self, settings: Settings, choice: Mapping[str, Any]) -> Request:
-        known = keywords_of(ExploreKeywords)
-        given = {name: value for name, value in settings.items() if name in known}
-        return check_request(self._prepare(settings), ExploreKeywords, {**given, **choice})
+    def _config(self, settings: Settings, choice: Mapping[str, Any]) -> SelectionConfig:
+        known = settings_of(SelectionConfig)
+        return SelectionConfig(**{name: value for name, value in settings.items() if name in known}, **choice)
 
     def _prepare(self, settings: Settings) -> Any:
-        return load_table(self.data, **{name: settings[name] for name in keywords_of(TableKeywords)})
+        return load_table(self.data, **{name: settings[name] for name in settings_of(TableConfig)})
 
     def _show(self, task: Task, result: SelectionResult, clusterings: Clusterings) -> bool:
         """Show a result, unless a newer run has started; return whether it is shown."""
@@ -256,10 +261,11 @@ class Session:
         seeds = seeds[:n_subsamples] if hasattr(seeds, "__len__") else seeds
         settings = {**task.settings, "random_state": seeds, "criteria": available_criteria(self.data, task.settings)}
         settings["n_subsamples"] = n_subsamples
-        known = keywords_of(CompareKeywords)
+        known = settings_of(ComparisonConfig)
         given = {name: value for name, value in settings.items() if name in known}
         try:
-            found = run_comparison(self._prepare(settings), {**given, "progress": count}, task.stop)
+            events = Events(progress=count, stop=task.stop)
+            found = run_comparison(self._prepare(settings), ComparisonConfig(**given), events)
         except Exception as error:  # noqa: BLE001  (a thread would lose the error; the explorer shows it)
             self._update_comparing(task, phase="failed", error=describe_error(error))
             return
@@ -277,7 +283,7 @@ def available_criteria(data: Any, settings: Settings) -> str | list[str]:
     """Return the criteria for this data; some need dense points."""
     if not sparse.issparse(data) and settings["metric"] != "precomputed":
         return "all"
-    return [name for name in CRITERIA if name not in NEED_POINTS]
+    return [name for name in settings_of(ComparisonConfig)["criteria"].choices if name not in ("all", *NEED_POINTS)]
 
 
 def describe_error(error: Exception) -> str:

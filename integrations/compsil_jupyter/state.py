@@ -10,12 +10,11 @@ from typing import Any
 
 from compsil_jupyter.clusterings import Clusterings
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit._method.clusterers import resolve_clusterer
-from compsil_kit._method.metrics import resolve_metric
-from compsil_kit._method.plan import resolve_starts
-from compsil_kit._method.selection import AUTO
-from compsil_kit._settings.keywords import ChoiceKeywords, ExploreKeywords, defaults_of
-from compsil_kit._util.checks import is_integer
+from compsil_kit.adapters import is_integer, resolve_starts
+from compsil_kit.config import CHOICE, SelectionConfig, settings_of
+
+AUTO = "auto"
+_SETTINGS = settings_of(SelectionConfig)
 
 # What to compute: keywords of the table and of the plan, and n_jobs, by name.
 Settings = Mapping[str, Any]
@@ -25,7 +24,7 @@ Settings = Mapping[str, Any]
 class Reading:
     """How to choose k from the finished subsamples; a change takes effect at once, without a run."""
 
-    choice: Mapping[str, Any] = field(default_factory=lambda: defaults_of(ChoiceKeywords))
+    choice: Mapping[str, Any] = field(default_factory=lambda: {name: _SETTINGS[name].default for name in CHOICE})
     delta: float = 0.05
     # Number of subsamples to use, from the first; None for all.
     first: int | None = None
@@ -77,9 +76,8 @@ class Shown:
 
     def n_starts(self, criterion: str) -> int:
         """Return the number of initialisations of a run with these settings under a criterion."""
-        settings = self.settings
-        clusterer = resolve_clusterer(settings["clusterer"], resolve_metric(settings["metric"]))
-        return resolve_starts(settings["n_starts"], criterion, clusterer)
+        names = ("clusterer", "metric", "n_starts")
+        return resolve_starts(SelectionConfig(**{name: self.settings[name] for name in names}), criterion)
 
     @property
     def n_subsamples(self) -> int:
@@ -87,7 +85,7 @@ class Shown:
         name = "n_subsamples"
         if self.settings[name] != AUTO:
             return int(self.settings[name])
-        return int(defaults_of(ExploreKeywords)[name]) if self.result is None else self.result.n_subsamples
+        return int(_SETTINGS[name].default) if self.result is None else self.result.n_subsamples
 
     @property
     def random_state(self) -> Any:

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import pandas as pd
 
-from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, prepare, select_k, silhouettes
-from compsil_kit._method.labels import number_by_size
-from compsil_kit._run.refit import cluster_rows
-from compsil_kit._settings.keywords import CompareKeywords, SelectKeywords, interactive_defaults
-from compsil_kit._settings.surfaces import takes
+from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, label_rows, prepare, select_k, silhouettes
 from compsil_kit._show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit._show.plots import KINDS
 from compsil_kit._util.checks import check_choice
 from compsil_kit._util.imports import require
+from compsil_kit.adapters import CompareKeywords, SelectKeywords, takes
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, interactive_defaults
 from compsil_pandas.groups import GroupSelection, key_names, select_groups
 from compsil_pandas.profiles import align, profile
 
@@ -65,7 +63,7 @@ class CompsilAccessor:
         """Store the frame, which is never modified."""
         self._frame = frame
 
-    @takes(SelectKeywords, interactive=True)
+    @takes(SelectionConfig, Events, interactive=True)
     def select_k(
         self,
         columns: Any = None,
@@ -104,7 +102,7 @@ class CompsilAccessor:
         settings: dict[str, Any] = {"columns": columns, "scale": scale, "missing": missing}
         return select_groups(self._frame, by, lambda part: _select(prepare(_without(part, keys), **settings), keywords))
 
-    @takes(SelectKeywords, interactive=True)
+    @takes(SelectionConfig, Events, interactive=True)
     def cluster(
         self,
         k: int | None = None,
@@ -154,7 +152,7 @@ class CompsilAccessor:
         """
         return profile(_table(self._frame, columns, scale, missing), align(labels, self._frame), metric)
 
-    @takes(CompareKeywords, interactive=True)
+    @takes(ComparisonConfig, Events, leave_out=("checkpoint",), interactive=True)
     def compare(
         self,
         columns: Any = None,
@@ -208,7 +206,7 @@ class CompsilAccessor:
         check_choice("kind", kind, (*KINDS, "comparison", *CLUSTER_KINDS))
         table = _table(self._frame, columns, scale, missing if labels is None else "drop")
         if kind in KINDS:
-            return _select(table, keywords).plot(kind, ax=ax)
+            return _select(table, keywords).plot(kind, ax=ax)  # type: ignore[arg-type]  # validated above
         if kind == "comparison":
             return _compare(table, keywords).plot(ax=ax)
         if labels is None:
@@ -250,11 +248,11 @@ def _table(frame: pd.DataFrame, columns: Any, scale: str | None, missing: str) -
 
 
 def _select(table: PreparedTable, keywords: Mapping[str, Any]) -> SelectionResult:
-    return select_k(table, **{**interactive_defaults(SelectKeywords), **keywords})
+    return select_k(table, **{**interactive_defaults(SelectionConfig), **keywords})
 
 
 def _compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison:
-    return compare(table, **{**interactive_defaults(CompareKeywords), **keywords})
+    return compare(table, **{**interactive_defaults(ComparisonConfig), **keywords})
 
 
 def _without(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
@@ -268,7 +266,9 @@ def _labels(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]) ->
         found = _select(table, keywords)
         # CompositeSilhouette refits with the first of these seeds too.
         k, keywords = found.best_k, {**keywords, "random_state": found.plan.seeds}
-    return number_by_size(cluster_rows(table, k, keywords)[1])
+    used = ("clusterer", "metric", "sample_size", "random_state")
+    given: Any = {name: keywords[name] for name in used if name in keywords}
+    return np.concatenate(list(label_rows(table, k, **given)))
 
 
 def _plot_clusters(kind: str, labels: pd.Series[Any], table: PreparedTable, metric: Any, ax: Axes | None) -> Axes:

@@ -9,7 +9,6 @@ from prefect import get_run_logger, task, unmapped
 from prefect.artifacts import create_markdown_artifact
 
 from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch
-from compsil_kit._settings.keywords import ChoiceKeywords, keywords_of
 from compsil_mlflow import log_if_active
 
 __all__ = ["run_one", "select_k"]
@@ -62,12 +61,11 @@ def select_k(
     SelectionResult
         The selection, as :func:`compsil_kit.select_k` would have it. A run of MLflow that is active gets it, too.
     """
-    choice = {name: keywords.pop(name) for name in list(keywords) if name in keywords_of(ChoiceKeywords)}
     again = {name: keywords[name] for name in _PASSED_AGAIN if name in keywords}
     table = load()
     batches = plan_batches(table, n_batches=n_batches, **keywords)
     finished = run_one.map(unmapped(load), batches, unmapped(again)).result()
-    result = combine_batches(finished, preparation=getattr(table, "preparation", None), **choice)
+    result = combine_batches(finished, preparation=getattr(table, "preparation", None))
     get_run_logger().info("%s", result.explain())
     if artifact is not None:
         create_markdown_artifact(result.explain(), key=artifact, description=f"k = {result.best_k}")

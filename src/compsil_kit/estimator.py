@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsil_kit._data.given import in_memory
+from compsil_kit._config.setting import documented
+from compsil_kit._data.dataset import Dataset
+from compsil_kit._data.given import in_memory, load_data
 from compsil_kit._data.matrix import as_matrix
+from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._method.clusterers import resolve_clusterer, takes_sparse
 from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._method.silhouette import silhouettes
-from compsil_kit._run.refit import cluster_rows
-from compsil_kit._settings.keywords import SelectKeywords, defaults_of
-from compsil_kit._settings.surfaces import documented
+from compsil_kit._run.load import load
+from compsil_kit._run.select import run_selection
+from compsil_kit._types import (
+    ClustererLike,
+    Criterion,
+    MetricLike,
+    OnFailure,
+    PathLikeOrStr,
+    Progress,
+    Rule,
+    Seeds,
+    Transform,
+)
 from compsil_kit._util.checks import check_bool
-from compsil_kit.select import select_k
+from compsil_kit.config import Events, SelectionConfig, build, settings_of
+from compsil_kit.labels import fit_rows
+from compsil_kit.plan import make_plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,24 +42,24 @@ if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
 
 
-# A tuple, as scikit-learn compares parameters that were given with their defaults.
-_DEFAULT_KS = tuple(defaults_of(SelectKeywords)["ks"])
+# A tuple, because scikit-learn compares parameters with their defaults.
+_DEFAULT_KS = tuple(settings_of(SelectionConfig)["ks"].default)
 
 
 def _refitted_can_predict(self: CompositeSilhouette) -> bool:
-    """Tell whether the refitted clusterer can label new points; before fit, leave it open."""
+    """Return whether the refitted clusterer can label new points; True before fit, when it is unknown."""
     return not hasattr(self, "result_") or hasattr(self.best_estimator_, "predict")
 
 
 def _refits(self: CompositeSilhouette) -> bool:
-    """Tell whether ``fit`` leaves labels behind."""
+    """Return whether ``fit`` stores labels."""
     return bool(self.refit)
 
 
 class _Parameter:
-    """A parameter that scikit-learn reads through ``get_params`` but that is no attribute of the estimator.
+    """A parameter that scikit-learn reads by ``get_params``, but that is not an attribute of the estimator.
 
-    scikit-learn takes whatever has an attribute ``transform`` for a transformer: pipelines and checks would call it.
+    scikit-learn treats every object with an attribute ``transform`` as a transformer: pipelines would call it.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -57,17 +72,19 @@ class _Parameter:
         instance.__dict__[self._name] = value
 
 
-@documented(SelectKeywords)
+@documented(SelectionConfig, Events)
 class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Select the number of clusters by Composite Silhouette and fit the clusterer with it.
 
-    The default candidates stop earlier where X has fewer rows. The seed of the first subsample also serves the refit.
+    The default candidates are limited to k smaller than the number of rows. The refit uses the seed of the first
+    subsample.
 
     Parameters
     ----------
     {keywords}
     refit : bool, default=True
-        Whether to fit the clusterer on all of X with the selected k. The name ``"kmeans"`` uses ten starts there.
+        Whether to fit the clusterer on all of X with the selected k. ``"kmeans"`` then keeps the best of ten
+        initialisations.
 
     Attributes
     ----------
@@ -109,30 +126,30 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        ks: Any = _DEFAULT_KS,
+        ks: Iterable[int] | int = _DEFAULT_KS,
         *,
-        clusterer: Any = "kmeans",
-        n_subsamples: int | str = 30,
-        sample_size: str | int | float = "auto",
-        metric: str | Callable[..., float] = "euclidean",
-        on_failure: str = "raise",
-        random_state: Any = 42,
-        n_starts: int | str = "auto",
+        clusterer: ClustererLike = "kmeans",
+        n_subsamples: int | Literal["auto"] = 30,
+        sample_size: int | float | Literal["auto", "paper"] = "auto",
+        metric: MetricLike = "euclidean",
+        on_failure: OnFailure = "raise",
+        random_state: Seeds = 42,
+        n_jobs: int | Literal["auto"] | None = None,
+        n_starts: int | Literal["auto"] = "auto",
         n_calibration: int = 0,
         structure: bool = False,
-        criterion: str = "composite",
-        transform: Any = "tanh",
-        rule: str = "max",
+        criterion: Criterion = "composite",
+        transform: Transform = "tanh",
+        rule: Rule = "max",
         z: float = 1.0,
-        n_jobs: int | str | None = None,
-        checkpoint: Any = None,
-        progress: Any = None,
+        checkpoint: PathLikeOrStr | None = None,
+        progress: Progress = None,
         refit: bool = True,
     ) -> None:
-        """Keep the parameters as they are; ``fit`` checks them."""
-        given = dict(locals())
+        """Store the parameters; ``fit`` validates them."""
+        passed = dict(locals())
         for name in self._get_param_names():
-            setattr(self, name, given[name])
+            setattr(self, name, passed[name])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, as scikit-learn's estimators do.
@@ -158,9 +175,9 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_rows, n_features)
-            The data. A table outside memory is loaded.
+            The data, or the return value of :func:`prepare`. An out-of-core table is loaded.
         y : ignored
-            For scikit-learn's sake.
+            Present for compatibility with scikit-learn.
 
         Returns
         -------
@@ -168,24 +185,27 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         refit = check_bool("refit", self.refit)
-        X = in_memory(X)
-        matrix = as_matrix(X)
-        validate_data(self, X, skip_check_array=True)
-        settings = self.get_params(deep=False)
-        settings.pop("refit")
-        settings["ks"] = self._candidates(matrix.shape[0])
-        self.result_ = select_k(matrix, **settings)
+        params = self.get_params(deep=False)
+        events = Events(checkpoint=params.pop("checkpoint"), progress=params.pop("progress"))
+        params.pop("refit")
+        X = _load_tables(X)
+        table = load_data(X)
+        validate_data(self, _with_names(X), skip_check_array=True)
+        config = build(SelectionConfig, {**params, "ks": self._candidates(table.shape[0])})
+        events.require_repeatable(config)
+        plan = make_plan(table, config)
+        data = load(table, plan, events)
+        self.result_ = run_selection(plan, data, events)
         self.best_k_ = self.result_.best_k
         self.best_score_ = self.result_.best_score
         self.__dict__.pop("best_estimator_", None)
         self.__dict__.pop("labels_", None)
         if refit:
-            settings["random_state"] = self.result_.plan.seeds
-            self.best_estimator_, self.labels_ = cluster_rows(matrix, self.best_k_, settings)
+            self.best_estimator_, self.labels_ = fit_rows(config, data.matrix, self.best_k_, plan.seeds[0])
         return self
 
     def _candidates(self, n_rows: int) -> Any:
-        """Return ks; the default ones end where the rows do, while those that were asked for are left to be checked."""
+        """Return ks; of the default ones, only those that are smaller than the number of rows."""
         if not isinstance(self.ks, tuple) or self.ks != _DEFAULT_KS:
             return self.ks
         return tuple(k for k in _DEFAULT_KS if k == 2 or k < n_rows)
@@ -199,7 +219,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         X : array, sparse matrix or table of shape (n_rows, n_features)
             The data.
         y : ignored
-            For scikit-learn's sake.
+            Present for compatibility with scikit-learn.
 
         Returns
         -------
@@ -223,10 +243,10 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Labels.
         """
         check_is_fitted(self, "best_estimator_")
-        X = in_memory(X)
+        X = _with_names(_load_tables(X))
         matrix = as_matrix(X, min_rows=1)
         validate_data(self, X, skip_check_array=True, reset=False)
-        # Fitted on single precision, scikit-learn's k-means predicts nothing else, and the other way round.
+        # scikit-learn's k-means predicts only data of the dtype it was fitted to.
         labels: NDArray[Any] = self.best_estimator_.predict(matrix.astype(self.result_.plan.dtype, copy=False))
         return labels
 
@@ -273,20 +293,36 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _fitted(self, X: Any) -> Any:
         """Return X as a matrix if it can be the data whose labels are known."""
         check_is_fitted(self, "labels_")
-        matrix = as_matrix(X)
+        matrix = load_data(X).matrix
         if matrix.shape[0] != len(self.labels_):
             raise ValueError(f"X must be the data that was fitted, {len(self.labels_)} rows; got {matrix.shape[0]}.")
         return matrix
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what this estimator takes."""
+        """Return the tags that describe the supported input to scikit-learn."""
         tags = super().__sklearn_tags__()
         try:
             metric = resolve_metric(self.metric)
             clusterer = resolve_clusterer(self.clusterer, metric)
         except (TypeError, ValueError, ImportError):
-            # fit says what is wrong with them.
+            # fit raises an error that explains the problem.
             return tags
         tags.input_tags.sparse = metric.takes_sparse and takes_sparse(clusterer)
         tags.input_tags.pairwise = metric.precomputed
         return tags
+
+
+def _load_tables(X: Any) -> Any:
+    """Return X with out-of-core tables loaded."""
+    return X.load() if isinstance(X, SourceTable) else in_memory(X)
+
+
+def _with_names(X: Any) -> Any:
+    """Return X in a form in which scikit-learn finds the column names."""
+    if not isinstance(X, Dataset):
+        return X
+    if X.preparation is None:
+        return X.matrix
+    import pandas as pd
+
+    return pd.DataFrame(X.matrix, columns=list(X.preparation.columns), copy=False)

@@ -12,17 +12,18 @@ import numpy as np
 
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._method.guarantees import Guarantee, achieved
-from compsil_kit._method.plan import Plan
 from compsil_kit._method.selection import CRITERIA, RULES
 from compsil_kit._method.structure import Structure
-from compsil_kit._method.weights import Transform, check_transform, transform_name
+from compsil_kit._method.weights import check_transform, transform_name
 from compsil_kit._result import records
 from compsil_kit._result.scores import Scores
 from compsil_kit._result.trials import Trial, Trials, current_versions
 from compsil_kit._show import notes, text
+from compsil_kit._types import Criterion, PlotKind, Rule, Transform
 from compsil_kit._util.checks import check_choice, check_integer, check_real
 from compsil_kit._util.warn import Deprecated
 from compsil_kit.errors import SelectionError
+from compsil_kit.plan import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +90,11 @@ class SelectionResult(Scores):
         error = SelectionError(text.why_no_choice(self))
         error.result = self
         raise error
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting as plain data, by keyword, with the value that ``"auto"`` resolved to."""
+        return {"ks": list(self.ks), **text.settings(self)}
 
     @property
     def warnings(self) -> list[str]:
@@ -165,10 +171,10 @@ class SelectionResult(Scores):
         self,
         *,
         transform: Transform | None = None,
-        rule: str | None = None,
+        rule: Rule | None = None,
         z: float | None = None,
         n_subsamples: int | None = None,
-        criterion: str | None = None,
+        criterion: Criterion | None = None,
     ) -> SelectionResult:
         """Return the result with another transform, rule or criterion, or fewer subsamples, without a new run.
 
@@ -230,7 +236,7 @@ class SelectionResult(Scores):
             ),
         )
 
-    def plot(self, kind: str = "curve", *, ax: Axes | None = None, delta: float = 0.05) -> Axes:
+    def plot(self, kind: PlotKind = "curve", *, ax: Axes | None = None, delta: float = 0.05) -> Axes:
         """Draw the result and return the axes, without showing or saving the figure.
 
         Parameters

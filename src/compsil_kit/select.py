@@ -2,53 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from os import PathLike
-from typing import Any, Unpack
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, Unpack
 
-from compsil_kit._method.plan import Plan
-from compsil_kit._method.weights import Transform
-from compsil_kit._run.request import check_plan, check_request
+from compsil_kit._config.setting import documented, takes
+from compsil_kit._data.given import open_data
+from compsil_kit._data.sources.table import SourceTable
+from compsil_kit._run.load import load
+from compsil_kit._run.memory import resolve_workers
 from compsil_kit._run.select import run_selection, stream_selection
-from compsil_kit._settings.keywords import PlanKeywords, SelectKeywords, StreamKeywords
-from compsil_kit._settings.surfaces import documented, takes
+from compsil_kit._types import (
+    ClustererLike,
+    Criterion,
+    MetricLike,
+    OnFailure,
+    PathLikeOrStr,
+    Progress,
+    Rule,
+    Seeds,
+    SelectionKeywords,
+    StreamKeywords,
+    Transform,
+)
+from compsil_kit.config import Events, SelectionConfig, build
+from compsil_kit.plan import Plan, make_plan
 from compsil_kit.result import SelectionResult
 
 
-@documented(SelectKeywords)
+@documented(SelectionConfig, Events)
 def select_k(
     X: Any,
     *,
-    ks: Any = range(2, 11),
-    clusterer: Any = "kmeans",
-    n_subsamples: int | str = 30,
-    sample_size: str | int | float = "auto",
-    metric: str | Callable[..., float] = "euclidean",
-    on_failure: str = "raise",
-    random_state: int | Sequence[int] | None = 42,
-    n_starts: int | str = "auto",
+    ks: Iterable[int] | int = range(2, 11),
+    clusterer: ClustererLike = "kmeans",
+    n_subsamples: int | Literal["auto"] = 30,
+    sample_size: int | float | Literal["auto", "paper"] = "auto",
+    metric: MetricLike = "euclidean",
+    on_failure: OnFailure = "raise",
+    random_state: Seeds = 42,
+    n_jobs: int | Literal["auto"] | None = None,
+    n_starts: int | Literal["auto"] = "auto",
     n_calibration: int = 0,
     structure: bool = False,
-    criterion: str = "composite",
+    criterion: Criterion = "composite",
     transform: Transform = "tanh",
-    rule: str = "max",
+    rule: Rule = "max",
     z: float = 1.0,
-    n_jobs: int | str | None = None,
-    checkpoint: str | PathLike[str] | None = None,
-    progress: bool | Callable[[int, int], None] | None = None,
+    checkpoint: PathLikeOrStr | None = None,
+    progress: Progress = None,
 ) -> SelectionResult:
     """Select the number of clusters by Composite Silhouette.
 
-    Clusters many subsamples under every candidate count, combines the micro- and macro-averaged silhouette of each with
-    a weight taken from how far the two disagree, averages, and takes the best k.
+    Clusters many subsamples under every candidate k, combines the micro- and macro-averaged silhouette of each with a
+    weight derived from their discrepancy, averages over the subsamples, and selects the best k.
 
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
-        The data: NumPy, SciPy sparse, pandas, Polars or PyArrow, numeric or boolean and finite, or what
-        :func:`prepare` made of a table. With ``metric="precomputed"``, a square matrix of distances. Tables outside
-        memory are read in one pass: the path, glob or address of Parquet files, a ``pyarrow`` dataset, a Polars
-        LazyFrame, a DuckDB relation, an array of Zarr or h5py, Dask, Spark.
+        The data: NumPy, SciPy sparse, pandas, Polars or PyArrow, numeric or boolean and finite, or the return value
+        of :func:`prepare`. With ``metric="precomputed"``, a square matrix of distances. Out-of-core tables are read
+        in one pass: the path, glob or URL of Parquet files, a ``pyarrow`` dataset, a Polars LazyFrame, a DuckDB
+        relation, a Zarr or h5py array, Dask, Spark.
     {keywords}
 
     Returns
@@ -59,13 +73,13 @@ def select_k(
     Raises
     ------
     ValueError, TypeError
-        A parameter or the data cannot be used; the message says which, why, and what to do.
+        A parameter or the data are invalid; the message names the parameter, the rule, the value and the fix.
     ClusteringError
-        A clusterer failed and ``on_failure="raise"``; ``.result`` holds the finished part.
+        A clusterer failed and ``on_failure="raise"``; ``.result`` has the finished part.
     SelectionError
-        Every k lost too many subsamples; ``.result`` holds the causes.
+        Too many subsamples failed for every k; ``.result`` has the causes.
     Interrupted
-        A ``KeyboardInterrupt`` whose ``.result`` holds the finished part.
+        A ``KeyboardInterrupt`` whose ``.result`` has the finished part.
 
     References
     ----------
@@ -80,24 +94,29 @@ def select_k(
     >>> result.best_k
     5
     """
-    # All the keywords by name, before anything else has one.
-    given = {name: value for name, value in locals().items() if name != "X"}
-    request = check_request(X, SelectKeywords, given)
-    return run_selection(request, progress)
+    # Capture the arguments before defining locals.
+    settings = {name: value for name, value in locals().items() if name not in ("X", "checkpoint", "progress")}
+    config, events = SelectionConfig(**settings), Events(checkpoint=checkpoint, progress=progress)
+    events.require_repeatable(config)
+    table = open_data(X)
+    plan = make_plan(table, config)
+    # After the plan: it determines the rows that are read of an out-of-core table.
+    data = load(table, plan, events)
+    return run_selection(plan, data, events)
 
 
-@takes(StreamKeywords)
+@takes(SelectionConfig, Events, leave_out=("progress",))
 def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResult]:
     """Yield a growing result after every scored subsample; the last one equals that of :func:`select_k`.
 
-    Leaving the loop stops the work. What a checkpoint holds comes as one first result. Keywords are checked at the
-    call, before the first result is asked for. Nothing is computed while a result is looked at, and BLAS has its
-    threads back in between; so several workers take a little longer here than in :func:`select_k`.
+    Leaving the loop stops the work. The subsamples of a checkpoint are the first result. Keywords are validated at the
+    call, before the first result is requested. The workers pause while the caller processes a result, and BLAS uses its
+    own threads in between, so several workers take a little longer than in :func:`select_k`.
 
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
-        The data, in memory or outside it, as in :func:`select_k`.
+        The data, in memory or out of core, as in :func:`select_k`.
     {keywords}
 
     Yields
@@ -113,24 +132,29 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
     >>> [result.n_subsamples for result in stream(X, ks=[4, 5], n_subsamples=3)]
     [1, 2, 3]
     """
-    return stream_selection(check_request(X, StreamKeywords, keywords), in_rounds=True)
+    events = Events(checkpoint=keywords.pop("checkpoint", None))
+    config = build(SelectionConfig, keywords)
+    events.require_repeatable(config)
+    table = open_data(X)
+    plan = make_plan(table, config)
+    return stream_selection(plan, load(table, plan, events), events, pause_between=True)
 
 
-@takes(PlanKeywords)
-def plan_selection(X: Any, **keywords: Unpack[PlanKeywords]) -> Plan:
-    """Say what :func:`select_k` would compute, without computing it.
+@takes(SelectionConfig)
+def plan_selection(X: Any, **keywords: Unpack[SelectionKeywords]) -> Plan:
+    """Return what :func:`select_k` would compute, without computing it.
 
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
-        The data, as in :func:`select_k`. Of a large table outside memory only the number of rows and the types of the
-        columns are looked at.
+        The data, as in :func:`select_k`. Of a large out-of-core table, only the number of rows and the types of the
+        columns are read.
     {keywords}
 
     Returns
     -------
     Plan
-        Print it to read it.
+        The plan. ``print(plan)`` describes it and estimates the run time.
 
     Examples
     --------
@@ -139,4 +163,10 @@ def plan_selection(X: Any, **keywords: Unpack[PlanKeywords]) -> Plan:
     >>> plan_selection(np.random.default_rng(0).normal(size=(10_000, 10))).sample_size
     6000
     """
-    return check_plan(X, PlanKeywords, keywords)
+    table = open_data(X)
+    plan = make_plan(table, build(SelectionConfig, keywords))
+    if isinstance(table, SourceTable):
+        resolve_workers(plan, fetched=True)
+    else:
+        load(table, plan, Events())
+    return plan

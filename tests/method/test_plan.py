@@ -11,7 +11,7 @@ from samples import plan_of
 
 from compsil_kit import Plan, plan_selection, select_k
 from compsil_kit._method import cost
-from compsil_kit._method.plan import check_ks, check_sample_size, resolve_sample_size
+from compsil_kit.plan import check_ks, check_sample_size, resolve_sample_size
 
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
 

@@ -6,7 +6,6 @@ from scipy.stats import kstest
 
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
-from compsil_kit._method.plan import Plan
 from compsil_kit._method.structure import (
     LEVEL,
     MAX_ROWS,
@@ -24,6 +23,7 @@ from compsil_kit._method.structure import (
     references,
     standardised,
 )
+from compsil_kit.plan import Plan
 
 RANDOM = np.random.default_rng(0)
 EUCLIDEAN = resolve_metric("euclidean")

@@ -10,10 +10,10 @@ from sklearn.metrics import silhouette_samples
 
 import naive
 from compsil_kit import select_k, silhouettes, stream
-from compsil_kit._method.plan import check_ks, resolve_sample_size
 from compsil_kit._method.selection import choose, selectable, summarise
 from compsil_kit._method.subsample import make_seeds, subsample_rows
 from compsil_kit._method.weights import EPSILON, TRANSFORMS, combine, largest_discrepancy, weigh
+from compsil_kit.plan import check_ks, resolve_sample_size
 
 silhouette_values = st.floats(-1, 1, allow_subnormal=False)
 trials = hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 12)), elements=silhouette_values)

@@ -130,7 +130,7 @@ def test_long_work_is_announced(monkeypatch, caplog, capfd):
 def test_the_time_announced_is_that_of_what_is_left(tmp_path, monkeypatch, caplog):
     path = tmp_path / "run.json"
     run(n_subsamples=3, checkpoint=path)
-    monkeypatch.setattr("compsil_kit._method.plan.Plan.estimate_seconds", lambda *_: 7200.0)
+    monkeypatch.setattr("compsil_kit.plan.Plan.estimate_seconds", lambda *_: 7200.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(checkpoint=path)
     assert "Estimated time: 60 min (3 of 6 subsamples are finished already)." in caplog.text

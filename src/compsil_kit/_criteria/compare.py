@@ -1,40 +1,39 @@
-"""The other criteria for the number of clusters, beside the composite: one call, the same data, the same clusterer."""
+"""``compare``: the composite silhouette and other criteria for the number of clusters, on the same clusterings."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from threading import Event
 from typing import Any, Unpack
 
 import numpy as np
-import sklearn
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
-from threadpoolctl import ThreadpoolController
 
+from compsil_kit._config.setting import takes
 from compsil_kit._criteria.comparison import Comparison, subsample_criteria
 from compsil_kit._criteria.criteria import Criterion
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._data.given import load_data
 from compsil_kit._method.selection import summarise
 from compsil_kit._method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
 from compsil_kit._result.trials import Trial
-from compsil_kit._run.engine import n_workers, run
-from compsil_kit._run.memory import check_memory
-from compsil_kit._run.native_threads import one_blas_thread, one_openmp_thread
-from compsil_kit._run.one_subsample import Job, cluster_under_all, score_labelings
+from compsil_kit._run.engine import run
+from compsil_kit._run.load import load
+from compsil_kit._run.memory import n_workers, resolve_workers
 from compsil_kit._run.progress import Meter, make_meter
-from compsil_kit._run.request import Request, check_request
 from compsil_kit._run.select import announce_compiling
-from compsil_kit._run.workers import in_threads
-from compsil_kit._settings.keywords import CompareKeywords
-from compsil_kit._settings.rules import AUTO, check_fixed
-from compsil_kit._settings.surfaces import check_keywords, takes
+from compsil_kit._run.subsample import Labelings, cluster_all, score_labelings
+from compsil_kit._run.workers import Tick, in_threads
+from compsil_kit._types import CompareKeywords
+from compsil_kit.config import ComparisonConfig, Events, build
 from compsil_kit.errors import Interrupted
+from compsil_kit.plan import Plan, make_plan
+from compsil_kit.result import collect
 
 Array = NDArray[np.float64]
-Tick = Callable[[], None]
 
 SUBSAMPLED = ("composite", "micro", "macro")
 FULL_SILHOUETTES = ("full-micro", "full-macro")
@@ -45,11 +44,11 @@ INDICES: dict[str, Callable[[Any, Any], float]] = {
 NEED_POINTS = (*INDICES, "elbow", "gap")
 
 
-@takes(CompareKeywords)
+@takes(ComparisonConfig, Events, leave_out=("checkpoint",))
 def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
-    """Compare the composite silhouette with the other criteria for the number of clusters.
+    """Compare the composite silhouette with other criteria for the number of clusters.
 
-    The clusterer serves every criterion. The metric is that of the silhouettes; the other criteria are Euclidean by
+    All criteria use the same clusterer. The metric is that of the silhouettes; the other criteria are Euclidean by
     definition.
 
     Parameters
@@ -61,7 +60,7 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
     Returns
     -------
     Comparison
-        Values per k, the choice of each criterion, and who agrees with whom.
+        Values per k, the choice of each criterion, and which criteria agree.
 
     Examples
     --------
@@ -71,49 +70,59 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
     >>> compare(X, ks=range(2, 8), criteria=["composite", "micro", "macro"]).choices
     {'composite': 5, 'micro': 2, 'macro': 5}
     """
-    found = run_comparison(X, keywords)
+    events = Events(progress=keywords.pop("progress", None))
+    found = run_comparison(X, build(ComparisonConfig, keywords), events)
     assert found is not None
     return found
 
 
-def run_comparison(X: Any, keywords: Mapping[str, Any], stop: Event | None = None) -> Comparison | None:
-    """Compare, until it is done or ``stop`` is set in another thread; then the finished criteria, None without any."""
-    check_fixed(keywords, "a comparison")
-    request = check_request(X, CompareKeywords, keywords, whole=True)
-    settings = check_keywords(CompareKeywords, keywords)
-    _check_points(request.data.matrix, request.job, settings["criteria"])
-    work = _Work(request, settings)
+def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparison | None:
+    """Compare until all criteria are done or ``events.stop`` is set; return the finished criteria, None without any.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data.
+    config : ComparisonConfig
+        The settings.
+    events : Events
+        Progress and stop.
+    """
+    table = load_data(X)
+    plan = make_plan(table, config.selection())
+    data = load(table, plan, events)
+    _check_points(data.matrix, plan, config)
+    work = _Work(data.matrix, plan, config, events)
     if work.run_seeds:
-        work.workers = check_memory(
-            request.plan, request.job.clusterer, work.workers, request.plan.n_rows, fewer=settings["n_jobs"] == AUTO
-        )
-    meter = make_meter(settings["progress"], work.n_steps)
+        work.workers = resolve_workers(plan, plan.n_rows)
+    meter = make_meter(events.progress, work.n_steps)
     try:
-        announce_compiling(request, meter)
+        announce_compiling(plan, data, meter)
         with warnings.catch_warnings():
-            work.do(meter, Event() if stop is None else stop)
+            work.do(meter)
     except KeyboardInterrupt as stop:
         stopped = Interrupted(work.n_done, work.n_steps, "steps", "the finished criteria are in .result.")
-        stopped.result = work.comparison()
+        stopped.result = work.comparison(data.preparation)
         raise stopped from stop
     except BaseException as error:
-        error.result = work.comparison()  # type: ignore[attr-defined]
+        error.result = work.comparison(data.preparation)  # type: ignore[attr-defined]
         raise
     finally:
         meter.close()
-    return work.comparison()
+    return work.comparison(data.preparation)
 
 
 class _Work:
-    """The three parts of a comparison, subsamples, runs on all the data and reference sets, and what is finished."""
+    """The three parts of a comparison (subsamples, runs on all the data, reference sets), and what is finished."""
 
-    def __init__(self, request: Request, settings: Mapping[str, Any]) -> None:
-        self.request, self.wanted, self.workers = request, settings["criteria"], n_workers(request.n_jobs)
-        seeds = request.plan.seeds
-        repeats = settings["n_repeats"] or request.plan.n_subsamples
+    def __init__(self, X: Any, plan: Plan, config: ComparisonConfig, events: Events) -> None:
+        self.X, self.plan, self.events = X, plan, events
+        self.wanted, self.workers = tuple(config.criteria), n_workers(config.n_jobs)
+        seeds = plan.seeds
+        repeats = config.n_repeats or plan.n_subsamples
         further = [derive_seed(seeds[0], i, stream=FURTHER_RUNS) for i in range(max(0, repeats - len(seeds)))]
         self.run_seeds = [*seeds, *further][:repeats] if set(self.wanted) - set(SUBSAMPLED) else []
-        n_references = settings["n_references"] if "gap" in self.wanted else 0
+        n_references = config.n_references if "gap" in self.wanted else 0
         self.null_seeds = [derive_seed(seeds[0], i, stream=REFERENCES) for i in range(n_references)]
         self.subsampled = bool(set(self.wanted) & set(SUBSAMPLED))
         self.n_steps = self.subsampled * len(seeds) + len(self.run_seeds) + len(self.null_seeds)
@@ -122,9 +131,8 @@ class _Work:
         self.runs: list[dict[str, Array]] = []
         self.nulls: list[dict[str, Array]] = []
 
-    def do(self, meter: Meter, stop: Event) -> None:
-        """Do one part after the other; a part that is not finished leaves nothing."""
-        X, job = self.request.data.matrix, self.request.job
+    def do(self, meter: Meter) -> None:
+        """Run the parts in turn; an unfinished part leaves nothing."""
 
         def advance() -> None:
             self.n_done += 1
@@ -132,72 +140,87 @@ class _Work:
 
         if self.subsampled:
             trials = []
-            for trial in run(X, job, self.request.n_jobs, stop=stop):
+            for trial in run(self.X, self.plan, self.events):
                 trials.append(trial)
                 advance()
-            self.trials = trials if len(trials) == len(job.plan.seeds) else []
-        in_order = partial(_in_order, workers=self.workers, advance=advance, stop=stop)
-        self.runs = in_order(_full_run(X, job, self.wanted), self.run_seeds)
+            self.trials = trials if len(trials) == len(self.plan.seeds) else []
+        self.runs = self._in_order(_full_run(self.X, self.plan, self.wanted), self.run_seeds, advance)
         if len(self.runs) == len(self.run_seeds):
-            self.nulls = in_order(_null_run(X, job), self.null_seeds)
+            self.nulls = self._in_order(_null_run(self.X, self.plan), self.null_seeds, advance)
 
-    def comparison(self) -> Comparison | None:
+    def _in_order(
+        self, work: Callable[[int, int, Tick], dict[str, Array]], seeds: list[int], advance: Callable[[], None]
+    ) -> list[dict[str, Array]]:
+        """Run the work on every seed in threads; return the outcomes in the order of the seeds, or none if stopped."""
+
+        def numbered(item: tuple[int, int], tick: Tick) -> tuple[int, dict[str, Array]]:
+            return item[0], work(*item, tick)
+
+        found = {}
+        for index, outcome in in_threads(numbered, list(enumerate(seeds)), self.workers, self.events.stop):
+            found[index] = outcome
+            advance()
+        return [found[index] for index in range(len(seeds))] if len(found) == len(seeds) else []
+
+    def comparison(self, preparation: Preparation | None) -> Comparison | None:
         """Return the criteria whose part is finished; None if there is none."""
-        selection = self.request.result(self.trials) if self.trials else None
+        choice = self.plan.config.choice
+        selection = collect(self.plan, self.trials, **choice, preparation=preparation) if self.trials else None
         found = [] if selection is None else subsample_criteria(selection, self.wanted)
         found += [*_full_criteria(self.runs, self.wanted), *_gap(self.runs, self.nulls)]
         lost = sum(int(row["failed"].sum()) for row in [*self.runs, *self.nulls])
         lost += sum(len(trial.failures) for trial in self.trials)
         counts = len(self.run_seeds), len(self.null_seeds)
-        return Comparison(self.request.plan, selection, tuple(found), *counts, lost) if found else None
+        return Comparison(self.plan, selection, tuple(found), *counts, lost) if found else None
 
 
-def _check_points(X: Any, job: Job, wanted: tuple[str, ...]) -> None:
-    """Refuse criteria that need coordinates where there are only distances, or dense data where it is sparse."""
-    needing = [name for name in wanted if name in NEED_POINTS]
-    if needing and (job.metric.precomputed or sparse.issparse(X)):
-        what = "distances alone" if job.metric.precomputed else "a sparse matrix"
+def _check_points(X: Any, plan: Plan, config: ComparisonConfig) -> None:
+    """Raise for criteria that need dense points if X is a distance matrix or sparse."""
+    needing = [name for name in config.criteria if name in NEED_POINTS]
+    precomputed = plan.config.resolved_metric.precomputed
+    if needing and (precomputed or sparse.issparse(X)):
+        what = "a distance matrix" if precomputed else "a sparse matrix"
         raise ValueError(
             f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
         )
 
 
-def _full_run(X: Any, job: Job, wanted: tuple[str, ...]) -> Callable[[int, int, Tick], dict[str, Array]]:
-    """Return a function that clusters all the data under every k and says what each criterion makes of it."""
+def _full_run(X: Any, plan: Plan, wanted: tuple[str, ...]) -> Callable[[int, int, Tick], dict[str, Array]]:
+    """Return a function that clusters all the data under every k and computes each criterion."""
     measures = {name: measure for name, measure in INDICES.items() if name in wanted}
     if {"elbow", "gap"} & set(wanted):
         measures["dispersion"] = dispersion
     points = _read_only(X)
 
     def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
-        labelings, *_ = cluster_under_all(points, index, seed, job, tick)
-        found = {"failed": _failed(labelings, job)}
+        labelings, *_ = cluster_all(points, index, plan, tick, seed=seed)
+        found = {"failed": _failed(labelings, plan)}
         if set(wanted) & set(FULL_SILHOUETTES):
-            found["full-micro"], found["full-macro"] = score_labelings(points, labelings, job, tick)
+            found["full-micro"], found["full-macro"] = score_labelings(points, labelings, plan, tick)
         for name, measure in measures.items():
-            found[name] = _per_k(labelings, job, partial(measure, points), tick)
+            found[name] = _per_k(labelings, plan, partial(measure, points), tick)
         return found
 
     return work
 
 
-def _null_run(X: Any, job: Job) -> Callable[[int, int, Tick], dict[str, Array]]:
+def _null_run(X: Any, plan: Plan) -> Callable[[int, int, Tick], dict[str, Array]]:
     """Return a function that clusters uniform data in the box of X (Tibshirani's null)."""
     low, high = X.min(axis=0), X.max(axis=0)
 
     def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
         null = _read_only(np.random.default_rng(seed).uniform(low, high, size=X.shape).astype(X.dtype))
-        labelings, *_ = cluster_under_all(null, index, seed, job, tick)
+        labelings, *_ = cluster_all(null, index, plan, tick, seed=seed)
         return {
-            "failed": _failed(labelings, job),
-            "dispersion": _per_k(labelings, job, partial(dispersion, null), tick),
+            "failed": _failed(labelings, plan),
+            "dispersion": _per_k(labelings, plan, partial(dispersion, null), tick),
         }
 
     return work
 
 
 def _read_only(X: Any) -> Any:
-    """Return X so that a clusterer that writes into its input does not go unnoticed; of sparse data it gets a copy."""
+    """Return a read-only view of X, so that a clusterer that writes into it fails; sparse data are copied later."""
     if sparse.issparse(X):
         return X
     view = X.view()
@@ -205,13 +228,13 @@ def _read_only(X: Any) -> Any:
     return view
 
 
-def _failed(labelings: dict[int, Any], job: Job) -> Array:
+def _failed(labelings: Labelings, plan: Plan) -> Array:
     """Return 1 for every k without a clustering."""
-    return np.array([float(at not in labelings) for at in range(len(job.plan.ks))])
+    return np.array([float(at not in labelings) for at in range(len(plan.ks))])
 
 
-def _per_k(labelings: dict[int, Any], job: Job, value: Callable[[Any], float], tick: Tick) -> Array:
-    values = np.full(len(job.plan.ks), np.nan)
+def _per_k(labelings: Labelings, plan: Plan, value: Callable[[Any], float], tick: Tick) -> Array:
+    values = np.full(len(plan.ks), np.nan)
     for at, codes in labelings.items():
         tick()
         values[at] = value(codes)
@@ -225,32 +248,6 @@ def dispersion(X: Any, codes: NDArray[Any]) -> float:
         members = X[codes == c].astype(np.float64, copy=False)
         total += float(((members - members.mean(axis=0)) ** 2).sum())
     return total
-
-
-def _in_order(
-    work: Callable[[int, int, Tick], dict[str, Array]],
-    seeds: list[int],
-    *,
-    workers: int,
-    advance: Callable[[], None],
-    stop: Event,
-) -> list[dict[str, Array]]:
-    """Run work on every seed, in threads with one native thread each; return the outcomes in the order of the seeds.
-
-    Nothing is returned if ``stop`` is set before all are finished.
-    """
-    controller, config = ThreadpoolController(), sklearn.get_config()
-
-    def limited(item: tuple[int, int], tick: Tick) -> tuple[int, dict[str, Array]]:
-        with sklearn.config_context(**config), one_openmp_thread(controller):
-            return item[0], work(*item, tick)
-
-    found = {}
-    with one_blas_thread():
-        for index, outcome in in_threads(limited, list(enumerate(seeds)), workers, stop):
-            found[index] = outcome
-            advance()
-    return [found[index] for index in range(len(seeds))] if len(found) == len(seeds) else []
 
 
 def _full_criteria(runs: list[dict[str, Array]], wanted: tuple[str, ...]) -> list[Criterion]:

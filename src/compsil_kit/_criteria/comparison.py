@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._criteria.criteria import KINDS, Criterion
-from compsil_kit._method.plan import Plan
 from compsil_kit._method.selection import summarise
 from compsil_kit._util.format import format_ks, number
+from compsil_kit.plan import Plan
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -53,10 +53,15 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A checked matrix to cluster, and what was done to the table it came from; None for plain arrays."""
+    """A validated matrix, with the preparation of the table it came from; None for plain arrays.
+
+    ``prepared`` is False if the caller chose neither columns nor a scale: then columns of different scales are
+    reported.
+    """
 
     matrix: Any
     preparation: Preparation | None
+    prepared: bool = field(default=True, kw_only=True)
 
     @property
     def shape(self) -> tuple[int, int]:

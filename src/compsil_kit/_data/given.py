@@ -1,4 +1,4 @@
-"""What is given as X, in the form that the engine takes: in memory, or a table outside it that is read later."""
+"""Open X, in any of the forms that a caller may pass, for the engine."""
 
 from __future__ import annotations
 
@@ -10,19 +10,31 @@ from compsil_kit._data.sources.opening import open_source
 from compsil_kit._data.sources.table import SourceTable, as_it_is
 
 
-def as_given(X: Any) -> Dataset | SourceTable:
-    """Return prepared data as they are, a large table outside memory unread, anything else read and checked."""
+def open_data(X: Any) -> Dataset | SourceTable:
+    """Return X as a validated matrix; a large out-of-core table is opened, but not read.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, table or prepared table
+        The data, as :func:`compsil_kit.select_k` takes them.
+    """
     if isinstance(X, SourceTable):
         return X
     source = open_source(X)
     if source is None:
-        return as_dataset(X)
+        return load_data(X)
     table = as_it_is(source)
     return table if table.is_large else table.load()
 
 
-def as_dataset(X: Any) -> Dataset:
-    """Return the data in memory: a prepared table as it is, one outside memory loaded, anything else checked."""
+def load_data(X: Any) -> Dataset:
+    """Return X as a validated matrix in memory; an out-of-core table is loaded.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, table or prepared table
+        The data, as :func:`compsil_kit.select_k` takes them.
+    """
     if isinstance(X, Dataset):
         read(X.matrix)
         return X
@@ -32,11 +44,11 @@ def as_dataset(X: Any) -> Dataset:
     if source is not None:
         return as_it_is(source).load()
     names, matrix = read(X)
-    return Dataset(matrix, None if names is None else Preparation(tuple(names)))
+    return Dataset(matrix, None if names is None else Preparation(tuple(names)), prepared=False)
 
 
 def in_memory(X: Any) -> Any:
-    """Return a table outside memory loaded, as a frame if its columns have names; anything else as it is."""
+    """Return an out-of-core table loaded, as a frame if its columns have names; anything else as it is."""
     if isinstance(X, SourceTable):
         return X.load().matrix
     source = open_source(X)

@@ -14,7 +14,7 @@ from compsil_kit._method.silhouette import MIN_COMPILED_POINTS
 from compsil_kit._util.imports import has
 
 if TYPE_CHECKING:
-    from compsil_kit._method.plan import Plan
+    from compsil_kit.plan import Plan
 
 # Bytes per second that one process reads, decodes and validates.
 SCAN_RATE = 1.0e9

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._method.agreement import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.clusterers import PLAIN_KMEANS
-from compsil_kit._method.plan import Plan
 from compsil_kit._method.selection import ROUNDING, finite_mean
+
+if TYPE_CHECKING:
+    from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
 

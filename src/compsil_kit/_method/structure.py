@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import fsum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ from sklearn.isotonic import isotonic_regression
 from compsil_kit._method.axes import principal_axes
 from compsil_kit._method.clusterers import MIN_COMPILED_POINTS, Clusterer
 from compsil_kit._method.metrics import Metric
-from compsil_kit._method.plan import POINTS_PER_CLUSTER, Plan
+from compsil_kit._method.subsample import POINTS_PER_CLUSTER
+
+if TYPE_CHECKING:
+    from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator], Array]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._util.checks import describe, is_integer
+from compsil_kit._util.checks import check_integer, describe, is_integer
 
-# Seeds of RandomState end here.
+# Rows that a subsample needs per cluster.
+POINTS_PER_CLUSTER = 30
+# Fraction of the data by number of rows (method, "Subsample size").
+FRACTIONS = ((2_000, 0.8), (20_000, 0.6), (math.inf, 0.4))
+# Bound of the automatic size: more rows cost the square of their number and hardly change the choice.
+MAX_AUTO_SIZE = 20_000
+# Seeds of RandomState are below this limit.
 SEED_LIMIT = 2**32
 # Streams of seeds beside that of the scored subsamples.
 CALIBRATION, FURTHER_RUNS, REFERENCES, STRUCTURE, COMMON = 1, 2, 3, 4, 5
@@ -90,3 +97,16 @@ def common_rows(n_rows: int, size: int) -> NDArray[np.int64]:
 def draw_version(n_rows: int, size: int) -> int:
     """Return which draw is used; where more than half of the rows are wanted, a shuffle is no waste."""
     return SHUFFLE if n_rows <= MOST_SHUFFLED or 2 * size > n_rows else ONE_BY_ONE
+
+
+def resolve_sample_size(sample_size: str | int | float, n_rows: int, k_max: int) -> int:
+    """Return the number of rows in a subsample (method, "Subsample size")."""
+    if isinstance(sample_size, str):
+        fraction = next(share for limit, share in FRACTIONS if n_rows <= limit)
+        most = MAX_AUTO_SIZE if sample_size == "auto" else n_rows
+        return min(n_rows, max(POINTS_PER_CLUSTER * k_max, min(most, math.floor(fraction * n_rows))))
+    if isinstance(sample_size, float):
+        return check_integer("sample_size in rows", math.floor(sample_size * n_rows), minimum=3)
+    if sample_size > n_rows:
+        raise ValueError(f"sample_size must be at most the number of rows, {n_rows}; got {sample_size}.")
+    return sample_size

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit._types import Transform
 from compsil_kit._util.checks import describe
 
 Array = NDArray[np.float64]
-Transform = str | Callable[[Array], Any]
 
 EPSILON = 1e-12
 
@@ -28,7 +28,7 @@ TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 def check_transform(transform: Any) -> Transform:
     """Return a valid transform: a known name, or a function that passes a trial call."""
     if isinstance(transform, str) and transform in TRANSFORMS:
-        return transform
+        return transform  # type: ignore[return-value]  # one of the words
     if callable(transform):
         # An unsuitable function fails here, before any clustering.
         _custom(transform, np.linspace(-1.0, 1.0, 6).reshape(2, 3))

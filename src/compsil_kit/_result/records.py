@@ -5,12 +5,11 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.plan import Plan
 from compsil_kit._method.selection import CRITERIA, RULES
 from compsil_kit._method.structure import REFERENCES, Structure
 from compsil_kit._method.subsample import SEED_LIMIT
@@ -18,6 +17,7 @@ from compsil_kit._method.weights import TRANSFORMS, transform_name
 from compsil_kit._result.trials import NUMBERS, SINGLE, Array, Failure, Saved, Trial, Trials
 from compsil_kit._util import schema
 from compsil_kit._util.checks import describe
+from compsil_kit.plan import Plan
 
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
@@ -34,7 +34,6 @@ _REQUIRED = ("micro", "macro")
 # These may be unknown although the clustering succeeded.
 _MAY_LACK = ("agreement", "within", "small")
 _SEED = schema.integer(0, SEED_LIMIT - 1)
-_PLAN = schema.record({name: hint.__metadata__[0] for name, hint in get_type_hints(Plan, include_extras=True).items()})
 _PREPARATION = schema.record(
     {
         "columns": schema.list_of(schema.text),
@@ -90,7 +89,7 @@ def dump_result(result: SelectionResult) -> dict[str, Any]:
             "calibration": _dump_trials(result.calibration, result.plan),
             "weights": _plain(result.weights) if custom else None,
             "failures": [asdict(failure) for failure in result.failures],
-            "plan": dump_plan(result.plan),
+            "plan": result.plan.to_dict(),
             "preparation": dump(result.preparation),
             "structure": dump(result.structure),
             "versions": dict(result.versions),
@@ -108,7 +107,7 @@ def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
             "Read it with the release that wrote it."
         )
     schema.check_digest(data, "data")
-    plan = load_plan(data.get("plan"), "data.plan")
+    plan = Plan.from_dict(data.get("plan"), "data.plan")
     n_ks = len(plan.ks)
     failure = {
         "k": schema.choice(plan.ks),
@@ -141,30 +140,11 @@ def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def dump(value: Preparation | Structure | Plan | None) -> dict[str, Any] | None:
+def dump(value: Preparation | Structure | None) -> dict[str, Any] | None:
     """Return a dataclass as plain data, with lists instead of tuples; None stays None."""
     if value is None:
         return None
     return {name: list(entry) if isinstance(entry, tuple) else entry for name, entry in asdict(value).items()}
-
-
-def dump_plan(plan: Plan) -> dict[str, Any]:
-    """Return a plan as plain data."""
-    # The number of bytes read has no influence on the result, which is the same as in memory.
-    return {name: value for name, value in (dump(plan) or {}).items() if name != "scanned_bytes"}
-
-
-def load_plan(data: Any, where: str = "plan") -> Plan:
-    """Validate and rebuild a plan."""
-    found = _PLAN(_with_defaults(data, n_starts=1, structure=False, adaptive="", scanned_bytes=0), where)
-    plan = Plan(**{**found, "ks": tuple(found["ks"]), "seeds": tuple(found["seeds"])})
-    if not plan.ks or list(plan.ks) != sorted(set(plan.ks)):
-        raise ValueError(f"{where}.ks must be ascending and hold at least one candidate.")
-    if len(plan.seeds) != plan.n_subsamples + plan.n_calibration:
-        raise ValueError(f"{where}.seeds must hold one seed per subsample.")
-    if not plan.ks[-1] < plan.sample_size <= plan.n_rows:
-        raise ValueError(f"{where}.sample_size must lie between the largest k and the number of rows.")
-    return plan
 
 
 def load_preparation(data: Any, where: str = "preparation") -> Preparation | None:

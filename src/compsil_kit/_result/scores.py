@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._method import likelihood, selection
-from compsil_kit._method.plan import Plan
 from compsil_kit._method.selection import CRITERIA, LIKELY, STABLE, criterion_values, finite_mean, second_criterion
-from compsil_kit._method.weights import Transform, combine, largest_discrepancy, weigh
+from compsil_kit._method.weights import combine, largest_discrepancy, weigh
 from compsil_kit._result.trials import Failure, Saved, Trials
+from compsil_kit._types import Transform
+from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""A file that keeps finished subsamples, so that a second run continues where the first one ended."""
+"""The checkpoint: a file of finished subsamples, from which a second run resumes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ import warnings
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from pathlib import Path
-from threading import Event, Lock, Timer
+from threading import Lock, Timer
 from typing import Any, NoReturn
 
-from compsil_kit._method.plan import Plan
+from compsil_kit._data.dataset import Dataset
 from compsil_kit._result.records import dump_trial, load_trial
 from compsil_kit._result.trials import Trial
-from compsil_kit._run.adaptive import compute
-from compsil_kit._run.fingerprint import Fingerprint, differences
-from compsil_kit._run.request import Request
+from compsil_kit._run.engine import run
+from compsil_kit._run.fingerprint import Fingerprint, differences, fingerprint
 from compsil_kit._util import schema
 from compsil_kit._util.atomic import locked, write_atomically
 from compsil_kit._util.checks import describe
 from compsil_kit._util.schema import check_digest, signed
+from compsil_kit.config import Events
+from compsil_kit.plan import Plan
 
 FORMAT = "compsil-kit/checkpoint"
 VERSION = 1
-# The file is never further behind than this, unless writing it takes long: then it gets a twentieth of the time.
+# Seconds between two writes, or more if writing takes more than a twentieth of the time.
 PAUSE_SECONDS = 1.0
 PAUSE_SHARE = 20
-_WAY_OUT = "Pass another path, or delete the file to start again."
+_ADVICE = "Pass another path, or delete the file to start again."
 
 _FILE = schema.record({"fingerprint": schema.mapping_of(schema.anything), "trials": schema.list_of(schema.anything)})
 
@@ -35,38 +36,38 @@ Records = dict[int, dict[str, Any]]
 
 
 def resume(
-    path: Path, request: Request, stop: Event | None = None, *, in_rounds: bool = False
+    plan: Plan, data: Dataset, events: Events, *, pause_between: bool = False
 ) -> tuple[list[Trial], Generator[Trial, None, None]]:
-    """Return the trials that the file holds, and an iterator that computes the others and keeps them there."""
-    own, plan = request.fingerprint, request.plan
+    """Return the trials in the file, and an iterator that computes the others and adds them to the file."""
+    path, own = Path(events.checkpoint or ""), fingerprint(plan, data)
     kept = _read(path, own) if path.exists() else {}
-    # A trial also depends on the subsample before it, which may be another one where seeds are given one by one.
+    # A trial also depends on the previous subsample, which may differ if the seeds were passed one by one.
     known = {index for index, seed in enumerate(plan.seeds) if seed in kept and _fits(kept[seed], plan.before(index))}
     done = [load_trial(kept[plan.seeds[index]], index, plan.ks) for index in sorted(known)]
-    work = compute(request, done, stop, in_rounds=in_rounds)
-    return done, _compute(work, request, _Keeper(path, own, kept)) if len(done) < len(plan.seeds) else work
+    work = run(data.matrix, plan, events, done, pause_between=pause_between)
+    return done, _keep(work, plan, _Writer(path, own, kept)) if len(done) < len(plan.seeds) else work
 
 
 def _fits(record: Mapping[str, Any], before: int | None) -> bool:
-    """Tell whether a trial is that of a subsample after this one; those of earlier releases do not say."""
+    """Return whether a trial has this predecessor; trials of earlier releases do not record it."""
     return bool(record.get("after", before) == before)
 
 
-def _compute(work: Generator[Trial, None, None], request: Request, keeper: _Keeper) -> Generator[Trial, None, None]:
-    with locked(keeper.path), keeper, closing(work) as trials:
+def _keep(work: Generator[Trial, None, None], plan: Plan, writer: _Writer) -> Generator[Trial, None, None]:
+    with locked(writer.path), writer, closing(work) as trials:
         for trial in trials:
             try:
-                keeper.add(trial, request.plan)
+                writer.add(trial, plan)
             except KeyboardInterrupt:
-                # In the middle of it: what is in the result is to be in the file, and the other way round.
-                keeper.add(trial, request.plan)
+                # The result and the file must contain the same trials.
+                writer.add(trial, plan)
                 yield trial
                 raise
             yield trial
 
 
 def _read(path: Path, own: Fingerprint) -> Records:
-    """Return the trials in the file by their seeds; a file of another selection, or of anything else, is refused."""
+    """Return the trials in the file by seed; raise if the file belongs to another selection or is no checkpoint."""
     try:
         data = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
@@ -80,14 +81,14 @@ def _read(path: Path, own: Fingerprint) -> Records:
     if version != VERSION:
         raise ValueError(
             f"checkpoint: {path} has version {describe(version)} of {FORMAT}; this release reads version {VERSION}. "
-            f"Continue with the release that wrote it. {_WAY_OUT}"
+            f"Continue with the release that wrote it. {_ADVICE}"
         )
     if theirs.get("on_failure") == "raise":
-        # Nothing has failed so far, so to skip failures from now on changes no trial.
+        # Nothing has failed so far, so skipping failures from now on changes no trial.
         theirs["on_failure"] = own["on_failure"]
     differing = differences(theirs, own)
     if differing:
-        raise ValueError(f"checkpoint: {path} belongs to another selection: {'; '.join(differing)}. {_WAY_OUT}")
+        raise ValueError(f"checkpoint: {path} belongs to another selection: {'; '.join(differing)}. {_ADVICE}")
     try:
         for record in trials:
             load_trial(record, 0, own["ks"])
@@ -97,18 +98,18 @@ def _read(path: Path, own: Fingerprint) -> Records:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:
-    # Only the kind of error: its text may quote a file that is something else altogether.
+    # Without the error's text, which may quote the contents of an unrelated file.
     return ValueError(
-        f"checkpoint: {path} is not a checkpoint of compsil-kit, or it is damaged ({type(error).__name__}). {_WAY_OUT}"
+        f"checkpoint: {path} is not a checkpoint of compsil-kit, or is damaged ({type(error).__name__}). {_ADVICE}"
     )
 
 
-class _Keeper:
-    """Writes trials to the file, soon after they come and at the end, whatever ends the run."""
+class _Writer:
+    """Write trials to the file soon after they finish, and at the end, whatever ends the run."""
 
     def __init__(self, path: Path, own: Fingerprint, records: Records) -> None:
         self.path, self._own, self._records = path, own, dict(records)
@@ -118,15 +119,15 @@ class _Keeper:
         self._unsaved = False
         self._problem: OSError | None = None
 
-    def __enter__(self) -> _Keeper:
-        # At once: a place that cannot be written to is an error before the work, not after it.
+    def __enter__(self) -> _Writer:
+        # At once: an error must be raised before the work, not after it.
         self._write()
         return self
 
     def add(self, trial: Trial, plan: Plan) -> None:
-        """Take one more trial; the file has it within the next moments, even if no other one follows.
+        """Add a trial, which is written within the next moments, even if no other one follows.
 
-        One that lacks its agreements is left to the next run.
+        A trial without agreements is left to the next run.
         """
         if not trial.whole:
             return
@@ -138,14 +139,14 @@ class _Keeper:
                 self._timer = Timer(self._pause, self._save)
                 self._timer.name, self._timer.daemon = "compsil-checkpoint", True
                 self._timer.start()
-        self._complain()
+        self._warn()
 
     def __exit__(self, *_: object) -> None:
         timer = self._timer
         if timer is not None:
             timer.cancel()
         self._save()
-        self._complain()
+        self._warn()
 
     def _save(self) -> None:
         with self._lock:
@@ -165,8 +166,8 @@ class _Keeper:
         self._pause = max(PAUSE_SECONDS, PAUSE_SHARE * (time.monotonic() - start))
         self._unsaved = False
 
-    def _complain(self) -> None:
-        """Warn in the thread that called: a full disk must neither go unnoticed nor cost the run that fills it."""
+    def _warn(self) -> None:
+        """Warn in the calling thread: a full disk must not go unnoticed, and must not end the run."""
         problem, self._problem = self._problem, None
         if problem is not None:
             warnings.warn(

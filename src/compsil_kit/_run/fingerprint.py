@@ -1,4 +1,4 @@
-"""What the numbers of a selection depend on: data, settings, versions, as plain values to keep and to compare."""
+"""The fingerprint of a selection: the data, settings and versions that its numbers depend on, as plain data."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from compsil_kit._data.dataset import Dataset
 from compsil_kit._data.digest import DIGEST_BYTES, OUTSIDE, content_digest
 from compsil_kit._method.clusterers import Clusterer
 from compsil_kit._method.metrics import Metric
-from compsil_kit._method.plan import Plan
 from compsil_kit._method.subsample import SHUFFLE, draw_version
 from compsil_kit._result.trials import current_versions
-from compsil_kit._run.one_subsample import Job
 from compsil_kit._util.imports import has
+from compsil_kit.plan import Plan
 
 Fingerprint = dict[str, Any]
 
@@ -32,13 +31,20 @@ _PARAMETER = "clusterer's "
 _PLAIN = bool | int | float | complex | str | bytes | None
 
 
-def fingerprint(data: Dataset, job: Job, choice: Mapping[str, Any]) -> Fingerprint:
-    """Return all that decides the trial of a seed. How many seeds there are does not, nor how trials are weighed.
+def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
+    """Return everything that determines the trial of a seed, as plain data.
 
-    Unless there are as many as it takes: then what is run under which ks depends on the choice among earlier ones.
+    Neither the number of seeds nor the weighting of trials does, unless the number of subsamples is adaptive: then the
+    ks of a trial depend on the choice from earlier trials.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    data : Dataset
+        The loaded data, with a digest.
     """
-    plan = job.plan
-    how = {name: describe(value) for name, value in choice.items()}
+    how = {name: describe(value) for name, value in plan.config.choice.items()}
     adaptive = {"n_subsamples": "auto", "n_calibration": plan.n_calibration, "seeds": _digest(str(plan.seeds)), **how}
     return {
         "data": data.digest,
@@ -50,20 +56,20 @@ def fingerprint(data: Dataset, job: Job, choice: Mapping[str, Any]) -> Fingerpri
         "n_starts": plan.n_starts,
         **_of_draw(plan),
         **(adaptive if plan.adaptive else {}),
-        **_of_clusterer(job.clusterer),
-        "metric": _of_metric(job.metric),
-        "on_failure": "skip" if job.skip_failures else "raise",
+        **_of_clusterer(plan.config.resolved_clusterer),
+        "metric": _of_metric(plan.config.resolved_metric),
+        "on_failure": plan.on_failure,
         **_versions(),
     }
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """Say in what two fingerprints differ, one phrase for each."""
-    # Files of earlier releases do not say how many starts there were: it was one.
+    """Return the differences between two fingerprints, one phrase each."""
+    # Files of earlier releases do not record the number of initialisations, which was one.
     there, here = {"n_starts": 1, **there}, {"n_starts": 1, **here}
     names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
     if "clusterer" in names:
-        # Another clusterer has other parameters: that goes without saying.
+        # Another clusterer has other parameters anyway.
         names = [name for name in names if not name.startswith(_PARAMETER)]
     found = [_phrase(name, there, here) for name in names[:_MOST]]
     return found if len(names) <= _MOST else [*found, f"and {len(names) - _MOST} more"]
@@ -87,7 +93,7 @@ def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str
         try:
             text = value if isinstance(value, str) else json.dumps(value)
         except (TypeError, ValueError, RecursionError):
-            # A forged file may hold anything.
+            # A forged file may contain anything.
             text = type(value).__name__
         return _cut(text)
 
@@ -99,7 +105,7 @@ def _cut(text: str) -> str:
 
 
 def _of_draw(plan: Plan) -> Fingerprint:
-    """Return which rows a seed stands for; files that do not say it are from before there was another draw."""
+    """Return how a seed determines rows; files without this entry are from before the second way of drawing."""
     version = draw_version(plan.n_rows, plan.sample_size)
     draw = {} if version == SHUFFLE else {"draw of rows": f"version {version}"}
     return draw | ({"rows for stability": plan.n_common} if plan.n_common else {})
@@ -108,7 +114,7 @@ def _of_draw(plan: Plan) -> Fingerprint:
 def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
     if clusterer.function is not None:
         return {"clusterer": describe(clusterer.function)}
-    # These two are set anew for every clustering.
+    # These two differ for every clustering.
     params = {
         name: describe(value)
         for name, value in clusterer.estimator.get_params(deep=False).items()
@@ -124,13 +130,13 @@ def _of_metric(metric: Metric) -> str:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of what computes; the compiled kernel rounds other than the plain one."""
+    """Return the versions of the numerical libraries; the compiled kernel rounds differently from the plain one."""
     known = {name: number for name, number in current_versions().items() if name != "python"}
     return {**known, "numba": version("numba") if has("numba") else "not installed"}
 
 
 def describe(value: Any, seen: frozenset[int] = frozenset()) -> str:
-    """Return a text that is the same for the same value in another process; of unknown objects it tells the type."""
+    """Return a text that is equal for equal values in every process; for unknown objects, their type."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, _PLAIN):
@@ -160,9 +166,9 @@ def _describe_object(value: Any, seen: frozenset[int]) -> str:
 
 
 def _describe_function(function: Any, seen: frozenset[int]) -> str:
-    """Name a function and digest its code, its defaults and the plain values that it captures."""
+    """Return the name of a function, and a digest of its code, its defaults and the plain values it captures."""
     if not isinstance(function, FunctionType):
-        # What numba compiled, or a cache wraps, holds the function it was made of.
+        # Functions compiled by numba or wrapped by a cache have the original function as an attribute.
         function = getattr(function, "py_func", getattr(function, "__wrapped__", function))
     if isinstance(function, functools.partial):
         parts = (function.func, function.args, function.keywords)
@@ -177,7 +183,7 @@ def _describe_function(function: Any, seen: frozenset[int]) -> str:
 
 
 def _describe_holder(thing: Any, seen: frozenset[int]) -> str:
-    """Describe an object for the code of its calls and the plain values it holds."""
+    """Describe a callable object by the code of its calls and its plain attributes."""
     held = [f"{name}={_captured(value, seen)}" for name, value in sorted(getattr(thing, "__dict__", {}).items())]
     call = vars(type(thing)).get("__call__")
     code = _describe_code(call.__code__) if isinstance(call, FunctionType) else ""
@@ -185,7 +191,7 @@ def _describe_holder(thing: Any, seen: frozenset[int]) -> str:
 
 
 def _captured(value: Any, seen: frozenset[int]) -> str:
-    """Describe a value that a function carries along; lists and the like may be its notebook, which it writes in."""
+    """Describe a captured value; of mutable containers, which the function may change, only the type."""
     lasting = isinstance(value, _PLAIN | tuple | np.generic | np.ndarray) or callable(value)
     return describe(value, seen) if lasting else _qualified(type(value))
 
@@ -196,14 +202,14 @@ def _closure(function: FunctionType) -> list[Any]:
         try:
             values.append(cell.cell_contents)
         except ValueError:
-            # The name has no value yet.
+            # The variable is not assigned yet.
             values.append("nothing")
     return values
 
 
 def _describe_code(code: CodeType) -> str:
     constants = [_describe_code(item) if isinstance(item, CodeType) else describe(item) for item in code.co_consts]
-    # Bytecode belongs to a version of Python.
+    # Bytecode depends on the version of Python.
     names = (sys.version_info[:2], code.co_names, code.co_varnames, code.co_freevars)
     return _digest(code.co_code.hex(), describe(names), *constants)
 
@@ -213,7 +219,7 @@ def _digest(*texts: str) -> str:
 
 
 def _qualified(thing: Callable[..., Any]) -> str:
-    """Return module and name, and the version of a package that is none of those whose versions are kept anyway."""
+    """Return module and name, with the version of the package unless the fingerprint contains it anyway."""
     module = getattr(thing, "__module__", None) or "builtins"
     root = module.partition(".")[0]
     number = getattr(sys.modules.get(root), "__version__", None)

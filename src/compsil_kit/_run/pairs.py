@@ -1,8 +1,8 @@
-"""What a worker hands over of one subsample, and the agreement of its clusterings with those of the one before."""
+"""The clusterings of one subsample, and their agreement with those of the previous subsample."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._method.agreement import agreement, shared_rows
-from compsil_kit._method.plan import Plan
 from compsil_kit._result.trials import Trial
+from compsil_kit.plan import Plan
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """One subsample: its labels by position in ks, the rows that they are of, and its trial.
+class Clustered:
+    """One subsample: its labels by position in ks, the labelled rows, and its trial.
 
-    The rows are None if they are those that all subsamples label. There is no trial if only the labels were wanted.
+    The rows are None if they are the common rows, which every subsample labels. There is no trial if only the labels
+    were requested.
     """
 
     index: int
@@ -30,7 +31,7 @@ class Outcome:
 
 
 def with_predecessors(wanted: Collection[int], plan: Plan) -> list[int]:
-    """Return the subsamples to cluster: those that are wanted, and ahead of each the one before it."""
+    """Return the subsamples to cluster: the wanted ones, each preceded by its predecessor."""
     known, order = set(wanted), []
     for index in wanted:
         if plan.before(index) is not None and index - 1 not in known:
@@ -40,58 +41,48 @@ def with_predecessors(wanted: Collection[int], plan: Plan) -> list[int]:
     return order
 
 
-def paired(outcomes: Iterable[Outcome], plan: Plan, wanted: Collection[int]) -> Generator[Trial, None, None]:
-    """Yield the trials with their agreements, each as soon as its own labels and those of the one before are there.
+class Pairs:
+    """Collect clustered subsamples, and yield each trial with its agreements once its predecessor is known."""
 
-    Where the run ends early, those that still wait are yielded last, as they are.
-    """
-    known: dict[int, Outcome] = {}
-    missing = set(wanted)
-    try:
-        for arrived in outcomes:
-            known[arrived.index] = arrived
-            for index in (arrived.index, arrived.index + 1):
-                trial = _ready(known, index, plan) if index in missing else None
-                if trial is not None:
-                    missing.remove(index)
-                    yield trial
-            # Labels are kept no longer than they are needed.
-            known = {
-                index: kept
-                for index, kept in known.items()
-                if index in missing or (index + 1 in missing and plan.before(index + 1) is not None)
-            }
-    except (Exception, KeyboardInterrupt):
-        yield from _waiting(known, missing, plan)
-        raise
-    yield from _waiting(known, missing, plan)
+    def __init__(self, plan: Plan, wanted: Collection[int]) -> None:
+        self._plan = plan
+        self._missing = set(wanted)
+        self._known: dict[int, Clustered] = {}
 
+    def add(self, clustered: Clustered) -> Iterator[Trial]:
+        """Add a subsample, and yield the trials that are complete with it."""
+        self._known[clustered.index] = clustered
+        for index in (clustered.index, clustered.index + 1):
+            trial = self._complete(index) if index in self._missing else None
+            if trial is not None:
+                self._missing.remove(index)
+                yield trial
+        # Labels are kept only as long as they are needed.
+        self._known = {index: kept for index, kept in self._known.items() if self._is_needed(index)}
 
-def _waiting(known: Mapping[int, Outcome], missing: Collection[int], plan: Plan) -> list[Trial]:
-    """Return the trials that have not been handed over: what was computed is not lost.
+    def incomplete(self) -> list[Trial]:
+        """Return the trials that are left when a run ends early, most of them without agreements."""
+        left = [self._known[index] for index in sorted(self._known) if index in self._missing]
+        self._missing.clear()
+        return [
+            self._complete(each.index) or replace(each.trial, whole=False) for each in left if each.trial is not None
+        ]
 
-    The predecessor of most never came, so they lack their agreements; only if the comparison itself was interrupted,
-    it is made now.
-    """
-    outcomes = [known[index] for index in sorted(known) if index in missing]
-    return [
-        _ready(known, outcome.index, plan) or replace(outcome.trial, whole=False)
-        for outcome in outcomes
-        if outcome.trial is not None
-    ]
+    def _is_needed(self, index: int) -> bool:
+        follows = index + 1 in self._missing and self._plan.before(index + 1) is not None
+        return index in self._missing or follows
 
-
-def _ready(known: Mapping[int, Outcome], index: int, plan: Plan) -> Trial | None:
-    """Return the trial of a subsample with its agreements, or None as long as something of it is missing."""
-    here, before = known.get(index), known.get(index - 1)
-    if here is None or here.trial is None:
-        return None
-    if plan.before(index) is None:
-        return here.trial
-    return None if before is None else replace(here.trial, agreement=_agreements(before, here, plan))
+    def _complete(self, index: int) -> Trial | None:
+        """Return the trial of a subsample with its agreements, or None as long as a part is missing."""
+        here, before = self._known.get(index), self._known.get(index - 1)
+        if here is None or here.trial is None:
+            return None
+        if self._plan.before(index) is None:
+            return here.trial
+        return None if before is None else replace(here.trial, agreement=_agreements(before, here, self._plan))
 
 
-def _agreements(before: Outcome, here: Outcome, plan: Plan) -> tuple[float, ...]:
+def _agreements(before: Clustered, here: Clustered, plan: Plan) -> tuple[float, ...]:
     in_both: tuple[Any, Any] = slice(None), slice(None)
     if before.rows is not None and here.rows is not None:
         in_both = shared_rows(before.rows, here.rows)

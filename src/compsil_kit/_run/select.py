@@ -1,4 +1,4 @@
-"""Run a checked request: all at once, or one growing result after another."""
+"""Run a plan: all at once, or as a stream of growing results."""
 
 from __future__ import annotations
 
@@ -6,124 +6,162 @@ import logging
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from threading import Event
-from typing import Any
 
+from compsil_kit._data.dataset import Dataset
+from compsil_kit._method.structure import Structure
 from compsil_kit._result.trials import Trial
-from compsil_kit._run.adaptive import compute
 from compsil_kit._run.checkpoint import resume
-from compsil_kit._run.engine import n_workers
+from compsil_kit._run.engine import run
+from compsil_kit._run.memory import n_workers
 from compsil_kit._run.progress import Meter, make_meter
-from compsil_kit._run.request import Request, chosen
 from compsil_kit._run.structure import find_structure, n_steps
 from compsil_kit._util.format import format_seconds
+from compsil_kit.config import Events
 from compsil_kit.errors import Interrupted
-from compsil_kit.result import SelectionResult
+from compsil_kit.plan import Plan
+from compsil_kit.result import SelectionResult, collect
 
 logger = logging.getLogger("compsil_kit")
 
-# From this estimate on, the plan is announced before the work starts.
+# The plan is announced before runs that take at least this long.
 LONG_SECONDS = 60.0
 
 
-def run_selection(request: Request, progress: Any = None) -> SelectionResult:
-    """Return the selection; whatever ends the run early carries the finished part as ``.result``."""
-    meter = make_meter(progress, len(request.plan.seeds) + n_steps(request.plan))
+def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
+    """Return the selection; an exception that ends the run early has the finished part as ``.result``.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    data : Dataset
+        The loaded data.
+    events : Events
+        Progress, checkpoint and stop.
+    """
+    meter = make_meter(events.progress, len(plan.seeds) + n_steps(plan))
     trials: list[Trial] = []
     try:
-        trials, arriving = _begin(request)
-        _announce(request, meter, len(trials))
-        # Clusterers that silence warnings in two threads at once leave the filters changed; this puts them back.
+        trials, arriving = _start(plan, data, events)
+        _announce(plan, data, meter, len(trials))
+        # Clusterers that silence warnings in two threads at once leave the filters changed.
         with warnings.catch_warnings(), closing(arriving):
             for trial in arriving:
                 trials.append(trial)
-                # What lacks its agreements is in the result, but will be computed again.
+                # A trial without agreements is part of the result, but is computed again by the next run.
                 if trial.whole:
                     meter.advance()
-            structure = find_structure(request.data.matrix, request.job, request.n_jobs, meter.advance)
+            structure = find_structure(data.matrix, plan, meter.advance)
     except KeyboardInterrupt as stop:
-        raise _interrupted(request, trials) from stop
+        raise _interrupted(plan, data, events, trials) from stop
     except BaseException as error:
-        # Whatever ended the run, memory, a progress function or a worker: what was finished is not lost.
-        error.result = request.partial(trials)  # type: ignore[attr-defined]
+        # Memory, a progress function or a worker may have ended the run: the finished part is kept.
+        error.result = _partial(plan, data, trials)  # type: ignore[attr-defined]
         raise
     finally:
         meter.close()
-    return chosen(request.result(trials, structure, finished=True))
+    result = _collect(plan, data, trials, structure, finished=True)
+    result._chosen()
+    return result
 
 
 def stream_selection(
-    request: Request, stop: Event | None = None, *, in_rounds: bool = False
+    plan: Plan, data: Dataset, events: Events, *, pause_between: bool = False
 ) -> Generator[SelectionResult, None, None]:
-    """Return a generator of growing results; it ends early when ``stop`` is set. A checkpoint is read at once.
+    """Return a generator of growing results; the checkpoint is read at once.
 
-    ``in_rounds`` lets the workers rest while a result is looked at.
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    data : Dataset
+        The loaded data.
+    events : Events
+        Checkpoint and stop.
+    pause_between : bool, default=False
+        Whether the workers pause while the caller processes a result.
     """
-    return _grow(request, *_begin(request, stop, in_rounds=in_rounds), stop)
+    return _grow(plan, data, events, *_start(plan, data, events, pause_between=pause_between))
 
 
-def _begin(
-    request: Request, stop: Event | None = None, *, in_rounds: bool = False
+def _start(
+    plan: Plan, data: Dataset, events: Events, *, pause_between: bool = False
 ) -> tuple[list[Trial], Generator[Trial, None, None]]:
-    """Return the trials that are known already, and an iterator that computes the others."""
-    if request.checkpoint is None:
-        return [], compute(request, [], stop, in_rounds=in_rounds)
-    return resume(request.checkpoint, request, stop, in_rounds=in_rounds)
+    """Return the trials of the checkpoint, and an iterator that computes the others."""
+    events.require_repeatable(plan.config)
+    if events.checkpoint is not None:
+        return resume(plan, data, events, pause_between=pause_between)
+    return [], run(data.matrix, plan, events, pause_between=pause_between)
 
 
 def _grow(
-    request: Request, trials: list[Trial], arriving: Generator[Trial, None, None], stop: Event | None
+    plan: Plan, data: Dataset, events: Events, trials: list[Trial], arriving: Generator[Trial, None, None]
 ) -> Generator[SelectionResult, None, None]:
     with closing(arriving):
-        known = request.partial(trials)
+        known = _partial(plan, data, trials)
         if known is not None:
             yield known
         for trial in arriving:
             trials.append(trial)
-            # Calibration subsamples go first, but one may finish late: the last result is always the whole one.
-            growing = request.partial(trials)
+            growing = _partial(plan, data, trials)
             if growing is not None:
                 yield growing
-    if len(trials) == len(request.plan.seeds) or (request.plan.adaptive and not _is_set(stop)):
-        structure = find_structure(request.data.matrix, request.job, request.n_jobs, stop=stop)
-        if structure is not None or request.plan.adaptive:
-            yield request.result(trials, structure, finished=True)
+    if len(trials) == len(plan.seeds) or (plan.adaptive and not events.stopped):
+        structure = find_structure(data.matrix, plan, stop=events.stop)
+        if structure is not None or plan.adaptive:
+            yield _collect(plan, data, trials, structure, finished=True)
 
 
-def _is_set(stop: Event | None) -> bool:
-    return stop is not None and stop.is_set()
+def _collect(
+    plan: Plan, data: Dataset, trials: Sequence[Trial], structure: Structure | None = None, *, finished: bool = False
+) -> SelectionResult:
+    others = {"preparation": data.preparation, "structure": structure}
+    return collect(plan, trials, finished=finished, **plan.config.choice, **others)
 
 
-def first_words(request: Request) -> str:
-    """Return what there is to say before the first subsample: the first run on a machine begins by compiling."""
-    if request.job.clusterer.must_compile(request.data.matrix, request.plan.sample_size * request.plan.n_starts):
+def _partial(plan: Plan, data: Dataset, trials: Sequence[Trial]) -> SelectionResult | None:
+    """Return the result of the finished trials; None without a scored one."""
+    return _collect(plan, data, trials) if any(trial.index < plan.n_subsamples for trial in trials) else None
+
+
+def compile_notice(plan: Plan, data: Dataset) -> str:
+    """Return a notice if the run begins with compilation, as the first run on a machine does; otherwise empty text.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    data : Dataset
+        The loaded data.
+    """
+    if plan.config.resolved_clusterer.must_compile(data.matrix, plan.sample_size * plan.n_starts):
         return "Compiling k-means, once on this machine; this may take half a minute."
     return ""
 
 
-def announce_compiling(request: Request, meter: Meter) -> None:
-    """Say the first words, if there are any."""
-    words = first_words(request)
-    if words:
-        meter.announce(words)
+def announce_compiling(plan: Plan, data: Dataset, meter: Meter) -> None:
+    """Show the notice about compilation, if there is one."""
+    notice = compile_notice(plan, data)
+    if notice:
+        meter.announce(notice)
 
 
-def _announce(request: Request, meter: Meter, n_done: int) -> None:
+def _announce(plan: Plan, data: Dataset, meter: Meter, n_done: int) -> None:
     if n_done:
         meter.resume(n_done)
-    announce_compiling(request, meter)
-    n_all = len(request.plan.seeds)
-    seconds = request.plan.estimate_seconds(n_workers(request.n_jobs)) * (1 - n_done / n_all)
+    announce_compiling(plan, data, meter)
+    n_all = len(plan.seeds)
+    seconds = plan.estimate_seconds(n_workers(plan.config.n_jobs)) * (1 - n_done / n_all)
     if seconds >= LONG_SECONDS:
         known = f" ({n_done} of {n_all} subsamples are finished already)" if n_done else ""
-        text = f"Estimated time: {format_seconds(seconds)}{known}.\n{request.plan}"
+        text = f"Estimated time: {format_seconds(seconds)}{known}.\n{plan}"
         logger.info(text)
         meter.announce(text)
 
 
-def _interrupted(request: Request, trials: Sequence[Trial]) -> Interrupted:
-    kept = "" if request.checkpoint is None else f" and in {request.checkpoint}, from which the same call continues"
+def _interrupted(plan: Plan, data: Dataset, events: Events, trials: Sequence[Trial]) -> Interrupted:
+    kept = "" if events.checkpoint is None else f" and in {events.checkpoint}, from which the same call continues"
     where = f"the finished part is in this exception's .result (sys.last_value.result in a notebook){kept}."
-    stopped = Interrupted(len(trials), len(request.plan.seeds), "subsamples", where)
-    stopped.result = request.partial(trials)
+    stopped = Interrupted(len(trials), len(plan.seeds), "subsamples", where)
+    stopped.result = _partial(plan, data, trials)
     return stopped

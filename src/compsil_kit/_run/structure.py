@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
-from compsil_kit._method.plan import Plan
 from compsil_kit._method.structure import (
     N_NULL,
     REFERENCES,
@@ -26,13 +24,13 @@ from compsil_kit._method.structure import (
 )
 from compsil_kit._method.subsample import STRUCTURE, derive_seed, subsample_rows
 from compsil_kit._result.records import dump, load_structure
-from compsil_kit._run.engine import n_workers
-from compsil_kit._run.native_threads import one_blas_thread, one_openmp_thread
-from compsil_kit._run.one_subsample import Job, cluster_under_all, score_labelings
-from compsil_kit._run.workers import in_threads
+from compsil_kit._run.memory import n_workers
+from compsil_kit._run.native_threads import one_blas_thread
+from compsil_kit._run.subsample import cluster_all, score_labelings
+from compsil_kit._run.workers import Tick, in_threads
+from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
-Tick = Callable[[], None]
 
 
 def n_steps(plan: Plan) -> int:
@@ -46,35 +44,28 @@ def compared_rows(plan: Plan) -> NDArray[np.int64]:
 
 
 def find_structure(
-    X: Any, job: Job, n_jobs: int | None, advance: Callable[[], None] = lambda: None, stop: Event | None = None
+    X: Any, plan: Plan, advance: Callable[[], None] = lambda: None, stop: Event | None = None
 ) -> Structure | None:
     """Return the outcome of the test; None if the plan has no test, or if ``stop`` was set before it finished."""
-    if not job.plan.structure:
+    if not plan.structure:
         return None
-    points = standardised(X[compared_rows(job.plan)])
+    points = standardised(X[compared_rows(plan)])
     # A k with too few distinct points is skipped, whatever on_failure is.
-    own = replace(job, plan=replace(job.plan, n_starts=n_starts(len(points))), skip_failures=True)
-    work = _work(points, own)
-    controller, config = ThreadpoolController(), {**sklearn.get_config(), "skip_parameter_validation": True}
-
-    def limited(step: int, tick: Tick) -> tuple[int, Array]:
-        with sklearn.config_context(**config), one_openmp_thread(controller):
-            return step, work(step, tick)
-
+    work = _work(points, replace(plan, n_starts=n_starts(len(points)), on_failure="skip"))
     found: dict[int, Array] = {}
-    with one_blas_thread():
-        for step, values in in_threads(limited, range(n_steps(job.plan)), n_workers(n_jobs), stop):
-            found[step] = values
-            advance()
-    if len(found) < n_steps(job.plan):
+    workers = n_workers(plan.config.n_jobs)
+    for step, values in in_threads(work, range(n_steps(plan)), workers, stop, skip_parameter_validation=True):
+        found[step] = values
+        advance()
+    if len(found) < n_steps(plan):
         return None
-    drawn = np.array([found[step] for step in range(1, n_steps(job.plan))])
+    drawn = np.array([found[step] for step in range(1, n_steps(plan))])
     return judge(found[0][0], {name: drawn[:, at] for at, name in enumerate(REFERENCES)}, len(points))
 
 
-def structure_of_batch(X: Any, job: Job, n_jobs: int | None, indices: Collection[int]) -> dict[str, Any] | None:
+def structure_of_batch(X: Any, plan: Plan, indices: Collection[int]) -> dict[str, Any] | None:
     """Return the outcome as plain data from the batch that contains the first subsample; None from all others."""
-    return dump(find_structure(X, job, n_jobs)) if 0 in indices else None
+    return dump(find_structure(X, plan)) if 0 in indices else None
 
 
 def structure_of_batches(batches: Iterable[Mapping[str, Any]]) -> Structure | None:
@@ -82,7 +73,7 @@ def structure_of_batches(batches: Iterable[Mapping[str, Any]]) -> Structure | No
     return load_structure(next((batch["structure"] for batch in batches if batch.get("structure")), None))
 
 
-def _work(points: Array, job: Job) -> Callable[[int, Tick], Array]:
+def _work(points: Array, plan: Plan) -> Callable[[int, Tick], tuple[int, Array]]:
     """Return a function that computes the silhouettes (sets by ks) of a step: step 0 is the data, others references.
 
     The random numbers of a step depend on its number only, so that results do not depend on the number of workers.
@@ -90,17 +81,17 @@ def _work(points: Array, job: Job) -> Callable[[int, Tick], Array]:
     with sklearn.config_context(skip_parameter_validation=True), one_blas_thread():
         draws = references(points)
 
-    def work(step: int, tick: Tick) -> Array:
-        seed = derive_seed(job.plan.seeds[0], step, stream=STRUCTURE)
+    def work(step: int, tick: Tick) -> tuple[int, Array]:
+        seed = derive_seed(plan.seeds[0], step, stream=STRUCTURE)
         random = np.random.default_rng(seed)
         sets = [break_ties(points, random)] if step == 0 else [draw(random) for draw in draws.values()]
-        return np.array([_silhouettes(each, seed, job, tick) for each in sets])
+        return step, np.array([_silhouettes(each, seed, plan, tick) for each in sets])
 
     return work
 
 
-def _silhouettes(points: Array, seed: int, job: Job, tick: Tick) -> Array:
+def _silhouettes(points: Array, seed: int, plan: Plan, tick: Tick) -> Array:
     """Return the micro-averaged silhouette of the best initialisation per k; NaN where the clustering failed."""
     points.setflags(write=False)
-    _, best, _ = cluster_under_all(points, 0, seed, job, tick)
-    return score_labelings(points, best, job, tick)[0]
+    _, best, _ = cluster_all(points, 0, plan, tick, seed=seed)
+    return score_labelings(points, best, plan, tick)[0]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compsil_kit._method.plan import POINTS_PER_CLUSTER
 from compsil_kit._method.selection import MAX_FAILED_SHARE, MULTI_INIT_CRITERIA
+from compsil_kit._method.subsample import POINTS_PER_CLUSTER
 from compsil_kit._show.chances import MOSTLY_STABLE, second_opinion
 from compsil_kit._util.format import percent, whole_percent
 
@@ -24,7 +24,7 @@ def warnings(result: SelectionResult) -> list[str]:
     found = [_partial(result), _failed(result), _calibration(result), _repeated_seeds(result)]
     if result._best_index is not None:
         found += [second_opinion(result), _disagreement(result), _near_tie(result), _edge(result), _weak(result)]
-    found += [_whole_data(result), _small(result), _untested(result)]
+    found += [_few_initialisations(result), _whole_data(result), _small(result), _untested(result)]
     found += [] if result.preparation is None else result.preparation.notes
     return [text for text in found if text]
 
@@ -42,6 +42,18 @@ def _calibration(result: SelectionResult) -> str:
 def _untested(result: SelectionResult) -> str:
     untested = result.plan.structure and result.structure is None
     return "the test whether the data have clusters is not finished." if untested else ""
+
+
+def _few_initialisations(result: SelectionResult) -> str:
+    plan, criterion = result.plan, result.criterion
+    if not result._reweighed or criterion not in MULTI_INIT_CRITERIA or plan.n_starts > 1:
+        return ""
+    if not plan.config.resolved_clusterer.takes_starts:
+        return ""
+    return (
+        f"criterion={criterion!r} scores the best of several initialisations, but this run has one per clustering: "
+        f"select_k(X, criterion={criterion!r}) computes several and may choose another k."
+    )
 
 
 def _repeated_seeds(result: SelectionResult) -> str:

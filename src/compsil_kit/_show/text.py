@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compsil_kit._method.selection import LIKELY, MAX_AUTO_SUBSAMPLES, MAX_FAILED_SHARE, STOP_PROBABILITY
 from compsil_kit._method.weights import transform_name
-from compsil_kit._settings.keywords import SelectKeywords, keywords_of
 from compsil_kit._show.chances import (
     confidence_sentence,
     confidence_text,
@@ -20,6 +19,7 @@ from compsil_kit._show.chances import (
 from compsil_kit._show.curve import SCORED, curve_of
 from compsil_kit._show.notes import failures, warnings
 from compsil_kit._util.format import format_ks, number, percent
+from compsil_kit.config import SelectionConfig, settings_of
 
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
@@ -55,16 +55,22 @@ def _headline(result: SelectionResult) -> str:
     )
 
 
-def settings(result: SelectionResult) -> dict[str, int | float | str]:
-    """Return every setting that the numbers depend on, by the name of its keyword; ks and seeds are in the plan."""
+def settings(result: SelectionResult) -> dict[str, Any]:
+    """Return every setting except ks as plain data, by the name of its keyword; "auto" is replaced by its value."""
     choice = {
         "transform": transform_name(result.transform),
         "rule": result.rule,
         "z": result.z,
         "criterion": result.criterion,
     }
-    known = {**vars(result.plan), **choice, "n_subsamples": result.n_subsamples}
-    return {name: known[name] for name in keywords_of(SelectKeywords) if name in known and name != "ks"}
+    known = {
+        **result.plan.config.to_dict(),
+        **result.plan.to_dict(),
+        "on_failure": result.plan.on_failure,
+        **choice,
+        "n_subsamples": result.n_subsamples,
+    }
+    return {name: known[name] for name in settings_of(SelectionConfig) if name != "ks"}
 
 
 def settings_line(result: SelectionResult, *, preparation: bool = False) -> str:

@@ -14,23 +14,24 @@ from compsil_kit._criteria.compare import compare
 from compsil_kit._data.dataset import Dataset, PreparedTable
 from compsil_kit._data.files.readers import make_given, read_file
 from compsil_kit._data.files.sniff import Given
-from compsil_kit._data.given import as_dataset
+from compsil_kit._data.given import load_data
 from compsil_kit._data.sources.columns import without
 from compsil_kit._data.sources.parquet import is_parquet, open_parquet
 from compsil_kit._data.sources.source import Source
 from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._data.table import prepare
 from compsil_kit._method.warmup import cache_folders, warm_up
-from compsil_kit._settings.keywords import (
-    CompareKeywords,
-    SelectKeywords,
-    TableKeywords,
-    interactive_defaults,
-    keywords_of,
-)
 from compsil_kit._show.report import write
 from compsil_kit._util.format import one_line
 from compsil_kit.cli.options import PROGRAM, USAGE, brief, make_parser, report_path
+from compsil_kit.config import (
+    ComparisonConfig,
+    Events,
+    SelectionConfig,
+    TableConfig,
+    interactive_defaults,
+    settings_of,
+)
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ROWS_READ, ClusteringError, Interrupted, SelectionError
 from compsil_kit.select import select_k
@@ -80,7 +81,7 @@ def _complain(text: str) -> None:
 def _load(arguments: argparse.Namespace) -> PreparedTable | SourceTable:
     given = make_given(**{name: getattr(arguments, name) for name in READING})
     found = _open(arguments, given) if is_parquet(arguments.data) else _read(arguments, given)
-    table = prepare(found, **_given(arguments, TableKeywords))
+    table = prepare(found, **_settings(arguments, TableConfig))
     if not arguments.json:
         print(f"Data: {table.preparation}\n", flush=True)
     return table
@@ -101,9 +102,9 @@ def _read(arguments: argparse.Namespace, given: Given) -> pd.DataFrame:
     return frame
 
 
-def _given(arguments: argparse.Namespace, group: type) -> dict[str, Any]:
-    """Return the keywords of a group that the command has options for."""
-    return {name: getattr(arguments, name) for name in keywords_of(group) if hasattr(arguments, name)}
+def _settings(arguments: argparse.Namespace, *configs: type) -> dict[str, Any]:
+    """Return the settings for which the command has options."""
+    return {name: getattr(arguments, name) for name in settings_of(*configs) if hasattr(arguments, name)}
 
 
 def _progress(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -111,11 +112,11 @@ def _progress(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_selection(arguments: argparse.Namespace, table: PreparedTable | SourceTable) -> SelectionResult:
-    return select_k(table, **_given(arguments, SelectKeywords), **_progress(arguments))
+    return select_k(table, **_settings(arguments, SelectionConfig, Events), **_progress(arguments))
 
 
 def _run_comparison(arguments: argparse.Namespace, table: Dataset | SourceTable) -> Comparison:
-    return compare(table, **_given(arguments, CompareKeywords), **_progress(arguments))
+    return compare(table, **_settings(arguments, ComparisonConfig), **_progress(arguments))
 
 
 def _select(arguments: argparse.Namespace) -> None:
@@ -128,7 +129,7 @@ def _select(arguments: argparse.Namespace) -> None:
 def _compare(arguments: argparse.Namespace) -> None:
     _check_plot(arguments.plot)
     # Other criteria look at all rows.
-    table = as_dataset(_load(arguments))
+    table = load_data(_load(arguments))
     found = _run_comparison(arguments, table)
     _print(found, arguments)
     if not arguments.json and table.preparation is not None:
@@ -150,7 +151,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     _check_plot(arguments.plot)
     if not arguments.json:
         print("2,300 generated points: two large, loose clusters and three small, tight ones. How many clusters?\n")
-    result = select_k(imbalanced_blobs()[0], **interactive_defaults(SelectKeywords), **_progress(arguments))
+    result = select_k(imbalanced_blobs()[0], **interactive_defaults(SelectionConfig), **_progress(arguments))
     _print(result, arguments)
     _save_plot(arguments, result.plot)
 

@@ -11,20 +11,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compsil_kit import __version__
+from compsil_kit._config.parsing import parse_names
 from compsil_kit._data.files.numerals import DECIMALS, GROUPS
 from compsil_kit._data.files.readers import KINDS
-from compsil_kit._settings.definition import Keyword
-from compsil_kit._settings.keywords import (
-    ChoiceKeywords,
-    CompareKeywords,
-    CriteriaKeywords,
-    ExploreKeywords,
-    SelectKeywords,
-    TableKeywords,
-    keywords_of,
-)
-from compsil_kit._settings.reading import read_names, shown
+from compsil_kit._util.checks import describe
 from compsil_kit._util.format import did_you_mean, one_line, printable
+from compsil_kit.config import CHOICE, ComparisonConfig, Events, SelectionConfig, Setting, TableConfig, settings_of
 
 PROGRAM = "compsil-kit"
 USAGE = 2
@@ -38,10 +30,15 @@ HELP = {
     "warmup": "compile the inner loops now, so that no run has to wait for it",
 }
 # The keywords of each command that computes, here or in a notebook.
-TAKES = {"select": SelectKeywords, "compare": CompareKeywords, "explore": ExploreKeywords, "report": SelectKeywords}
+TAKES: dict[str, tuple[type, ...]] = {
+    "select": (SelectionConfig, Events),
+    "compare": (ComparisonConfig, Events),
+    "explore": (SelectionConfig,),
+    "report": (SelectionConfig, Events),
+}
 SWITCH = "bool"
-_COMPARE = Keyword(SWITCH, None, bool, "Include the other criteria")
-_QUIET = Keyword(SWITCH, None, bool, "Show no progress bar", flags=("-q", "--quiet"))
+_COMPARE = Setting(SWITCH, None, bool, "Include the other criteria")
+_QUIET = Setting(SWITCH, None, bool, "Show no progress bar", flags=("-q", "--quiet"))
 
 # What argparse calls add_argument, of a parser or of a group of options.
 Add = Callable[..., Any]
@@ -80,13 +77,15 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
     return parser
 
 
-def options_of(command: str) -> dict[str, Keyword]:
+def options_of(command: str) -> dict[str, Setting]:
     """Return the options of a command by name; in place of the keyword of the progress bar there is a switch."""
     if command == "warmup":
         return {}
     if command not in TAKES:
         return {"quiet": _QUIET}
-    found = {**keywords_of(TableKeywords), **keywords_of(TAKES[command], interactive=True)}
+    found = {**settings_of(TableConfig), **settings_of(*TAKES[command], interactive=True)}
+    if command == "compare":
+        del found["checkpoint"]
     if command == "report":
         found["compare"] = _COMPARE
     if found.pop("progress", None):
@@ -94,30 +93,31 @@ def options_of(command: str) -> dict[str, Keyword]:
     return found
 
 
-def _grouped(options: Mapping[str, Keyword]) -> dict[str, dict[str, Keyword]]:
+def _grouped(options: Mapping[str, Setting]) -> dict[str, dict[str, Setting]]:
     """Return options under the titles of a command's help."""
-    named = {"data": TableKeywords, "choice": ChoiceKeywords, "criteria": CriteriaKeywords}
-    found: dict[str, dict[str, Keyword]] = {title: {} for title in ("data", "method", "choice", "criteria", "output")}
+    own = [name for name in settings_of(ComparisonConfig) if name not in settings_of(SelectionConfig)]
+    named = {"data": tuple(settings_of(TableConfig)), "choice": CHOICE, "criteria": tuple(own)}
+    found: dict[str, dict[str, Setting]] = {title: {} for title in ("data", "method", "choice", "criteria", "output")}
     for name, keyword in options.items():
         other = "output" if keyword in (_COMPARE, _QUIET) else "method"
-        title = next((title for title, group in named.items() if name in keywords_of(group)), other)
+        title = next((title for title, names in named.items() if name in names), other)
         found[title][name] = keyword
     return {title: keywords for title, keywords in found.items() if keywords}
 
 
-def add_options(add: Add, options: Mapping[str, Keyword], read: Read | None = None) -> None:
+def add_options(add: Add, options: Mapping[str, Setting], read: Read | None = None) -> None:
     """Add options as their definitions say or, with their text read by ``read(name, text)``, without defaults."""
     for name, keyword in options.items():
         add(*flags_of(name, keyword), dest=name, **_specification(name, keyword, read))
 
 
-def flags_of(name: str, keyword: Keyword) -> tuple[str, ...]:
+def flags_of(name: str, keyword: Setting) -> tuple[str, ...]:
     """Return how a keyword is written on a line: its short form, and its name unless it has another long form."""
     long = any(flag.startswith("--") for flag in keyword.flags)
     return keyword.flags if long else (*keyword.flags, f"--{name.replace('_', '-')}")
 
 
-def _specification(name: str, keyword: Keyword, read: Read | None) -> dict[str, Any]:
+def _specification(name: str, keyword: Setting, read: Read | None) -> dict[str, Any]:
     """Return what argparse is told of a keyword."""
     if keyword.is_switch:
         return {"action": "store_true", "help": keyword.help}
@@ -132,14 +132,14 @@ def _specification(name: str, keyword: Keyword, read: Read | None) -> dict[str, 
     return {**about, **refused, "type": partial(_read, keyword), "default": keyword.default}
 
 
-def _read(keyword: Keyword, text: str) -> Any:
+def _read(keyword: Setting, text: str) -> Any:
     """Read and check a value, so that a wrong one is told before the data are read."""
     with told(keyword, text):
-        return keyword.check(keyword.read(text))
+        return keyword.validate(keyword.parse(text))
 
 
 @contextmanager
-def told(keyword: Keyword, text: str, others: Iterable[str] = ()) -> Iterator[None]:
+def told(keyword: Setting, text: str, others: Iterable[str] = ()) -> Iterator[None]:
     """Let argparse tell that a text is refused, and the nearest of the keyword's words and of others that it may be."""
     try:
         yield
@@ -147,7 +147,7 @@ def told(keyword: Keyword, text: str, others: Iterable[str] = ()) -> Iterator[No
         known = [*keyword.choices, *others]
         parts = [part.strip() for part in re.split("[:,]", text)]
         hint = did_you_mean([part for part in parts if part not in known], known)
-        message = f"unknown value {shown(text)}." if hint and keyword.choices else one_line(error)
+        message = f"unknown value {describe(text)}." if hint and keyword.choices else one_line(error)
         raise argparse.ArgumentTypeError(message + hint) from error
 
 
@@ -160,7 +160,7 @@ def _add_files(add: Add, *, with_target: bool) -> None:
 
 def _add_reading(add: Add) -> None:
     """Add what says how a text file is written; what is not said is found out, and refused where it is not clear."""
-    add("--exclude", type=read_names, default=(), metavar="A,B,...", help="columns to leave out")
+    add("--exclude", type=parse_names, default=(), metavar="A,B,...", help="columns to leave out")
     add("--sep", metavar="CHARACTER", help="separator of a CSV file, such as ';' or tab (default: detected)")
     add("--decimal", choices=tuple(DECIMALS), help="decimal mark of a CSV file (default: detected)")
     add("--thousands", choices=GROUPS, metavar="CHARACTER", help="mark between thousands, such as ',' in 1,234")
@@ -169,7 +169,7 @@ def _add_reading(add: Add) -> None:
         "--header", action=argparse.BooleanOptionalAction,
         help="whether the first line of a CSV file names the columns (default: detected)",
     )  # fmt: skip
-    add("--na-values", type=read_names, default=(), metavar="A,B,...", help="further texts that mean a missing value")
+    add("--na-values", type=parse_names, default=(), metavar="A,B,...", help="further texts that mean a missing value")
 
 
 def _add_output(add: Add, *, with_plot: bool) -> None:

@@ -143,7 +143,7 @@ class SourceTable:
         if self.scale is not None:
             matrix = scaled(self.names, matrix, self.scale)
         done = None if self.preparation is None else replace(self.preparation, notes=tuple(notes))
-        return Dataset(matrix, done)
+        return Dataset(matrix, done, prepared=self.prepared)
 
     def frame(self) -> pd.DataFrame:
         """Return all rows as they are, if they fit into memory."""

@@ -1,0 +1,353 @@
+"""Selections in independent parts: plan the batches, run them anywhere, and combine the results.
+
+Batches are plain data for strict JSON, so that a scheduler can pass them between machines. Each contains the whole
+plan; a finished one also contains the packed trials of its subsamples.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Literal, Unpack, get_args
+
+from compsil_kit._config.setting import check_names, takes
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._data.given import open_data
+from compsil_kit._method.clusterers import NAMED
+from compsil_kit._method.metrics import NAMES
+from compsil_kit._method.selection import CRITERIA, RULES
+from compsil_kit._method.weights import TRANSFORMS, transform_name
+from compsil_kit._result.records import dump, load_preparation, pack_trial, read_trial
+from compsil_kit._result.trials import Trial, current_versions
+from compsil_kit._run.engine import run
+from compsil_kit._run.fingerprint import differences, fingerprint
+from compsil_kit._run.load import load
+from compsil_kit._run.structure import structure_of_batch, structure_of_batches
+from compsil_kit._types import ChoiceKeywords, ClustererLike, MetricLike, OnFailure, SelectionKeywords
+from compsil_kit._util import schema
+from compsil_kit._util.checks import check_integer, describe
+from compsil_kit._util.format import few
+from compsil_kit.config import CHOICE, Events, SelectionConfig, build, settings_of
+from compsil_kit.plan import Plan, make_plan
+from compsil_kit.result import SelectionResult, collect
+
+FORMAT = "compsil-kit/batch"
+VERSION = 1
+DIGEST = "digest of the preparation"
+# A longer description of the table, with the names of many columns, is not part of every batch.
+MAX_PREPARATION = 1000
+# Batches of earlier releases have no choice.
+_NO_CHOICE = {name: setting.default for name, setting in settings_of(SelectionConfig).items() if name in CHOICE}
+
+_PLANNED = {
+    "plan": schema.anything,
+    "fingerprint": schema.record(
+        {"clusterer": schema.text, "metric": schema.text, "on_failure": schema.choice(get_args(OnFailure))}
+    ),
+    "preparation": schema.optional(schema.mapping_of(schema.anything)),
+    "indices": schema.list_of(schema.anything),
+    "choice": schema.record(
+        {
+            "criterion": schema.choice(CRITERIA),
+            "transform": schema.text,
+            "rule": schema.choice(RULES),
+            "z": schema.real(0.0, 1e6),
+        }
+    ),
+}
+_FINISHED = {**_PLANNED, "trials": schema.anything, "versions": schema.mapping_of(schema.text)}
+
+Batch = dict[str, Any]
+
+
+@takes(SelectionConfig, leave_out=("n_jobs",))
+def plan_batches(
+    X: Any, *, n_batches: int | None = None, batch_size: int | None = None, **keywords: Unpack[SelectionKeywords]
+) -> list[Batch]:
+    """Divide a selection into batches of subsamples that independent workers can run.
+
+    The plan in each batch contains every decision, also the seeds of ``random_state=None``; workers only need X and
+    their batch. Batches are small for any data: the names of many columns are passed to :func:`combine_batches`.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data, in memory or out of core, as in :func:`select_k`; each batch reads an out-of-core table once.
+    n_batches : int, optional
+        Number of batches, of nearly equal size; at most the number of subsamples.
+    batch_size : int, optional
+        Number of subsamples per batch, instead of ``n_batches``.
+    {keywords}
+
+    Returns
+    -------
+    list of dict
+        Batches for :func:`run_batch`, plain data for strict JSON.
+
+    Examples
+    --------
+    >>> from compsil_kit import combine_batches, plan_batches, run_batch
+    >>> from compsil_kit.datasets import imbalanced_blobs
+    >>> X, _ = imbalanced_blobs()
+    >>> batches = plan_batches(X, ks=range(2, 8), n_batches=3)
+    >>> combine_batches([run_batch(X, batch) for batch in batches]).best_k
+    5
+    """
+    if "n_jobs" in keywords:
+        raise TypeError("plan_batches has no n_jobs: workers run the batches. Pass n_jobs to run_batch.")
+    config = build(SelectionConfig, keywords)
+    config.require_fixed_subsamples("batches, which run independently")
+    table = open_data(X)
+    plan = make_plan(table, config)
+    data = load(table, plan, Events(), indices=[0], digest=True)
+    shared = {
+        "format": FORMAT,
+        "version": VERSION,
+        "plan": plan.to_dict(),
+        "choice": {**config.choice, "transform": transform_name(config.transform)},
+        "fingerprint": fingerprint(plan, data),
+        "preparation": _short(dump(data.preparation)),
+    }
+    parts = _divide(len(plan.seeds), n_batches, batch_size)
+    return [{**shared, "indices": list(part)} for part in parts]
+
+
+def run_batch(
+    X: Any,
+    batch: Mapping[str, Any],
+    *,
+    clusterer: ClustererLike | None = None,
+    metric: MetricLike | None = None,
+    n_jobs: int | Literal["auto"] | None = None,
+) -> Batch:
+    """Compute the subsamples of one batch.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or table of shape (n_rows, n_features)
+        The data for which the batch was planned; other data raise an error.
+    batch : mapping
+        One of the batches that :func:`plan_batches` returned, or what JSON made of it.
+    clusterer : str, estimator or callable, optional
+        The clusterer of the plan. A batch contains its name only: pass an estimator or a function again.
+    metric : str or callable, optional
+        The metric of the plan. A batch contains its name only: pass a function again.
+    n_jobs : int or "auto", optional
+        Number of workers, as in :func:`select_k`.
+
+    Returns
+    -------
+    dict
+        The batch with its trials, plain data for strict JSON, for :func:`combine_batches`.
+
+    Raises
+    ------
+    ValueError
+        X, clusterer, metric or library versions differ from those of the plan; the message says which.
+    ClusteringError
+        A clusterer failed and the plan has ``on_failure="raise"``.
+    """
+    plan, planned = _read(batch, "batch"), batch["fingerprint"]
+    config = plan.config.changed(
+        clusterer=_passed("clusterer", clusterer, planned, NAMED),
+        metric=_passed("metric", metric, planned, NAMES),
+        n_jobs=n_jobs,
+        on_failure=planned["on_failure"],
+    )
+    plan = replace(
+        plan,
+        clusterer=config.resolved_clusterer.name,
+        metric=config.resolved_metric.name,
+        on_failure=config.on_failure,
+        config=config,
+    )
+    table = open_data(X)
+    # The shape first: the plan's rows can be read only from data of the same shape.
+    shape = {"rows": table.shape[0], "features": table.shape[1], "dtype": str(table.dtype)}
+    _check_planned({name: planned.get(name) for name in shape}, shape)
+    data = load(table, plan, Events(), indices=batch["indices"], digest=True)
+    _check_planned(planned, fingerprint(plan, data))
+    # Clusterers that silence warnings in two threads at once leave the filters changed.
+    with warnings.catch_warnings():
+        work = run(data.matrix, plan, Events(), indices=batch["indices"])
+        trials = sorted(work, key=lambda trial: trial.index)
+        found = structure_of_batch(data.matrix, plan, batch["indices"])
+    done = {"indices": [trial.index for trial in trials], "structure": found, "versions": current_versions()}
+    return schema.signed({**batch, **done, "trials": [pack_trial(trial, plan) for trial in trials]})
+
+
+@takes(SelectionConfig, leave_out=tuple(name for name in settings_of(SelectionConfig) if name not in CHOICE))
+def combine_batches(
+    batches: Sequence[Mapping[str, Any]],
+    *,
+    preparation: Preparation | Mapping[str, Any] | None = None,
+    **keywords: Unpack[ChoiceKeywords],
+) -> SelectionResult:
+    """Combine the finished batches of a selection; the result equals that of :func:`select_k` bit for bit.
+
+    The batches contain every setting. Settings passed here select from the same trials in another way, as
+    :meth:`SelectionResult.reweigh` does.
+
+    Parameters
+    ----------
+    batches : sequence of mapping
+        What :func:`run_batch` returned for every batch of a plan, in any order.
+    preparation : Preparation or mapping, optional
+        The ``preparation`` of the planned table, or the same as a dict, for the result. It is needed only if the
+        column names are longer than a thousand characters; otherwise the batches contain it.
+    {keywords}
+
+    Returns
+    -------
+    SelectionResult
+        The choice, the curve, and every trial.
+
+    Raises
+    ------
+    ValueError
+        Batches are missing, duplicate, not run yet, or not of the same plan and data; the message says which.
+    SelectionError
+        Too many subsamples failed for every k; ``.result`` has the causes.
+    """
+    if isinstance(batches, Mapping | str) or not isinstance(batches, Sequence) or not batches:
+        raise ValueError("batches must be a non-empty list of what run_batch returned.")
+    plans = [_read(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
+    plan, first = plans[0], batches[0]
+    choice = {**_NO_CHOICE, **first.get("choice", {})}
+    if choice["transform"] not in TRANSFORMS:
+        if "transform" not in keywords:
+            raise ValueError(
+                f"batches were planned with transform={choice['transform']}, a function, which they cannot contain. "
+                "Pass the same transform= again."
+            )
+        choice["transform"] = keywords["transform"]
+    check_names(keywords, dict.fromkeys(CHOICE))
+    # Validates the keywords, alone and together.
+    plan.config.changed(**{**choice, **keywords})
+    trials: list[Trial] = []
+    for at, batch in enumerate(batches):
+        _check_same(batch, first, at)
+        trials += _trials(batch, at, plan)
+    _check_whole([trial.index for trial in trials], plan)
+    plan = replace(plan, config=plan.config.changed(**choice))
+    others: dict[str, Any] = {
+        "preparation": _whole(first["preparation"], preparation),
+        "versions": dict(first["versions"]),
+    }
+    result = collect(plan, trials, **plan.config.choice, **others, structure=structure_of_batches(batches))
+    result = result.reweigh(**keywords) if keywords else result
+    result._chosen()
+    return result
+
+
+def _check_planned(planned: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    differing = differences(planned, here)
+    if differing:
+        raise ValueError(
+            f"batch was planned for another selection: {'; '.join(differing)}. "
+            "Pass the data and settings of plan_batches, or plan again."
+        )
+
+
+def _short(preparation: Batch | None) -> Batch | None:
+    """Return the preparation, or its digest if it is too long for every batch."""
+    if preparation is None or len(json.dumps(preparation)) <= MAX_PREPARATION:
+        return preparation
+    return {"n_columns": len(preparation["columns"]), DIGEST: schema.digest(preparation)}
+
+
+def _whole(held: Mapping[str, Any] | None, passed: Preparation | Mapping[str, Any] | None) -> Preparation | None:
+    """Return the preparation in the batches, or the passed one if they contain its digest."""
+    if held is None or DIGEST not in held:
+        return load_preparation(held)
+    if passed is None:
+        warnings.warn(
+            f"the names of {held['n_columns']:,} columns are not part of batches, and are missing in the result; "
+            "pass preparation=table.preparation of the prepared table to combine_batches.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return None
+    plain = dump(passed) if isinstance(passed, Preparation) else dict(passed)
+    if schema.digest(plain) != held[DIGEST]:
+        raise ValueError("preparation must be that of the table for which the batches were planned; it differs.")
+    return load_preparation(plain)
+
+
+def _divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
+    """Return consecutive ranges, ``n_batches`` of nearly equal length or each of ``batch_size``."""
+    if (n_batches is None) == (batch_size is None):
+        raise ValueError("pass either n_batches or batch_size.")
+    if batch_size is not None:
+        step = check_integer("batch_size", batch_size, minimum=1)
+        return [range(low, min(low + step, n_items)) for low in range(0, n_items, step)]
+    n_parts = min(n_items, check_integer("n_batches", n_batches, minimum=1))
+    edges = [n_items * part // n_parts for part in range(n_parts + 1)]
+    return [range(low, high) for low, high in pairwise(edges)]
+
+
+def _read(batch: Any, name: str) -> Plan:
+    """Validate a batch and return its plan."""
+    if not isinstance(batch, Mapping) or batch.get("format") != FORMAT:
+        raise ValueError(f"{name} must be what plan_batches or run_batch returned, with format {FORMAT!r}.")
+    if batch.get("version") != VERSION:
+        raise ValueError(
+            f"{name} has version {describe(batch.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
+            "Use one release for planning, running and combining."
+        )
+    fields = _FINISHED if "trials" in batch else _PLANNED
+    schema.record(fields)({"choice": _NO_CHOICE, **batch}, name)
+    plan = Plan.from_dict(batch["plan"], f"{name}.plan")
+    schema.list_of(schema.integer(0, len(plan.seeds) - 1))(batch["indices"], f"{name}.indices")
+    return plan
+
+
+def _passed(name: str, value: Any, planned: Mapping[str, Any], names: Any) -> Any:
+    """Return the clusterer or the metric: as passed, or by its name in the batch."""
+    if value is not None:
+        return value
+    if planned[name] not in names:
+        raise ValueError(
+            f"batch was planned with {name}={planned[name]}, which a batch cannot contain. Pass the same {name}= again."
+        )
+    return planned[name]
+
+
+def _check_same(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
+    differing = differences(batch["fingerprint"], first["fingerprint"])
+    if not differing and json.dumps(batch["plan"]) != json.dumps(first["plan"]):
+        differing = ["its plan has other seeds or numbers of subsamples"]
+    if differing:
+        raise ValueError(
+            f"batches must belong to one selection; batches[{at}] differs from batches[0]: {'; '.join(differing)}."
+        )
+    if "trials" not in batch:
+        raise ValueError(f"batches[{at}] has not been run: pass what run_batch returned for it.")
+
+
+def _trials(batch: Mapping[str, Any], at: int, plan: Plan) -> list[Trial]:
+    """Return the trials of a finished batch."""
+    try:
+        schema.check_digest(batch, "batch")
+        return [
+            read_trial(record, index, plan) for index, record in zip(batch["indices"], batch["trials"], strict=True)
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"batches[{at}] is damaged: its trials are not those of its subsamples. Run it again."
+        ) from error
+
+
+def _check_whole(found: list[int], plan: Plan) -> None:
+    """Raise for missing or duplicate subsamples."""
+    doubled = sorted(index for index, count in Counter(found).items() if count > 1)
+    if doubled:
+        raise ValueError(f"batches contain subsamples {few(doubled)} more than once. Pass each batch once.")
+    n_all = len(plan.seeds)
+    missing = sorted(set(range(n_all)) - set(found))
+    if missing:
+        raise ValueError(f"batches are missing subsamples {few(missing)} of {n_all}. Pass all planned batches.")

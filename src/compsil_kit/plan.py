@@ -1,0 +1,323 @@
+"""Everything that is decided before computing, as a frozen :class:`Plan` that can be printed and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self, get_args, get_type_hints
+
+from compsil_kit._config.validators import MAX_STARTS, MAX_SUBSAMPLES
+from compsil_kit._method.agreement import MIN_SHARED_PER_CLUSTER
+from compsil_kit._method.clusterers import NAMED, PLAIN_KMEANS
+from compsil_kit._method.cost import cost_of
+from compsil_kit._method.likelihood import why_unknown
+from compsil_kit._method.metrics import CLOSED_FORMS
+from compsil_kit._method.metrics import NAMES as METRICS
+from compsil_kit._method.selection import CRITERIA, LIKELY, MULTI_INIT_CRITERIA, ROUND
+from compsil_kit._method.subsample import SEED_LIMIT, make_seeds, resolve_sample_size
+from compsil_kit._types import OnFailure
+from compsil_kit._util import schema
+from compsil_kit._util.checks import describe
+from compsil_kit._util.format import format_bytes, format_ks, format_seconds
+from compsil_kit.config import SelectionConfig
+
+if TYPE_CHECKING:
+    from compsil_kit._data.dataset import Dataset
+    from compsil_kit._data.sources.table import SourceTable
+
+# Initialisations for the criteria that score the best of several.
+SEVERAL_STARTS = 5
+# Subsamples of less than this share of the rows have too few rows in common to compare their clusterings on those.
+MIN_SHARED_FRACTION = 1 / 20
+MAX_COMMON_ROWS = 2_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a selection will compute: its settings, and everything that follows from them and from the data.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Shape of the data.
+    ks : tuple of int
+        Candidate numbers of clusters, ascending.
+    n_subsamples, n_calibration : int
+        Number of scored subsamples, and of additional ones that only estimate the largest discrepancies.
+    sample_size : int
+        Number of rows in each subsample.
+    seeds : tuple of int
+        One seed per subsample, the scored ones first.
+    clusterer, metric, dtype : str
+        Names of the clusterer, of the metric and of the data type.
+    n_starts : int
+        Number of initialisations of each clustering. The first and the best of them are kept.
+    structure : bool
+        Whether the structure test runs.
+    adaptive : str
+        The criterion that decides when enough subsamples are done and which ks are dropped; empty if the number of
+        subsamples is fixed. ``n_subsamples`` is then the maximum and, in a result, the number that was run.
+    scanned_bytes : int
+        Approximate uncompressed size of an out-of-core table; 0 for data in memory.
+    on_failure : {"raise", "skip"}
+        What to do when a clustering fails.
+    config : SelectionConfig
+        The settings. Plans read from a file have settings that reproduce the run; functions and estimators are
+        replaced by placeholders that raise when they are called.
+    """
+
+    # With the validation of plans that come from a file.
+    n_rows: Annotated[int, schema.integer(2)]
+    n_features: Annotated[int, schema.integer(1)]
+    ks: Annotated[tuple[int, ...], schema.list_of(schema.integer(2))]
+    n_subsamples: Annotated[int, schema.integer(1, MAX_SUBSAMPLES)]
+    n_calibration: Annotated[int, schema.integer(0, MAX_SUBSAMPLES)]
+    sample_size: Annotated[int, schema.integer(3)]
+    seeds: Annotated[tuple[int, ...], schema.list_of(schema.integer(0, SEED_LIMIT - 1))]
+    clusterer: Annotated[str, schema.text]
+    metric: Annotated[str, schema.text]
+    dtype: Annotated[str, schema.choice(("float32", "float64"))]
+    n_starts: Annotated[int, schema.integer(1, MAX_STARTS)] = 1
+    structure: Annotated[bool, schema.flag] = False
+    adaptive: Annotated[str, schema.choice(("", *CRITERIA))] = ""
+    scanned_bytes: Annotated[int, schema.integer(0)] = 0
+    on_failure: Annotated[OnFailure, schema.choice(get_args(OnFailure))] = "raise"
+    config: SelectionConfig = field(default=None, compare=False, repr=False)  # type: ignore[assignment]  # see below
+
+    def __post_init__(self) -> None:
+        """Rebuild the settings of a plan that has none."""
+        if self.config is None:
+            object.__setattr__(self, "config", _rebuild_config(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data for JSON."""
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name in _RECORD}
+        # Files of plans that raise, the default, stay as they were before on_failure was stored.
+        left_out = {"scanned_bytes", *(["on_failure"] if self.on_failure == "raise" else [])}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+            if name not in left_out
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "plan") -> Self:
+        """Validate and rebuild a plan from :meth:`to_dict`.
+
+        Parameters
+        ----------
+        data : mapping
+            What ``to_dict`` returned, or what JSON made of it.
+        where : str
+            Name of the data in error messages.
+        """
+        defaults = {"n_starts": 1, "structure": False, "adaptive": "", "scanned_bytes": 0, "on_failure": "raise"}
+        found = schema.record(_RECORD)({**defaults, **data} if isinstance(data, Mapping) else data, where)
+        ks, seeds = tuple(found["ks"]), tuple(found["seeds"])
+        if not ks or list(ks) != sorted(set(ks)):
+            raise ValueError(f"{where}.ks must be ascending and contain at least one candidate.")
+        if len(seeds) != found["n_subsamples"] + found["n_calibration"]:
+            raise ValueError(f"{where}.seeds must contain one seed per subsample.")
+        if not ks[-1] < found["sample_size"] <= found["n_rows"]:
+            raise ValueError(f"{where}.sample_size must lie between the largest k and the number of rows.")
+        try:
+            return cls(**{**found, "ks": ks, "seeds": seeds})
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{where} is not a plan of this package ({type(error).__name__}).") from error
+
+    def before(self, index: int) -> int | None:
+        """Return the seed of the subsample whose clusterings are compared with those of this one, or None.
+
+        Parameters
+        ----------
+        index : int
+            Position of a subsample. The first one and the calibration subsamples have no predecessor.
+        """
+        return self.seeds[index - 1] if 0 < index < self.n_subsamples else None
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of points whose distance is computed, over all subsamples."""
+        if self.metric in (*CLOSED_FORMS, "precomputed"):
+            return 0
+        return len(self.seeds) * (self.sample_size * (self.sample_size - 1) // 2)
+
+    @property
+    def n_clusterings(self) -> int:
+        """Number of clusterings, over all subsamples and ks."""
+        return len(self.seeds) * len(self.ks)
+
+    @property
+    def n_fetched(self) -> int:
+        """Expected number of distinct rows in all subsamples and in the common rows."""
+        untouched = (1 - self.sample_size / self.n_rows) ** len(self.seeds) * (1 - self.n_common / self.n_rows)
+        return round(self.n_rows * (1 - untouched))
+
+    @property
+    def n_shared(self) -> int:
+        """Expected number of rows that two subsamples share."""
+        return self.sample_size**2 // self.n_rows
+
+    @property
+    def n_common(self) -> int:
+        """Number of rows on which the clusterings of all subsamples are compared; 0 if the shared rows are used."""
+        by_means = self.clusterer in PLAIN_KMEANS and self.metric == "euclidean"
+        small = self.sample_size < MIN_SHARED_FRACTION * self.n_rows
+        few = small or self.n_shared < MIN_SHARED_PER_CLUSTER * self.ks[-1]
+        return min(self.sample_size, MAX_COMMON_ROWS) if by_means and few else 0
+
+    @property
+    def whole_data(self) -> bool:
+        """Whether every subsample is the whole data set."""
+        return self.sample_size == self.n_rows
+
+    def estimate_seconds(self, n_workers: int = 1) -> float:
+        """Return a rough estimate of the run time; the cost of clusterers without a name is not known.
+
+        Parameters
+        ----------
+        n_workers : int, default=1
+            Number of workers that share the subsamples.
+
+        Returns
+        -------
+        float
+            Seconds, accurate to a factor of two for k-means on data with clusters, and of three for other clusterers.
+            On data without clusters k-means needs more iterations: up to seven times as long in our measurements.
+        """
+        return cost_of(self).seconds(n_workers)
+
+    def __str__(self) -> str:
+        """Describe the computation in a few lines."""
+        calibration = f" and {self.n_calibration} for calibration" if self.n_calibration else ""
+        starts = f" of {self.n_starts} initialisations" if self.n_starts > 1 else ""
+        least = f"{ROUND} to " if self.adaptive else ""
+        most = "at most " if self.adaptive else ""
+        read = (
+            f"reads {self.n_rows:,} rows once ({format_bytes(self.scanned_bytes)}), keeps about {self.n_fetched:,}\n"
+            if self.scanned_bytes
+            else ""
+        )
+        return (
+            f"{read}{least}{self.n_subsamples} subsamples{calibration} of {self.sample_size:,} of {self.n_rows:,} rows "
+            f"({self.n_features:,} features, {self.dtype})\n"
+            f"k in {format_ks(self.ks)}, clusterer {self.clusterer}, metric {self.metric}\n"
+            f"{most}{self.n_clusterings:,} clusterings{starts}, {self.n_pairs:,} pairs of distances, "
+            f"about {format_seconds(self.estimate_seconds())} with one worker"
+        )
+
+
+_RECORD = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Plan, include_extras=True).items()
+    if hasattr(hint, "__metadata__")
+}
+
+
+def make_plan(table: Dataset | SourceTable, config: SelectionConfig) -> Plan:
+    """Decide what will be computed, from the settings and the shape of the data.
+
+    Parameters
+    ----------
+    table : Dataset or SourceTable
+        The data, as :func:`compsil_kit.adapters.open_data` returns them; only their shape and dtype are read.
+    config : SelectionConfig
+        The settings.
+    """
+    n_rows, n_features = table.shape
+    largest = config.ks[-1]
+    _check_k(largest, n_rows, "rows", table.shape, "Pass smaller ks, or more rows.")
+    size = resolve_sample_size(config.sample_size, n_rows, largest)
+    advice = "Pass smaller ks, or a larger sample_size."
+    _check_k(largest, size, "rows in a subsample", table.shape, advice)
+    if config.resolved_metric.precomputed and isinstance(getattr(table, "n_bytes", None), int):
+        raise ValueError("metric='precomputed' needs the matrix of distances in memory. Load it first.")
+    plan = Plan(
+        n_rows=n_rows,
+        n_features=n_features,
+        ks=tuple(config.ks),
+        n_subsamples=config.max_subsamples,
+        n_calibration=config.n_calibration,
+        sample_size=size,
+        seeds=make_seeds(config.random_state, config.max_subsamples, config.n_calibration),
+        clusterer=config.resolved_clusterer.name,
+        metric=config.resolved_metric.name,
+        dtype=str(table.dtype),
+        n_starts=resolve_starts(config, config.criterion),
+        structure=config.structure,
+        adaptive=config.criterion if config.adaptive else "",
+        scanned_bytes=getattr(table, "n_bytes", 0),
+        on_failure=config.on_failure,
+        config=config,
+    )
+    _check_criterion(config.criterion, plan)
+    return plan
+
+
+def _check_k(largest: int, limit: int, what: str, shape: tuple[int, int], advice: str) -> None:
+    if largest >= limit:
+        raise ValueError(
+            f"ks must be smaller than the number of {what}, {limit:,}; got k={describe(largest)} "
+            f"(X: n_samples={shape[0]}, n_features={shape[1]}). {advice}"
+        )
+
+
+def resolve_starts(config: SelectionConfig, criterion: str) -> int:
+    """Return the number of initialisations of each clustering for a criterion.
+
+    Parameters
+    ----------
+    config : SelectionConfig
+        The settings.
+    criterion : str
+        The criterion by which k is selected.
+    """
+    clusterer, n_starts = config.resolved_clusterer, config.n_starts
+    if isinstance(n_starts, str):
+        return SEVERAL_STARTS if criterion in MULTI_INIT_CRITERIA and clusterer.takes_starts else 1
+    if n_starts > 1 and not clusterer.takes_starts:
+        raise ValueError(
+            f"n_starts must be 1 with clusterer={clusterer.name!r}, which has no n_init, or has fixed initial centres; "
+            f"got {n_starts}. Leave n_starts out, or pass clusterer='kmeans'."
+        )
+    return n_starts
+
+
+def _check_criterion(criterion: str, plan: Plan) -> None:
+    """Raise before the run if the criterion is undefined for this selection."""
+    reason = why_unknown(plan, plan.n_subsamples) if criterion == LIKELY else ""
+    if reason:
+        raise ValueError(
+            f"criterion='likely' selects k by the confidence, which is not available here: {reason}. Pass "
+            "criterion='stable' or another."
+        )
+
+
+class NotStored:
+    """Stand in for a function or an estimator of a run that was read from a file; calling it raises."""
+
+    def __init__(self, name: str) -> None:
+        """Keep the name."""
+        self.__name__ = name
+
+    def __call__(self, *_: Any) -> NoReturn:
+        """Raise, because files contain names only."""
+        raise ValueError(f"{self.__name__} is not stored with a plan; pass it again.")
+
+
+def _rebuild_config(plan: Plan) -> SelectionConfig:
+    """Return settings that reproduce a plan."""
+    clusterer: Any = plan.clusterer if plan.clusterer in NAMED else NotStored(plan.clusterer)
+    metric: Any = plan.metric if plan.metric in METRICS else NotStored(plan.metric)
+    return SelectionConfig(
+        ks=plan.ks,
+        clusterer=clusterer,
+        metric=metric,
+        n_subsamples=plan.n_subsamples,
+        sample_size=plan.sample_size,
+        random_state=plan.seeds,
+        n_starts=plan.n_starts,
+        n_calibration=plan.n_calibration,
+        structure=plan.structure,
+        on_failure=plan.on_failure,
+    )
