@@ -1,4 +1,4 @@
-"""k-means, compiled: the labels of scikit-learn's KMeans, in a fraction of its time and without Python's lock.
+"""Compiled k-means: the labels of scikit-learn's KMeans, several times as fast and without holding the GIL.
 
-It may import what ``method`` may; of ``method`` itself, nothing.
+May import what ``_method`` may, but not ``_method`` itself.
 """

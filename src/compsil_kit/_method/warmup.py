@@ -59,10 +59,10 @@ def _use_silhouettes(X: Any) -> None:
 
 
 def _loops() -> set[Any]:
-    from compsil_kit._kmeans import arrays, assign, distances, starts, steps
+    from compsil_kit._kmeans import assign, lloyd, plus_plus, points
     from compsil_kit._method import kernel_numba
 
-    modules = (kernel_numba, arrays, assign, distances, starts, steps)
+    modules = (kernel_numba, assign, lloyd, plus_plus, points)
     return {value for module in modules for value in vars(module).values() if hasattr(value, "py_func")}
 
 

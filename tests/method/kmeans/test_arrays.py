@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from compsil_kit._kmeans.arrays import WIDTH, lay_out, make_room
+from compsil_kit._kmeans.points import BLOCK, empty_bounds, lay_out
 
 
-@pytest.mark.parametrize("n_points", [1, WIDTH - 1, WIDTH, WIDTH + 1, 3 * WIDTH + 5])
+@pytest.mark.parametrize("n_points", [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_both_layouts_hold_the_points(n_points, dtype):
     data = np.random.default_rng(n_points).normal(size=(n_points, 3)).astype(dtype)
@@ -23,7 +23,7 @@ def test_both_layouts_hold_the_points(n_points, dtype):
 
 
 def test_rooms_do_not_overlap():
-    room = make_room(7)
+    room = empty_bounds(7)
     for at, array in enumerate(room):
         array[:] = at
     assert [np.unique(array).tolist() for array in room] == [[at] for at in range(len(room))]

@@ -5,20 +5,20 @@ import pytest
 from sklearn.cluster import kmeans_plusplus
 from sklearn.datasets import make_blobs
 
-from compsil_kit._kmeans.arrays import lay_out, make_room
-from compsil_kit._kmeans.starts import plus_plus
+from compsil_kit._kmeans.plus_plus import plus_plus
+from compsil_kit._kmeans.points import empty_bounds, lay_out
 
 GAMMA, SHARE = 1e-14, 1e-12
 
 
 def choose(data, k, seed, gamma=GAMMA):
     """Return what k-means++ chooses, by the draws that a RandomState makes for it."""
-    points, known, centers = lay_out(data), make_room(len(data)), np.empty((k, data.shape[1]))
+    points, bounds, centers = lay_out(data), empty_bounds(len(data)), np.empty((k, data.shape[1]))
     n_trials = 2 + int(np.log(k))
     draws = np.random.RandomState(seed).random_sample(1 + (k - 1) * n_trials)
     first = int(draws[0] * len(data))
-    certain = plus_plus(points, known, first, draws[1:], n_trials, centers, gamma, SHARE)
-    return certain, centers, known
+    certain = plus_plus(points, bounds, first, draws[1:], n_trials, centers, gamma, SHARE)
+    return certain, centers, bounds
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 8, 20, 21, 55])
@@ -26,14 +26,14 @@ def test_as_scikit_learn_chooses(k):
     data = make_blobs(700, 3, centers=5, random_state=1)[0]
     data -= data.mean(axis=0)
     for seed in range(10):
-        certain, centers, known = choose(data, k, seed)
+        certain, centers, bounds = choose(data, k, seed)
         assert certain
         np.testing.assert_array_equal(centers, kmeans_plusplus(data, k, random_state=seed)[0])
         distances = np.square(data[:, None] - centers[None]).sum(axis=2)
         order = distances.argsort(axis=1, kind="stable")
-        np.testing.assert_array_equal(known.label, order[:, 0])
-        np.testing.assert_array_equal(known.other, order[:, 1])
-        np.testing.assert_allclose(known.upper + np.square(data).sum(axis=1), distances.min(axis=1), atol=1e-9)
+        np.testing.assert_array_equal(bounds.label, order[:, 0])
+        np.testing.assert_array_equal(bounds.second, order[:, 1])
+        np.testing.assert_allclose(bounds.upper + np.square(data).sum(axis=1), distances.min(axis=1), atol=1e-9)
 
 
 def test_a_tie_is_not_decided():

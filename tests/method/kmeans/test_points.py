@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from compsil_kit._kmeans.arrays import WIDTH, lay_out
-from compsil_kit._kmeans.distances import compare_block, compare_point, double, keep_three
+from compsil_kit._kmeans.points import BLOCK, compare_block, compare_point, keep_three, lay_out, prepare_centers
 
 RNG = np.random.default_rng(3)
 
 
 def rows_of(centers):
     rows, norms = np.empty(centers.shape), np.empty(len(centers))
-    furthest = double(centers, rows, norms)
+    furthest = prepare_centers(centers, rows, norms)
     assert furthest == pytest.approx(np.sqrt(np.square(centers).sum(axis=1).max()))
     return rows, norms
 
@@ -19,18 +18,18 @@ def rows_of(centers):
 @pytest.mark.parametrize("n_features", range(1, 10))
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
 def test_up_to_four_centres_and_any_number_of_features(n_features, n_rows):
-    data, centers = RNG.normal(size=(WIDTH, n_features)), RNG.normal(size=(6, n_features))
+    data, centers = RNG.normal(size=(BLOCK, n_features)), RNG.normal(size=(6, n_features))
     rows, norms = rows_of(centers)
-    out = np.full((4, WIDTH), np.nan)
+    out = np.full((4, BLOCK), np.nan)
     compare_block(lay_out(data).blocks[0], rows, norms, 2, n_rows, out)
     expected = np.square(centers).sum(axis=1) - 2 * data @ centers.T
     np.testing.assert_allclose(out[:n_rows], expected[:, 2 : 2 + n_rows].T, rtol=1e-12, atol=1e-12)
 
 
 def test_the_three_smallest_are_kept():
-    values = RNG.normal(size=(7, WIDTH))
-    best, second, third = np.full((3, WIDTH), np.inf)
-    label, other = np.zeros((2, WIDTH), np.int64)
+    values = RNG.normal(size=(7, BLOCK))
+    best, second, third = np.full((3, BLOCK), np.inf)
+    label, other = np.zeros((2, BLOCK), np.int64)
     for j, row in enumerate(values):
         keep_three(row, j, best, second, third, label, other)
     order = values.argsort(axis=0)
