@@ -17,9 +17,9 @@ from unittest.mock import patch
 import pandas as pd
 from hypothesis import strategies as st
 
-from compsil_airflow.coerce import coerce
 from compsil_jupyter.magic_line import complete, parse_line, read_columns
 from compsil_kit import compare, select_k
+from compsil_kit.adapters import parse_setting
 from compsil_kit.cli import main as cli
 from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, build, settings_of
 from fuzz.judge import holds
@@ -68,7 +68,7 @@ def _check_spelled(given: Any) -> None:
     name, text = given
     keyword = KEYWORDS[name]
     if name != "checkpoint":
-        found = keyword.validate(coerce(name, text) if name in SELECTION else keyword.parse(text))
+        found = keyword.validate(parse_setting(name, keyword, text))
         _check_kept(name, found)
 
 

@@ -49,10 +49,15 @@ class LogProgress:
         self._last = time.monotonic()
 
 
-def resolve_checkpoint(checkpoint: Any, base_dir: Any) -> Place | None:
+def resolve_checkpoint(checkpoint: Any, base_dir: Any, random_state: Any) -> Place | None:
     """Return the place that the DAG names for the checkpoint, if any; it must be writable."""
     if checkpoint is None or checkpoint == AUTO:
         return None
+    if random_state is None:
+        raise ValueError(
+            "checkpoint needs the same seeds in every run, but random_state=None draws new ones each time. Pass an "
+            "integer as random_state."
+        )
     place = resolve_place("checkpoint", checkpoint, base_dir)
     check_writable("checkpoint", place)
     return place

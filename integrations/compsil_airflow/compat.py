@@ -54,6 +54,7 @@ __all__ = [
     "ObjectStoragePath",
     "TaskGroup",
     "XCom",
+    "XComArg",
     "airflow_home",
     "context_merge",
     "determine_kwargs",

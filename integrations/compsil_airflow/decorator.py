@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from compsil_airflow.compat import Context, DecoratedOperator, task_decorator_factory
+from compsil_airflow.compat import DecoratedOperator, task_decorator_factory
 from compsil_airflow.operator import SelectKOperator
 
 
@@ -16,6 +16,8 @@ class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
     template_fields_renderers: Mapping[str, str] = SelectKOperator.template_fields_renderers
     shallow_copy_attrs: Sequence[str] = SelectKOperator.shallow_copy_attrs
     custom_operator_name = "@task.compsil"
+    # The other parent would only call the function.
+    execute = SelectKOperator.execute
 
     def __init__(
         self,
@@ -25,24 +27,9 @@ class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
         op_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Pass the function to both parents: one checks the call, the other makes it."""
+        """Pass the function to both parents: one validates the call, the other makes it."""
         call: dict[str, Any] = {"python_callable": python_callable, "op_args": op_args, "op_kwargs": op_kwargs}
         super().__init__(**call, kwargs_to_upstream=call, **kwargs)
-
-    def execute(self, context: Context) -> Any:
-        """Select k as the operator does; the other parent would only call the function.
-
-        Parameters
-        ----------
-        context : Context
-            The context of the task instance.
-
-        Returns
-        -------
-        int
-            The number of clusters to use.
-        """
-        return SelectKOperator.execute(self, context)
 
 
 def compsil_task(python_callable: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
@@ -60,7 +47,7 @@ def compsil_task(python_callable: Callable[..., Any] | None = None, **kwargs: An
     callable
         A decorated function, as from ``@task``; calling it adds the task to the DAG.
     """
-    # Otherwise Airflow would infer several outputs for a function annotated to return a dict.
+    # Airflow would infer several outputs for a function annotated to return a dict.
     return task_decorator_factory(
         python_callable=python_callable,
         multiple_outputs=False,

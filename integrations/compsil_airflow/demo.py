@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from compsil_kit._util.format import percent
+from compsil_kit.adapters import percent
 
 EXAMPLE = "compsil_select_and_branch"
 FOLDER = Path("demo") / "airflow"

@@ -1,12 +1,14 @@
-"""A selection divided among mapped tasks: plan it, run batches of subsamples, combine what they return.
+"""A selection divided among mapped tasks: plan it, run batches of subsamples, combine their results.
 
 Data are passed by reference, so every step loads them itself; only seeds and silhouettes go through XCom.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Any
 
 from compsil_airflow.compat import Context, DependencyMixin, TaskGroup
@@ -14,12 +16,20 @@ from compsil_airflow.errors import data_errors
 from compsil_airflow.operator import SelectKOperator
 from compsil_airflow.results import publish
 
-# The key under which the first step keeps what was done to the table.
+# The XCom key of the preparation of the table, which the first step pushes.
 PREPARATION = "preparation"
-# What the first step checks and the last one does.
-CHECKED = ("labels_path", "labels_keep", "report_path", "min_probability", "min_confidence", "fallback_k", "on_unsure")
-# What only the last step does; the others must push what they return.
-RESULTS = (*CHECKED, "report_url", "outlets", "do_xcom_push")
+# Parameters that the first step validates and the last one uses.
+VALIDATED = (
+    "labels_path",
+    "labels_keep",
+    "report_path",
+    "min_probability",
+    "min_confidence",
+    "fallback_k",
+    "on_unsure",
+)
+# Parameters of the last step only; the others must push what they return.
+RESULTS = (*VALIDATED, "report_url", "outlets", "do_xcom_push")
 
 
 class PlanBatchesOperator(SelectKOperator):
@@ -36,22 +46,22 @@ class PlanBatchesOperator(SelectKOperator):
         return "The next attempt plans again."
 
     def _run(self, context: Context) -> list[dict[str, Any]]:
-        """Return the batches, which record how the table was prepared."""
+        """Return the batches."""
         from compsil_kit import plan_batches
-        from compsil_kit._result.records import dump
-        from compsil_kit._run.request import check_plan
-        from compsil_kit._settings.keywords import PlanKeywords, SelectKeywords
+        from compsil_kit.config import settings_of
 
         self._parse_parameters()
         _, table = self._load(context)
+        config = self._selection
+        # Tasks pass n_jobs to their batches.
+        keywords = {name: getattr(config, name) for name in settings_of(type(config)) if name != "n_jobs"}
         with data_errors():
-            # A plan does not say what will be scored; how many starts that takes must be known here.
-            planned = check_plan(table, SelectKeywords, self._keywords(SelectKeywords))
-            keywords = {**self._keywords(PlanKeywords), "n_starts": planned.n_starts}
             batches = plan_batches(table, n_batches=self.n_batches, **keywords)
         self.log.info("%s batches of about %s subsamples", len(batches), len(batches[0]["indices"]))
-        # Once: the names of many columns would make every batch large.
-        context["ti"].xcom_push(key=PREPARATION, value=dump(table.preparation))
+        assert table.preparation is not None
+        # Once, because the names of many columns would make every batch large; with lists instead of tuples.
+        preparation = json.loads(json.dumps(asdict(table.preparation)))
+        context["ti"].xcom_push(key=PREPARATION, value=preparation)
         return batches
 
 
@@ -71,17 +81,16 @@ class RunBatchOperator(SelectKOperator):
     def _run(self, context: Context) -> dict[str, Any]:
         """Return the batch with the silhouettes of its subsamples."""
         from compsil_kit import run_batch
-        from compsil_kit._settings.keywords import SelectKeywords
 
         self._parse_parameters()
         _, table = self._load(context)
         first, last = self.batch["indices"][0], self.batch["indices"][-1]
-        # The name of the mapped task in the Airflow UI, by map_index_template.
+        # For map_index_template: the name of the mapped task in the Airflow UI.
         context["subsamples"] = f"subsamples {first} to {last}"
         self.log.info("Running subsamples %s to %s", first, last)
-        given = self._keywords(SelectKeywords)
+        config = self._selection
         with data_errors():
-            return run_batch(table, self.batch, **{name: given[name] for name in ("clusterer", "metric", "n_jobs")})
+            return run_batch(table, self.batch, clusterer=config.clusterer, metric=config.metric, n_jobs=config.n_jobs)
 
 
 class CombineBatchesOperator(SelectKOperator):
@@ -100,13 +109,14 @@ class CombineBatchesOperator(SelectKOperator):
     def _run(self, context: Context) -> int:
         """Return k*; the data are loaded only if labels are to be written."""
         from compsil_kit import combine_batches
-        from compsil_kit._settings.keywords import ChoiceKeywords
 
         self._parse_parameters()
+        # Batches contain every setting except functions.
+        transform = self._selection.transform
+        keywords: Any = {"transform": transform} if callable(transform) else {}
         with data_errors():
-            # As a slice: iterating over the lazy sequence asks for one XCom too many, which Airflow logs as an error.
-            batches = list(self.batches[:])
-            result = combine_batches(batches, preparation=self.preparation, **self._keywords(ChoiceKeywords))
+            # As a slice: iterating over the lazy sequence requests one XCom too many, which Airflow logs as an error.
+            result = combine_batches(list(self.batches[:]), preparation=self.preparation, **keywords)
         self._used = list(self.preparation["columns"])
         data = None if self._labels_place is None else self._load(context)
         return publish(self, result, data, context)
@@ -126,21 +136,21 @@ class MappedSelection(DependencyMixin):
     """
 
     def __init__(self, task_group: Any, combine: CombineBatchesOperator) -> None:
-        """Hold the group and its last step."""
+        """Keep the group and its last step."""
         self.task_group, self.combine, self.output = task_group, combine, combine.output
 
     @property
     def roots(self) -> Sequence[Any]:
-        """The tasks that wait for what is upstream."""
+        """The first tasks of the group."""
         return list(self.task_group.roots)
 
     @property
     def leaves(self) -> Sequence[Any]:
-        """The tasks that what is downstream waits for."""
+        """The last tasks of the group."""
         return list(self.task_group.leaves)
 
     def set_upstream(self, other: Any, edge_modifier: Any = None) -> None:
-        """Let all steps wait for other tasks.
+        """Run all steps after other tasks.
 
         Parameters
         ----------
@@ -150,7 +160,7 @@ class MappedSelection(DependencyMixin):
         self.task_group.set_upstream(other, edge_modifier=edge_modifier)
 
     def set_downstream(self, other: Any, edge_modifier: Any = None) -> None:
-        """Let other tasks wait for all steps.
+        """Run other tasks after all steps.
 
         Parameters
         ----------
@@ -160,7 +170,7 @@ class MappedSelection(DependencyMixin):
         self.task_group.set_downstream(other, edge_modifier=edge_modifier)
 
     def update_relative(self, other: Any, upstream: bool = True, edge_modifier: Any = None) -> None:
-        """Let the group remember what it depends on.
+        """Record a dependency of the group.
 
         Parameters
         ----------
@@ -174,7 +184,7 @@ def select_k_mapped(task_id: str = "select_k", *, n_batches: Any = 8, **kwargs: 
     """Divide the subsamples of a selection among mapped tasks.
 
     Makes a task group of three steps: ``plan``, one mapped task ``batch`` per batch of subsamples, and ``combine``,
-    which returns k*. The result is that of :class:`SelectKOperator`, bit for bit, and a batch that fails is retried
+    which returns k*. The result equals that of :class:`SelectKOperator` bit for bit, and a batch that fails is retried
     alone. Every step loads the data itself, so they must not change between the steps, and rows must keep their order
     (give a query an ``ORDER BY``). Each batch compares the data with those of the plan, and fails if they differ.
 
@@ -203,14 +213,14 @@ def select_k_mapped(task_id: str = "select_k", *, n_batches: Any = 8, **kwargs: 
         cluster(k=select.output)
     """
     if "checkpoint" in kwargs:
-        raise TypeError("select_k_mapped takes no checkpoint: finished batches are kept in XCom.")
+        raise TypeError("select_k_mapped has no checkpoint: finished batches are kept in XCom.")
     results = {name: kwargs.pop(name) for name in RESULTS if name in kwargs}
-    checked = {name: value for name, value in results.items() if name in CHECKED}
+    validated = {name: value for name, value in results.items() if name in VALIDATED}
     label = kwargs.pop("map_index_template", "{{ subsamples }}")
     parent = {"parent_group": group} if (group := kwargs.pop("task_group", None)) is not None else {}
-    # Outside of a with statement the group, too, must be told its DAG.
+    # Outside of a with statement the group needs its DAG as well.
     with kwargs.pop("dag", None) or nullcontext(), TaskGroup(group_id=task_id, **parent) as steps:
-        plan = PlanBatchesOperator(task_id="plan", n_batches=n_batches, **kwargs, **checked)
+        plan = PlanBatchesOperator(task_id="plan", n_batches=n_batches, **kwargs, **validated)
         batch = RunBatchOperator.partial(task_id="batch", map_index_template=label, **kwargs)
         finished = batch.expand(batch=plan.output)
         combine = CombineBatchesOperator(

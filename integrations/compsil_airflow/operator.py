@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from compsil_airflow.checkpoints import (
     AUTO,
@@ -21,10 +21,10 @@ from compsil_airflow.errors import data_errors, interruptions, without_values
 from compsil_airflow.lineage import LineageOperator, ReportLink, check_report_url
 from compsil_airflow.parameters import (
     AuthorTemplatesOperator,
-    parse_parameter,
+    parse_own,
+    parse_settings,
     passed_by_dag,
     passed_by_expand,
-    unwrap,
     wrap,
 )
 from compsil_airflow.results import check_labels_keep, publish
@@ -35,21 +35,37 @@ from compsil_airflow.summary import THRESHOLDS, check_thresholds
 if TYPE_CHECKING:
     import pandas as pd
 
-    from compsil_kit import PreparedTable, SelectionResult
-    from compsil_kit._data.sources.source import Source as OutsideMemory
-    from compsil_kit._data.sources.table import SourceTable
+    from compsil_airflow.compat import ObjectStoragePath, XComArg
+    from compsil_airflow.summary import OnUnsure
+    from compsil_kit import PreparedTable, SelectionResult, SourceTable
+    from compsil_kit.adapters import (
+        ClustererLike,
+        Criterion,
+        MetricLike,
+        Missing,
+        OnFailure,
+        Rule,
+        Scale,
+        Seeds,
+        Transform,
+    )
+    from compsil_kit.adapters import Source as OutOfCore
+    from compsil_kit.config import SelectionConfig, TableConfig
 
-    # The table as it is, in memory or outside it, and as it is clustered.
-    Data = tuple[pd.DataFrame | OutsideMemory, PreparedTable | SourceTable]
+    # Text, which may be a template, or the output of an upstream task.
+    Template: TypeAlias = str | XComArg
+    Location: TypeAlias = PathLike[str] | ObjectStoragePath | Template
+    # The loaded table, in memory or out of core, and the table as it is clustered.
+    Data = tuple[pd.DataFrame | OutOfCore, PreparedTable | SourceTable]
 
 
 class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     """Select the number of clusters of a table and push it to XCom.
 
-    The return value is k* as a plain integer; the XCom key ``selection`` holds a summary as JSON: the curve with
+    The return value is k* as a plain integer; the XCom key ``selection`` contains a summary as JSON: the curve with
     standard errors and selection probabilities, the settings, the columns, warnings and versions. All parameters
     except ``python_callable`` are templated, and text is converted to the type of the parameter. Functions and
-    estimators are passed on as they are.
+    estimators are used as they are.
 
     Parameters
     ----------
@@ -117,49 +133,50 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     def __init__(
         self,
         *,
-        data: Any = None,
-        conn_id: str | None = None,
-        sql: str | None = None,
-        parameters: Any = None,
+        data: Location | None = None,
+        conn_id: Template | None = None,
+        sql: Template | None = None,
+        parameters: Sequence[Any] | Mapping[str, Any] | Template | None = None,
         python_callable: Callable[..., Any] | None = None,
-        op_args: Collection[Any] | None = None,
-        op_kwargs: Mapping[str, Any] | None = None,
-        base_dir: Any = None,
-        columns: Any = None,
-        scale: str | None = "standard",
-        missing: str = "raise",
-        ks: Any = "2:10",
-        clusterer: Any = "kmeans",
-        n_subsamples: Any = 30,
-        sample_size: Any = "auto",
-        metric: Any = "euclidean",
-        transform: Any = "tanh",
-        rule: str = "max",
-        z: Any = 1.0,
-        criterion: Any = "composite",
-        n_starts: Any = "auto",
-        n_calibration: Any = 0,
-        structure: Any = False,
-        on_failure: str = "raise",
-        n_jobs: Any = 1,
-        random_state: Any = 42,
-        checkpoint: Any = "auto",
-        labels_path: Any = None,
-        labels_keep: Any = None,
-        report_path: Any = None,
-        report_url: str | None = None,
-        min_probability: Any = None,
-        min_confidence: Any = None,
-        fallback_k: Any = None,
-        on_unsure: str | None = None,
+        op_args: Collection[Any] | XComArg | None = None,
+        op_kwargs: Mapping[str, Any] | XComArg | None = None,
+        base_dir: Location | None = None,
+        columns: Sequence[str] | Template | None = None,
+        scale: Scale | Template | None = "standard",
+        missing: Missing | Template = "raise",
+        ks: int | Sequence[int | str] | Template = "2:10",
+        clusterer: ClustererLike | Template = "kmeans",
+        n_subsamples: int | Literal["auto"] | Template = 30,
+        sample_size: float | Literal["auto", "paper"] | Template = "auto",
+        metric: MetricLike | Template = "euclidean",
+        transform: Transform | Template = "tanh",
+        rule: Rule | Template = "max",
+        z: float | Template = 1.0,
+        criterion: Criterion | Template = "composite",
+        n_starts: int | Literal["auto"] | Template = "auto",
+        n_calibration: int | Template = 0,
+        structure: bool | Template = False,
+        on_failure: OnFailure | Template = "raise",
+        n_jobs: int | Literal["auto"] | Template | None = 1,
+        random_state: Seeds | Sequence[str] | Template = 42,
+        checkpoint: Literal["auto"] | Location | None = "auto",
+        labels_path: Location | None = None,
+        labels_keep: Sequence[str] | Template | None = None,
+        report_path: Location | None = None,
+        report_url: Template | None = None,
+        min_probability: float | Template | None = None,
+        min_confidence: float | Template | None = None,
+        fallback_k: int | Template | None = None,
+        on_unsure: OnUnsure | Template | None = None,
         **kwargs: Any,
     ) -> None:
-        """Assign; nothing is checked or imported while the DAG is parsed."""
-        given = {name: value for name, value in dict(locals()).items() if name not in ("self", "kwargs", "__class__")}
+        """Assign only: nothing is validated or imported while the DAG is parsed."""
+        # Capture the arguments before defining locals.
+        arguments = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
-        given |= {"op_args": op_args or [], "op_kwargs": op_kwargs or {}}
-        given |= {name: wrap(given[name]) for name in ("clusterer", "metric", "transform")}
-        for name, value in given.items():
+        arguments |= {"op_args": op_args or [], "op_kwargs": op_kwargs or {}}
+        arguments |= {name: wrap(arguments[name]) for name in ("clusterer", "metric", "transform")}
+        for name, value in arguments.items():
             setattr(self, name, value)
         self._passed = passed_by_dag(self, ("data", "sql"))
         self._running = False
@@ -196,8 +213,8 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
 
     def on_kill(self) -> None:
         """Stop at once; finished subsamples are in the checkpoint already."""
-        # Airflow calls this from its signal handler, and Airflow 3 goes on with the task unless this raises. After a
-        # timeout it is called too, when the work is over.
+        # Airflow calls this from its signal handler, and Airflow 3 continues the task unless this raises. After a
+        # timeout it is called as well, when the work is over.
         if self._running:
             self._running = False
             raise KeyboardInterrupt
@@ -228,19 +245,14 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             delete_checkpoint(self._checkpoint, self.log)
 
     def _parse_parameters(self) -> None:
-        """Turn text into values, and refuse what cannot work before any data are loaded."""
+        """Turn text into values, and raise for mistakes before any data are loaded."""
         with data_errors():
-            from compsil_kit._settings.keywords import SelectKeywords, TableKeywords
-            from compsil_kit._settings.rules import check_together
-            from compsil_kit._settings.surfaces import check_keywords
+            from compsil_kit.config import SelectionConfig, TableConfig
 
-            for name in self.template_fields:
-                setattr(self, name, parse_parameter(name, getattr(self, name)))
-            self._checkpoint = resolve_checkpoint(self.checkpoint, self.base_dir)
-            check_keywords(TableKeywords, self._keywords(TableKeywords))
-            local = self._checkpoint if isinstance(self._checkpoint, Path) else None
-            checked = check_keywords(SelectKeywords, {**self._keywords(SelectKeywords), "checkpoint": local})
-            check_together({**checked, "checkpoint": self._checkpoint})
+            self._selection: SelectionConfig = parse_settings(SelectionConfig, self)
+            self._table: TableConfig = parse_settings(TableConfig, self)
+            parse_own(self)
+            self._checkpoint = resolve_checkpoint(self.checkpoint, self.base_dir, self._selection.random_state)
             check_thresholds(self._thresholds(), self.fallback_k, self.on_unsure)
             check_report_url(self.report_url)
             if self.labels_keep is not None and self.labels_path is None:
@@ -253,50 +265,51 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     def _thresholds(self) -> dict[str, float | None]:
         return {name: getattr(self, name) for name in THRESHOLDS}
 
-    def _keywords(self, *groups: type) -> dict[str, Any]:
-        """Return the parameters that the engine defines, by group; checkpoint and progress are the operator's own."""
-        from compsil_kit._settings.keywords import keywords_of
-
-        names = [name for group in groups for name in keywords_of(group) if name not in ("checkpoint", "progress")]
-        return {name: unwrap(getattr(self, name)) for name in names}
-
     def _load(self, context: Context) -> Data:
         """Load the table and prepare it for clustering."""
-        function = bind(self.python_callable, self.op_args, self.op_kwargs, context)
-        passed = self._passed or passed_by_expand(self, ("data", "sql"))
-        lists = [names for names in (self.columns, self.labels_keep) if isinstance(names, list | tuple)]
-        known = {str(name) for names in lists for name in names}
-        place = (self.data, self.sql, self.parameters, self.conn_id, function, self.base_dir)
-        columns = self.columns if isinstance(self.columns, list | tuple) else None
-        found = Source(*place, passed, known, self.log.warning, columns).load()
+        columns = self._table.columns if isinstance(self._table.columns, list | tuple) else None
+        loaded = Source(
+            data=self.data,
+            sql=self.sql,
+            parameters=self.parameters,
+            conn_id=self.conn_id,
+            function=bind(self.python_callable, self.op_args, self.op_kwargs, context),
+            base_dir=self.base_dir,
+            passed=self._passed or passed_by_expand(self, ("data", "sql")),
+            known={str(name) for name in (*(columns or ()), *(self.labels_keep or ()))},
+            warn=self.log.warning,
+            columns=columns,
+        ).load()
         with data_errors():
             from compsil_kit import prepare
-            from compsil_kit._settings.keywords import TableKeywords
 
-            check_labels_keep(self.labels_keep, found)
-            table = prepare(found, **self._keywords(TableKeywords))
-        said = table.preparation
-        assert said is not None
-        self._used = list(said.columns)
-        self.log.info("Data: %s rows; %s", f"{table.shape[0]:,}", said)
-        for note in said.notes:
+            check_labels_keep(self.labels_keep, loaded)
+            config = self._table
+            table = prepare(loaded, columns=config.columns, scale=config.scale, missing=config.missing)
+        preparation = table.preparation
+        assert preparation is not None
+        self._used = list(preparation.columns)
+        self.log.info("Data: %s rows; %s", f"{table.shape[0]:,}", preparation)
+        for note in preparation.notes:
             self.log.warning("%s", note)
-        return found, table
+        return loaded, table
 
     def _select(self, table: PreparedTable | SourceTable, context: Context) -> SelectionResult:
         """Run the selection, from the checkpoint of an earlier attempt if there is one."""
-        from compsil_kit._run.request import check_request
-        from compsil_kit._run.select import run_selection
-        from compsil_kit._settings.keywords import SelectKeywords
+        from compsil_kit.adapters import fingerprint, load, make_plan, open_data, run_selection
+        from compsil_kit.config import Events
 
-        kept = self.checkpoint is not None and self.random_state is not None
-        tell = LogProgress(self.log)
-        given = {**self._keywords(SelectKeywords), "progress": tell}
-        request = check_request(table, SelectKeywords, given, digest=kept)
-        self.log.info("Plan: %s", request.plan)
-        if self.checkpoint == AUTO and self.random_state is not None:
-            self._checkpoint = automatic_checkpoint(request.fingerprint, context["ti"], self.log)
+        progress = LogProgress(self.log)
+        opened = open_data(table)
+        plan = make_plan(opened, self._selection)
+        self.log.info("Plan: %s", plan)
+        # With random_state=None the next attempt has other subsamples.
+        automatic = self.checkpoint == AUTO and self._selection.random_state is not None
+        data = load(opened, plan, Events(progress=progress), digest=automatic or self._checkpoint is not None)
+        if automatic:
+            self._checkpoint = automatic_checkpoint(fingerprint(plan, data), context["ti"], self.log)
         if self._checkpoint is None or isinstance(self._checkpoint, Path):
-            return run_selection(replace(request, checkpoint=self._checkpoint), tell)
+            return run_selection(plan, data, Events(progress=progress, checkpoint=self._checkpoint))
         with mirrored(self._checkpoint, self.log) as mirror:
-            return run_selection(replace(request, checkpoint=mirror.path), mirror.with_uploads(tell))
+            uploading = mirror.with_uploads(progress)
+            return run_selection(plan, data, Events(progress=uploading, checkpoint=mirror.path))

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from compsil_airflow.compat import BaseOperator, Context
 
-# Settings whose values may be lists of integers; their items may be templates, too.
-_LISTS_OF_INTEGERS = ("ks", "random_state")
+if TYPE_CHECKING:
+    from compsil_kit.config import SelectionConfig, TableConfig
+
+Config = TypeVar("Config", "SelectionConfig", "TableConfig")
+# Settings whose values may be lists of integers; their items may be text, too.
+LISTS_OF_INTEGERS = ("ks", "random_state")
 
 
-def parse_parameter(name: str, value: Any) -> Any:
-    """Return the value of a parameter: text is parsed, anything else stays as it is; errors name the parameter."""
+def parse_settings(config: type[Config], operator: Any) -> Config:
+    """Build a config from the parameters of an operator; text is parsed, and errors name the parameter."""
+    from compsil_kit.config import settings_of
+
+    given = {name: _parse_items(name, unwrap(getattr(operator, name))) for name in settings_of(config)}
+    return config.from_text(given)
+
+
+def _parse_items(name: str, value: Any) -> Any:
     from compsil_kit.adapters import parse_integer
-    from compsil_kit.config import SelectionConfig, TableConfig, settings_of
 
-    settings = settings_of(SelectionConfig, TableConfig)
-    parse = settings[name].parse if name in settings else _own_parsers().get(name, str)
+    if name not in LISTS_OF_INTEGERS or not isinstance(value, list | tuple):
+        return value
     try:
-        if isinstance(value, str):
-            return parse(value)
-        if isinstance(value, list | tuple) and name in _LISTS_OF_INTEGERS:
-            return [parse_integer(item) if isinstance(item, str) else item for item in value]
+        return [parse_integer(item) if isinstance(item, str) else item for item in value]
     except ValueError as error:
         raise ValueError(f"{name} {error}") from None
-    return value
 
 
-def _own_parsers() -> dict[str, Callable[[str], Any]]:
-    """Return how to parse the parameters that are not settings of the engine."""
+def parse_own(operator: Any) -> None:
+    """Parse text in the parameters that are not settings of the engine."""
     from compsil_kit.adapters import parse_integer, parse_names, parse_number, parse_optional
 
     texts = ("labels_path", "report_path", "report_url", "checkpoint", "base_dir", "on_unsure")
-    return {
+    parsers: dict[str, Callable[[str], Any]] = {
         "labels_keep": parse_optional(parse_names),
         "min_probability": parse_optional(parse_number),
         "min_confidence": parse_optional(parse_number),
@@ -41,6 +47,13 @@ def _own_parsers() -> dict[str, Callable[[str], Any]]:
         "n_batches": parse_integer,
         **dict.fromkeys(texts, parse_optional(str)),
     }
+    for name, parse in parsers.items():
+        value = getattr(operator, name, None)
+        if isinstance(value, str):
+            try:
+                setattr(operator, name, parse(value))
+            except ValueError as error:
+                raise ValueError(f"{name} {error}") from None
 
 
 class Untemplated:

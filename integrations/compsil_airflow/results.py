@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from compsil_airflow.operator import Data, SelectKOperator
     from compsil_kit import PreparedTable, SelectionResult
-    from compsil_kit._data.sources.source import Source
+    from compsil_kit.adapters import Source
 
 FACTS = ("best_k", "selected_k", "fell_back", "score", "probability", "confidence")
 LABEL_COLUMNS = ("row", "cluster")
@@ -30,14 +30,12 @@ LABEL_COLUMNS = ("row", "cluster")
 
 def publish(operator: SelectKOperator, result: SelectionResult, data: Data | None, context: Context) -> int:
     """Log the result, decide on k, write the files, push the summary, and return k or end the task without one."""
-    from compsil_kit._settings.keywords import SelectKeywords, TableKeywords
-
     operator.log.info("%s", result.explain())
     decision = decide(result, operator._thresholds(), operator.fallback_k, operator.on_unsure)
     for note in decision.notes:
         operator.log.warning("%s", note)
     written, labels = _write_files(operator, result, data, decision.k)
-    summary = summarise(result, decision, operator._keywords(TableKeywords, SelectKeywords))
+    summary = summarise(result, decision, {**operator._table.to_dict(), **operator._selection.to_dict()})
     operator._written, operator._facts = written, {name: summary[name] for name in (*FACTS, "outcome")}
     if operator.do_xcom_push:
         context["ti"].xcom_push(key="selection", value={**summary, "files": list(written)})
@@ -57,19 +55,15 @@ def _write_files(
     operator: SelectKOperator, result: SelectionResult, data: Data | None, k: int | None
 ) -> tuple[dict[str, dict[str, Any]], pd.DataFrame | None]:
     """Write the labels, if there is a k, and the report; return the sizes of the files, and labels in memory."""
-    from compsil_kit._settings.keywords import SelectKeywords
-
     written: dict[str, dict[str, Any]] = {}
     labels = None
     if (place := operator._labels_place) is not None and data is not None and k is not None:
-        # With the seeds of the selection, also where random_state=None drew them.
-        keywords = {**operator._keywords(SelectKeywords), "random_state": result.plan.seeds}
         with data_errors():
-            labels, n_rows, size = _write_labels(operator, place, data, k, keywords)
+            labels, n_rows, size = _write_labels(operator, place, data, k, result.plan.seeds)
         written[str(place)] = {"rowCount": n_rows, "size": size}
         operator.log.info("Labels of %s rows: %s", f"{n_rows:,}", place)
     if (place := operator._report_place) is not None:
-        from compsil_kit._show.report import render
+        from compsil_kit.adapters import render
 
         written[str(place)] = {"size": write(place, render(result).encode())}
         operator.log.info("Report: %s", place)
@@ -77,25 +71,34 @@ def _write_files(
 
 
 def _write_labels(
-    operator: SelectKOperator, place: Place, data: Data, k: int, keywords: Mapping[str, Any]
+    operator: SelectKOperator, place: Place, data: Data, k: int, seeds: Sequence[int]
 ) -> tuple[pd.DataFrame | None, int, int]:
     """Write the labels; return them if they are in memory, their number, and the size of the file."""
-    from compsil_kit._data.dataset import PreparedTable
-    from compsil_kit._data.sources.beside import Beside
-    from compsil_kit._run.refit import label_rows
+    from compsil_kit import PreparedTable, label_rows
+    from compsil_kit.adapters import Beside
 
-    keep, (found, table) = operator.labels_keep or [], data
-    if isinstance(table, PreparedTable):
-        (clusters,) = label_rows(table, k, **keywords)
-        frame = label_frame(table, clusters, kept_columns(found, keep))
-        return frame, len(frame), write_frame(place, frame)
+    keep, (loaded, table), config = operator.labels_keep or [], data, operator._selection
     progress = LogProgress(operator.log)
-    source = Beside(table.source, keep) if keep else None
+    sidecar = None
+    if keep and not isinstance(table, PreparedTable):
+        sidecar = Beside(table.source, keep)
+        table = replace(table, source=sidecar)
     parts = label_rows(
-        table if source is None else replace(table, source=source), k, **{**keywords, "progress": progress}
+        table,
+        k,
+        clusterer=config.clusterer,
+        metric=config.metric,
+        sample_size=config.sample_size,
+        # Those of the selection, also if random_state=None drew them.
+        random_state=seeds,
+        progress=progress,
     )
+    if isinstance(table, PreparedTable):
+        (clusters,) = parts
+        frame = label_frame(table, clusters, kept_columns(loaded, keep))
+        return frame, len(frame), write_frame(place, frame)
     logged = _with_progress(parts, table.source.n_rows, progress)
-    return None, *write_parts(place, logged, None if source is None else source.take)
+    return None, *write_parts(place, logged, None if sidecar is None else sidecar.take)
 
 
 def check_labels_keep(keep: Sequence[str] | None, data: pd.DataFrame | Source) -> None:

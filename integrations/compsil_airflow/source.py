@@ -55,7 +55,7 @@ class Source:
         if is_path(found):
             return self._read("data" if self.function is None else "the path that python_callable returned", found)
         with data_errors():
-            from compsil_kit._data.sources.opening import open_source
+            from compsil_kit.adapters import open_source
 
             table = open_source(found)
             return as_frame(found) if table is None else table
@@ -99,8 +99,7 @@ class Source:
 
     def _open_parquet(self, name: str, place: Place) -> Any:
         """Open a folder or glob of Parquet files, or a Parquet file that is too large for memory; else return None."""
-        from compsil_kit._data.files.readers import KINDS, ending_of
-        from compsil_kit._data.sources.parquet import ENDINGS, files_of, has_others, open_parquet
+        from compsil_kit.adapters import ENDINGS, KINDS, ending_of, files_of, has_others, open_parquet
 
         ending = ending_of(PurePath(str(place)))
         if ending in KINDS and ending not in ENDINGS:
@@ -153,14 +152,14 @@ def _fetch(cursor: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
 
 
 def _fits_memory(store: Any, path: str) -> bool:
-    from compsil_kit._data.sources.parquet import fits_memory
+    from compsil_kit.adapters import fits_memory
 
     with store.open(path) as file:
         return fits_memory(file)
 
 
 def _read_local(path: Path, shown: str, columns: Collection[Any] | None) -> pd.DataFrame:
-    from compsil_kit._data.files.readers import read_table
+    from compsil_kit.adapters import read_table
 
     with data_errors():
         try:

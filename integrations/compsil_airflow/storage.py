@@ -161,7 +161,7 @@ def write(place: Place, content: bytes | Path) -> int:
 
 
 def _write_local(place: Path, content: bytes | Path) -> None:
-    from compsil_kit._util.atomic import write_atomically
+    from compsil_kit.adapters import write_atomically
 
     place.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, bytes):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from compsil_airflow.compat import AirflowFailException, AirflowSkipException
@@ -74,8 +74,7 @@ def _below(result: SelectionResult, name: str, threshold: float | None) -> str:
     """Describe by how much k* misses a threshold; return an empty text if it does not."""
     from compsil_kit.adapters import percent
 
-    values = result.selection_probability if name == "min_probability" else result.confidence
-    found = plain_number(values[result._best_index])
+    found = plain_number(result.curve.loc[result.best_k, name.removeprefix("min_")])
     if threshold is None or (found is not None and found >= threshold):
         return ""
     shown = "unknown, and" if found is None else f"{percent(found)}, below"
@@ -84,14 +83,15 @@ def _below(result: SelectionResult, name: str, threshold: float | None) -> str:
 
 
 def summarise(result: SelectionResult, decision: Decision, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the choice, the curve, and the settings and data they come from, without trials.
+    """Return the choice, the curve, and the settings, as plain data, and data they come from, without trials.
 
     ``best_k`` is what the task returns, None if it returns nothing.
     """
     from compsil_kit.adapters import format_ks
 
-    plan, preparation, best = result.plan, result.preparation, result._best_index
-    assert best is not None
+    plan, preparation, structure = result.plan, result.preparation, result.structure
+    curve = _curve(result)
+    best = next(row for row in curve if row["k"] == result.best_k)
     summary = {
         "best_k": decision.k,
         "selected_k": int(result.best_k),
@@ -99,18 +99,18 @@ def summarise(result: SelectionResult, decision: Decision, settings: Mapping[str
         "outcome": decision.outcome,
         "score": float(result.best_score),
         "criterion": result.criterion,
-        "probability": plain_number(result.selection_probability[best]),
-        "confidence": plain_number(result.confidence[best]),
+        "probability": best["probability"],
+        "confidence": best["confidence"],
         "confidence_none": plain_number(result.confidence_none),
-        "stability": plain_number(result.stability[best]),
-        "structure": _structure(result),
+        "stability": best["stability"],
+        "structure": None if structure is None else {"found": structure.found, **asdict(structure)},
         "choices": {name: None if choice is None else int(choice) for name, choice in result.choices.items()},
-        "curve": _curve(result),
+        "curve": curve,
         "explanation": result.explain(),
         "warnings": [*decision.notes, *result.warnings],
-        "settings": {name: plain_setting(value) for name, value in settings.items()},
+        "settings": {name: short_setting(value) for name, value in settings.items()},
         "plan": {
-            **vars(plan),
+            **plan.to_dict(),
             "ks": format_ks(plan.ks),
             "seeds": [plan.seeds[0], plan.seeds[-1]],
             "rule": result.rule,
@@ -127,35 +127,19 @@ def summarise(result: SelectionResult, decision: Decision, settings: Mapping[str
     return shorten_summary(summary)
 
 
-def _structure(result: SelectionResult) -> dict[str, Any] | None:
-    """Return the outcome of the structure test; None if there was none."""
-    from compsil_kit._result.records import dump
-
-    plain = dump(result.structure)
-    return plain and {"found": result.structure is not None and result.structure.found, **plain}
-
-
 def _curve(result: SelectionResult) -> list[dict[str, Any]]:
     """Return one entry per k, with numbers that JSON allows."""
     rows = result.curve.reset_index().to_dict("records")
     return [{str(name): plain_number(value) for name, value in row.items()} for row in rows]
 
 
-def plain_setting(value: Any) -> Any:
-    """Return a setting as plain data: functions and estimators by name, long lists cut with "..." at the end."""
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if isinstance(value, float):
-        return plain_number(value)
-    if value is None or isinstance(value, bool | int):
-        return value
+def short_setting(value: Any) -> Any:
+    """Return a setting, long text and long lists cut with "..." at the end."""
     if isinstance(value, str):
         return value if len(value) <= MAX_BYTES_PER_SETTING else value[: MAX_BYTES_PER_SETTING - 3] + "..."
-    if isinstance(value, Sequence):
-        return _cut([plain_setting(item) for item in value[:MAX_BYTES_PER_SETTING]])
-    return str(getattr(value, "__name__", type(value).__name__))
-
-
-def _cut(items: list[Any]) -> list[Any]:
+    if not isinstance(value, list):
+        return value
+    items = [short_setting(item) for item in value[:MAX_BYTES_PER_SETTING]]
     if _size(items) <= MAX_BYTES_PER_SETTING:
         return items
     while _size(items) > MAX_BYTES_PER_SETTING:

@@ -1,17 +1,16 @@
 """compsil-kit for Dagster: the number of clusters as an asset, computed in batches of subsamples."""
 
-# Annotations are not postponed: Dagster looks at the class of the context.
+# Annotations are not postponed: Dagster inspects the class of the context.
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import dagster as dg
 
-from compsil_kit import combine_batches, plan_batches, run_batch
+from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch
+from compsil_kit.adapters import SelectionKeywords
 from compsil_mlflow import log_if_active
 
 __all__ = ["select_k_asset"]
-
-_PASSED_AGAIN = ("clusterer", "metric")
 
 
 def select_k_asset(
@@ -21,9 +20,9 @@ def select_k_asset(
     n_batches: int = 4,
     retries: int = 2,
     asset: dict[str, Any] | None = None,
-    **keywords: Any,
+    **keywords: Unpack[SelectionKeywords],
 ) -> dg.AssetsDefinition:
-    """Make an asset whose value is k*; each batch of subsamples is a step of its own, which is retried alone.
+    """Make an asset whose value is k*; each batch of subsamples is a step, which is retried alone.
 
     Parameters
     ----------
@@ -35,33 +34,37 @@ def select_k_asset(
     n_batches : int, default=4
         Number of steps among which the subsamples are divided.
     retries : int, default=2
-        How often a failed step is retried.
+        Number of retries of a failed step.
     asset : dict, optional
         Arguments of :func:`dagster.graph_asset`, such as ``group_name`` and ``tags``.
     **keywords
-        As in :func:`compsil_kit.select_k`.
+        As in :func:`compsil_kit.select_k`; the result is the same bit for bit.
 
     Returns
     -------
     AssetsDefinition
         The asset. Its materializations carry the selection probability, the score, the curve and the explanation as
-        metadata. A run of MLflow that is active gets the selection, too.
+        metadata. The selection is also logged to an active MLflow run.
     """
-    again = {key: keywords[key] for key in _PASSED_AGAIN if key in keywords}
+    settings: dict[str, Any] = dict(keywords)
+    # Batches contain every setting except functions and estimators, and the number of workers.
+    for_batches = {name: settings[name] for name in ("clusterer", "metric", "n_jobs") if name in settings}
+    for_result = {name: settings[name] for name in ("transform",) if callable(settings.get(name))}
+    settings.pop("n_jobs", None)
     policy = dg.RetryPolicy(max_retries=retries)
 
     @dg.op(name=f"{name}_plan", out=dg.DynamicOut(), retry_policy=policy)
     def plan() -> Iterator[Any]:
-        for at, batch in enumerate(plan_batches(load(), n_batches=n_batches, **keywords)):
+        for at, batch in enumerate(plan_batches(load(), n_batches=n_batches, **settings)):
             yield dg.DynamicOutput(batch, mapping_key=str(at))
 
     @dg.op(name=f"{name}_batch", retry_policy=policy)
     def run(batch: Any) -> Any:
-        return run_batch(load(), batch, **again)
+        return run_batch(load(), batch, **for_batches)
 
     @dg.op(name=f"{name}_combine", retry_policy=policy)
     def combine(context: dg.OpExecutionContext, batches: Any) -> dg.Output[int]:
-        result = combine_batches(batches, preparation=getattr(load(), "preparation", None))
+        result = combine_batches(batches, preparation=getattr(load(), "preparation", None), **for_result)
         context.log.info(result.explain())
         log_if_active(result)
         return dg.Output(int(result.best_k), metadata=_metadata(result))
@@ -73,13 +76,13 @@ def select_k_asset(
     return selection
 
 
-def _metadata(result: Any) -> dict[str, Any]:
-    """Return what Dagster shows beside a materialization."""
+def _metadata(result: SelectionResult) -> dict[str, Any]:
+    """Return what Dagster shows next to a materialization."""
     table = result.curve.reset_index()[["k", "score", "sem", "probability"]]
     return {
         "best_k": int(result.best_k),
         "score": float(result.best_score),
-        "probability": float(result.selection_probability[result._best_index]),
+        "probability": float(result.curve["probability"][result.best_k]),
         "explanation": dg.MetadataValue.md(result.explain()),
         "curve": dg.MetadataValue.md(f"```\n{table.round(4).to_string(index=False)}\n```"),
     }

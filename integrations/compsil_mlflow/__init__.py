@@ -12,15 +12,13 @@ if TYPE_CHECKING:
 __all__ = ["log_if_active", "log_mlflow"]
 
 FOLDER = "compsil"
-# Of a plan, what is no parameter or is logged in a shorter form.
-_LEFT_OUT = ("ks", "seeds", "dtype", "adaptive", "scanned_bytes")
 
 
 def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
     """Log a selection to the active run of MLflow, or to a new one.
 
-    Settings become parameters; k*, its score and its selection probability metrics; the curve metrics with k as their
-    step. The picture, the report, the result as JSON and the labels become artifacts in the folder ``compsil``.
+    All settings become parameters; k*, its score and its selection probability metrics; the curve metrics with k as
+    their step. The plot, the report, the result as JSON and the labels become artifacts in the folder ``compsil``.
 
     Parameters
     ----------
@@ -44,7 +42,7 @@ def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
     import mlflow
 
     mlflow.log_params(_parameters(result))
-    mlflow.log_metrics(_finite(_chosen(result)))
+    mlflow.log_metrics(_finite(_choice(result)))
     for k, row in zip(result.ks, result.curve.to_dict("records"), strict=True):
         mlflow.log_metrics(_finite({f"curve_{name}": value for name, value in row.items()}), step=int(k))
     _log_artifacts(mlflow, result, labels)
@@ -52,7 +50,7 @@ def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
 
 
 def log_if_active(result: SelectionResult, labels: Any = None) -> str | None:
-    """Log a selection if a run is active in this process; without one MLflow is not even imported.
+    """Log a selection if a run is active in this process; otherwise MLflow is not even imported.
 
     Parameters
     ----------
@@ -71,37 +69,36 @@ def log_if_active(result: SelectionResult, labels: Any = None) -> str | None:
 
 
 def _parameters(result: SelectionResult) -> dict[str, Any]:
-    """Return the settings of a selection, under names that no other library uses."""
-    from compsil_kit._util.format import format_ks
+    """Return the settings of a selection and the size of the data, under names that no other library uses."""
+    from compsil_kit.adapters import format_ks
 
-    plan, done = result.plan, result.preparation
-    return {f"compsil_{name}": value for name, value in vars(plan).items() if name not in _LEFT_OUT} | {
-        "compsil_ks": format_ks(plan.ks),
-        "compsil_first_seed": plan.seeds[0],
-        "compsil_rule": result.rule,
-        "compsil_scale": None if done is None else done.scale,
+    plan, preparation = result.plan, result.preparation
+    parameters = {
+        **result.settings,
+        "ks": format_ks(result.ks),
+        "n_rows": plan.n_rows,
+        "n_features": plan.n_features,
+        "first_seed": plan.seeds[0],
+        "scale": None if preparation is None else preparation.scale,
     }
+    return {f"compsil_{name}": value for name, value in parameters.items()}
 
 
-def _chosen(result: SelectionResult) -> dict[str, Any]:
+def _choice(result: SelectionResult) -> dict[str, Any]:
     """Return k*, its score and its selection probability."""
-    assert result._best_index is not None
-    return {
-        "best_k": result.best_k,
-        "best_score": result.best_score,
-        "probability": result.selection_probability[result._best_index],
-    }
+    k = result.best_k
+    return {"best_k": k, "best_score": result.best_score, "probability": result.curve["probability"][k]}
 
 
 def _finite(values: dict[str, Any]) -> dict[str, float]:
-    """Leave out what is not known: stores refuse NaN, or keep it as zero."""
+    """Return the finite values: stores refuse NaN, or store it as zero."""
     return {name: float(value) for name, value in values.items() if math.isfinite(value)}
 
 
 def _log_artifacts(mlflow: Any, result: SelectionResult, labels: Any) -> None:
     from matplotlib.figure import Figure
 
-    from compsil_kit._show.report import render
+    from compsil_kit.adapters import render
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     result.plot(ax=figure.subplots())

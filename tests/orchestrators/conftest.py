@@ -1,4 +1,4 @@
-"""Data for all orchestrators, and homes of their own, set before they are imported."""
+"""Data for all orchestrators, and separate homes, set before they are imported."""
 
 import os
 import tempfile
@@ -12,6 +12,7 @@ os.environ.update(
     PREFECT_HOME=str(HOME / "prefect"),
     PREFECT_SERVER_ANALYTICS_ENABLED="false",
     MLFLOW_DISABLE_TELEMETRY="true",
+    MLFLOW_ALLOW_FILE_STORE="true",
     NO_PROXY="127.0.0.1,localhost",
 )
 
@@ -20,37 +21,45 @@ import pandas as pd  # noqa: E402
 import pytest  # noqa: E402
 from sklearn.datasets import make_blobs  # noqa: E402
 
-KEYWORDS = {"ks": [2, 3, 4], "n_subsamples": 6}
+from compsil_kit import prepare, select_k  # noqa: E402
+
+# As few subsamples as have a selection probability.
+KEYWORDS = {"ks": [2, 3, 4], "n_subsamples": 10}
+
+
+def manhattan(a, b):
+    return np.abs(a - b).sum()
+
+
+def half(discrepancy):
+    return discrepancy * 0.0 + 0.5
+
+
+# Settings that decide how much is computed, that batches contain by name only, or that only choose.
+SETTINGS = [
+    {},
+    {"criterion": "stable", "n_calibration": 2},
+    {"rule": "lcb", "z": 2.0, "n_jobs": 2, "on_failure": "skip"},
+    {"metric": manhattan, "transform": half},
+]
 
 
 @pytest.fixture(scope="session")
 def table():
-    from compsil_kit import prepare
-
     X, _ = make_blobs([150, 100, 50], 2, cluster_std=0.6, random_state=3)
     return prepare(pd.DataFrame(X, columns=["x", "y"]))
 
 
 @pytest.fixture(scope="session")
 def wide():
-    """A table whose names of columns are too long for a batch, which holds at most a thousand characters of them."""
-    from compsil_kit import prepare
-
+    """A table whose column names are too long for a batch, which contains at most a thousand characters of them."""
     values = np.random.default_rng(0).normal(size=(60, 80))
     return prepare(pd.DataFrame(values, columns=[f"feature number {at}" for at in range(80)]))
 
 
 @pytest.fixture(scope="session")
-def manhattan():
-    """A metric that batches hold by name only."""
-    return lambda a, b: np.abs(a - b).sum()
-
-
-@pytest.fixture(scope="session")
 def whole(table):
-    """What one process finds."""
-    from compsil_kit import select_k
-
+    """The selection of a single process."""
     return select_k(table, **KEYWORDS)
 
 
@@ -61,7 +70,7 @@ def fragile():
 
     def cluster(X, k, seed):
         calls.append(k)
-        if len(calls) == 8:
+        if len(calls) == 13:
             raise ConnectionError("away")
         return np.arange(len(X)) % k
 
@@ -69,12 +78,10 @@ def fragile():
 
 
 @pytest.fixture
-def mlflow_run(tmp_path, monkeypatch):
-    """An active run in a file store of its own; yields what is in the store."""
+def mlflow_run(tmp_path):
+    """An active run in a file store; returns a client and the stored run."""
     import mlflow
 
-    # Newer releases want to be told that files are meant.
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri(tmp_path.as_uri() + "/mlruns")
     with mlflow.start_run() as run:
         client = mlflow.MlflowClient()
