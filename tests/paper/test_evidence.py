@@ -26,7 +26,7 @@ def test_figures_written_by_hand_are_those_of_the_results(results):
     same = trust.questions(results)[trust.SAME]
     for sure in (same["plain"] >= 0.9, same["plain"] < 0.9):
         said += f" {same['right'][sure].sum()} of {sure.sum()} "
-    one_start = method[method.index("## Why one k-means start") :].split("## ")[1]
+    one_start = method[method.index("## Why one k-means initialisation") :].split("## ")[1]
     readme = re.findall(r"\d+ of \d+ (?:runs )?where", (evidence.DOCS.parent / "README.md").read_text())
     assert [text for text in readme if text not in said] == []
     assert len(readme) == 2
