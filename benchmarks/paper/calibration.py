@@ -1,8 +1,8 @@
-"""Can the answer be trusted? Readings of "how sure", held against what other runs chose and against the truth.
+"""Three estimates of the probability that another run agrees, and their calibration.
 
-``repeat`` is the engine's: what a new run on the same data would choose, with the noise of both runs. ``plain`` is a
-bootstrap with the noise of one: how often k wins when the subsamples at hand are drawn again. ``sample`` asks what a
-run on another sample of the same size would choose: subsamples overlap, so they differ less than samples would.
+``repeat`` is the engine's selection probability: a new run on the same data, with the noise of both runs. ``plain`` is
+a bootstrap with the noise of one run: how often k wins if the subsamples are resampled. ``sample`` is for a run on
+another sample of the same size: subsamples overlap, so they differ less than samples would.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BINS = ((0.0, 0.5), (0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))
 
 
 def estimates(result: SelectionResult) -> dict[str, float]:
-    """Return the probability of the chosen k under each reading."""
+    """Return each estimate for the selected k."""
     at = result._best_index
     if at is None:
         return dict.fromkeys(ESTIMATES, float("nan"))
@@ -35,49 +35,49 @@ def estimates(result: SelectionResult) -> dict[str, float]:
 
 
 def redrawn(result: SelectionResult, rng: np.random.Generator) -> Array:
-    """Return scores of runs whose subsamples are drawn from those at hand, ks by draws."""
+    """Return the scores of resampled subsamples, ks by draws."""
     draws = rng.integers(result.n_subsamples, size=(N_DRAWS, result.n_subsamples))
     micro, macro = result.micro[:, draws], result.macro[:, draws]
     return np.asarray(np.nanmean(combine(micro, macro, weigh(micro, macro, result.transform)), axis=-1))
 
 
 def resampled(result: SelectionResult, rng: np.random.Generator) -> Array:
-    """Return scores as two samples of this size would differ, by the delete-d jackknife.
+    """Return scores that vary like those of another sample of N rows, by the delete-d jackknife.
 
     The variance between subsamples of m of N rows, times m / (N - m), estimates the variance between samples of N rows.
-    Two samples differ by both their noises, hence the factor 2. Where m = N there is nothing to learn this from.
+    The difference of two samples has twice this variance. NaN if m = N.
     """
     n, m = result.plan.n_rows, result.plan.sample_size
     if m == n:
         return np.full((len(result.ks), N_DRAWS), np.nan)
     scale = np.sqrt(2 * m / (n - m))
     deviations = np.nan_to_num(result.composite - result.scores[:, None])
-    # Random signs of all subsamples together keep the covariance between ks and make a smooth distribution.
-    signs = rng.standard_normal((result.n_subsamples, N_DRAWS)) / np.sqrt(result.n_subsamples - 1)
-    return np.asarray(result.scores[:, None] + scale * deviations @ signs)
+    # The same random factors for all ks preserve the covariance between ks.
+    factors = rng.standard_normal((result.n_subsamples, N_DRAWS)) / np.sqrt(result.n_subsamples - 1)
+    return np.asarray(result.scores[:, None] + scale * deviations @ factors)
 
 
 def wins(scores: Array, at: int) -> float:
-    """Return how often the k at this position has the best score; NaN where nothing is known."""
+    """Return how often the k at this position has the best score; NaN if its scores are undefined."""
     if np.isnan(scores[at]).any():
         return float("nan")
     return float((np.where(np.isnan(scores), -np.inf, scores).argmax(axis=0) == at).mean())
 
 
 def reliability(probability: Array, outcome: Array) -> list[dict[str, float]]:
-    """Return per bin of probability: how many runs, what they said on average, and what came true."""
+    """Return per bin of the estimate: the number of runs, the mean estimate and the observed rate."""
     table = []
     for low, high in BINS:
         inside = (probability >= low) & ((probability < high) | (high == 1.0))
         if inside.any():
-            said, came = probability[inside].mean(), outcome[inside].mean()
-            table.append({"low": low, "high": high, "n": int(inside.sum()), "said": float(said), "came": float(came)})
+            estimate, observed = float(probability[inside].mean()), float(outcome[inside].mean())
+            table.append({"low": low, "high": high, "n": int(inside.sum()), "estimate": estimate, "observed": observed})
     return table
 
 
 def squared(probability: Array, share: Array) -> Array:
-    """Return the expected squared distance (Brier) between what was said and one outcome, true in this share of cases.
+    """Return the expected Brier score of an estimate for an outcome that is true in this share of cases.
 
-    Written so, a run that was held against nine others and one that was held against a single one are comparable.
+    With this form, runs compared with nine others and runs compared with one are comparable.
     """
     return np.asarray((probability - share) ** 2 + share * (1 - share))

@@ -1,4 +1,4 @@
-"""Write docs/evidence.md and its figures from the committed results alone; every figure in the text is computed."""
+"""Write docs/evidence.md and its plots from the committed results. All numbers in the text are computed."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from compsil_kit._util.atomic import write_atomically
 
 DOCS = ROOT / "docs"
 TEMPLATE = HERE / "evidence.template.md"
-# What the page speaks of: protocol, clusterer, part. Without a run of each it would have holes.
-NEEDED = (
+# The page needs at least one run of each: protocol, clusterer, part.
+REQUIRED = (
     ("authors", "kmeans", "subsamples"), ("authors", "kmeans", "full"), ("authors", "kmeans", "compsil"),
     ("literal", "kmeans", "subsamples"), ("literal", "kmeans", "full"), ("literal", "bisecting-kmeans", "full"),
     ("literal", "gmm", "full"), ("ten-starts", "kmeans", "subsamples"), ("first-half", "kmeans", "subsamples"),
     ("second-half", "kmeans", "subsamples"), ("runtime", "kmeans", "subsamples"),
 )  # fmt: skip
-Words = dict[str, Any]
+Fields = dict[str, Any]
 
 
 def write(folder: Path, docs: Path = DOCS) -> list[Path]:
-    """Write the page and its figures, and return the files."""
+    """Write the page and its plots, and return the paths."""
     results = Results(folder)
     page = text(results)
     (docs / "_static").mkdir(parents=True, exist_ok=True)
@@ -53,34 +53,32 @@ def write(folder: Path, docs: Path = DOCS) -> list[Path]:
 
 def text(results: Results) -> str:
     """Return the page."""
-    lacking = [" ".join(p) for p in NEEDED if not results.find(protocol=p[0], clusterer=p[1], part=p[2])]
-    if lacking:
-        raise RuntimeError(
-            f"the page needs runs that are not there yet: {', '.join(lacking)}. Go on with the step 'run'."
-        )
-    words: Words = {}
-    for part in (opening, authors, literal, stories, clusterers, experiments, trusting, settings):
-        words.update(part(results))
-    return Template(TEMPLATE.read_text()).substitute(words)
+    absent = [" ".join(p) for p in REQUIRED if not results.find(protocol=p[0], clusterer=p[1], part=p[2])]
+    if absent:
+        raise RuntimeError(f"the page needs runs that are missing: {', '.join(absent)}. Run the step 'run' first.")
+    fields: Fields = {}
+    for part in (overview, authors, literal, by_set, clusterers, experiments, selection_probability, settings):
+        fields.update(part(results))
+    return Template(TEMPLATE.read_text()).substitute(fields)
 
 
-def opening(results: Results) -> Words:
-    """Return what was run, and with what."""
+def overview(results: Results) -> Fields:
+    """Return the number of runs, their settings and versions."""
     protocols = sorted({unit["protocol"] for unit in results.units})
     done = {unit["unit"] for unit in results.units}
-    # A set that the last run did not have, but of which an earlier one left results, is not missing here.
+    # A set that was unavailable in the last run is not missing if an earlier run has results.
     missing = [key for key in SETS if key in results.missing and key not in results.sets]
     names = ", ".join(SETS[key].name for key in missing)
     planned = [unit.name for unit in units() if unit.data not in missing]
-    open_ = [name for name in planned if name not in done]
+    pending = [name for name in planned if name not in done]
     return {
-        "progress": f"**{len(open_)} of {len(planned)} planned runs are still to come**, so some tables have "
+        "progress": f"**{len(pending)} of {len(planned)} planned runs are not finished**, so some tables have "
         "gaps and small numbers."
-        if open_
-        else "All planned runs are in.",
+        if pending
+        else "All planned runs are finished.",
         "n_runs": f"{sum(unit['protocol'] != 'runtime' and unit['part'] != 'cost' for unit in results.units):,}",
         "n_sets": len(results.sets),
-        "missing": f"Missing, because its data were not at hand: {names}." if names else "",
+        "missing": f"Missing because the data were not available: {names}." if names else "",
         "n_subsamples": N_SUBSAMPLES,
         "n_seeds": len(SEEDS),
         "slow_repeats": SLOW_REPEATS,
@@ -92,8 +90,8 @@ def opening(results: Results) -> Words:
     }
 
 
-def authors(results: Results) -> Words:
-    """Return the published figures beside ours."""
+def authors(results: Results) -> Fields:
+    """Return the comparison of the published figures with ours."""
     comparable = [row for row in tables.values(results) if PUBLISHED[row[0]]["exact"]]
     exact = [equal for _, criterion, _, _, equal in comparable if criterion in tables.ON_SUBSAMPLES]
     full = [equal for _, criterion, _, _, equal in comparable if criterion not in tables.ON_SUBSAMPLES]
@@ -120,7 +118,7 @@ def authors(results: Results) -> Words:
 
 
 def same_choices(results: Results, criterion: str) -> str:
-    """Return on how many sets with the authors' rows a criterion chooses what the paper prints."""
+    """Return on how many sets with the authors' rows a criterion selects the printed k."""
     pairs = [
         (chosen[0], PUBLISHED[key]["kmeans"][criterion])
         for key in results.sets
@@ -130,12 +128,12 @@ def same_choices(results: Results, criterion: str) -> str:
 
 
 def largest(peers: list[Record]) -> float:
-    """Return the largest difference between the numbers of their package and ours, by exact distances if known."""
+    """Return the largest difference to the authors' package, with exact distances if available."""
     found = [unit["differences_exact" if "differences_exact" in unit else "differences"] for unit in peers]
     return max((max(difference.values()) for difference in found), default=float("nan"))
 
 
-def literal(results: Results) -> Words:
+def literal(results: Results) -> Fields:
     """Return the rates of all criteria."""
     rates = {name: (right, runs, mean) for name, right, runs, mean, *_ in tables.totals(results)}
     right, runs, mean = rates["composite"]
@@ -161,8 +159,8 @@ def literal(results: Results) -> Words:
     }
 
 
-def lead(results: Results, rates: dict[str, tuple[int, int, float]]) -> Words:
-    """Return how far the composite is from the best of the others, compared set by set."""
+def lead(results: Results, rates: dict[str, tuple[int, int, float]]) -> Fields:
+    """Return the mean difference over sets between the composite and the best other criterion."""
     rival = max((name for name in rates if name != "composite"), key=lambda name: rates[name][2])
     chosen = [
         (results.choices("composite", key), results.choices(rival, key), SETS[key].k)
@@ -175,75 +173,75 @@ def lead(results: Results, rates: dict[str, tuple[int, int, float]]) -> Words:
     }
 
 
-# Of ten runs each, a difference of one or two is noise.
-CLEARLY = 3
+# With ten runs per set, a difference of one or two runs is noise.
+MIN_DIFFERENCE = 3
 
 
-def stories(results: Results) -> Words:
-    """Return where it works and where it fails, set by set."""
+def by_set(results: Results) -> Fields:
+    """Return the sets on which the composite is correct, and those on which it fails."""
     rates = {key: share(results.choices("composite", key), SETS[key].k) for key in results.with_choices()}
     always = [key for key, rate in rates.items() if rate == 1]
     return {
         "n_always": len(always),
         "always": ", ".join(f"{SETS[key].name} (k = {SETS[key].k})" for key in always),
-        "mostly": "\n".join(story(results, key) for key, rate in rates.items() if 0.5 < rate < 1),
-        "rarely": "\n".join(story(results, key) for key, rate in rates.items() if rate <= 0.5),
-        "clearly": CLEARLY,
-        "others_better": "\n".join(filter(None, (rivals(results, key) for key in rates))) or "- On no set.",
-        "composite_better": alone_ahead(results, list(rates)),
+        "mostly": "\n".join(summary_of_set(results, key) for key, rate in rates.items() if 0.5 < rate < 1),
+        "rarely": "\n".join(summary_of_set(results, key) for key, rate in rates.items() if rate <= 0.5),
+        "clearly": MIN_DIFFERENCE,
+        "others_better": "\n".join(filter(None, (better_criteria(results, key) for key in rates))) or "- On no set.",
+        "composite_better": worse_averages(results, list(rates)),
     }
 
 
-def story(results: Results, key: str) -> str:
-    """Return what was chosen on a set, and what micro and macro would have."""
+def summary_of_set(results: Results, key: str) -> str:
+    """Return the choices on a set, with those of micro and macro."""
     k, chosen = SETS[key].k, results.choices("composite", key)
     wrong = ", ".join(f"{found} ({chosen.count(found)}×)" for found in sorted(set(chosen)) if found != k)
     alone = {name: results.choices(name, key) for name in ("micro", "macro")}
     rates = ", ".join(f"{name} {values.count(k)}/{len(values)}" for name, values in alone.items())
-    return f"- {SETS[key].name}, k = {k}: {chosen.count(k)}/{len(chosen)}, else {wrong}. Alone: {rates}."
+    return f"- {SETS[key].name}, k = {k}: {chosen.count(k)}/{len(chosen)}, otherwise {wrong}. For comparison: {rates}."
 
 
-def rights(results: Results, key: str) -> dict[str, int]:
-    """Return how many runs of each criterion found the true k of a set."""
+def n_correct(results: Results, key: str) -> dict[str, int]:
+    """Return how many runs of each criterion selected the true k of a set."""
     return {name: results.choices(name, key).count(SETS[key].k) for name in CRITERIA if results.choices(name, key)}
 
 
-def rivals(results: Results, key: str) -> str:
-    """Return the criteria that are right clearly more often than the composite on a set; nothing if there are none."""
-    right = rights(results, key)
-    ahead = [
+def better_criteria(results: Results, key: str) -> str:
+    """Return the criteria that are clearly better than the composite on a set; empty if there are none."""
+    right = n_correct(results, key)
+    better = [
         f"{tables.SHORT[name].replace(',', ' on')} ({n})"
         for name, n in right.items()
-        if n >= right["composite"] + CLEARLY
+        if n >= right["composite"] + MIN_DIFFERENCE
     ]
-    return f"- {SETS[key].name}: {', '.join(ahead)}; composite ({right['composite']})." if ahead else ""
+    return f"- {SETS[key].name}: {', '.join(better)}; composite ({right['composite']})." if better else ""
 
 
-def alone_ahead(results: Results, keys: list[str]) -> str:
-    """Return the sets on which the composite is right clearly more often than micro, or than macro."""
+def worse_averages(results: Results, keys: list[str]) -> str:
+    """Return the sets on which the composite is clearly better than micro, or than macro."""
     found = []
     for key in keys:
-        right = rights(results, key)
-        behind = [name for name in ("micro", "macro") if right["composite"] >= right[name] + CLEARLY]
-        found += [f"{SETS[key].name} ({' and '.join(behind)})"] if behind else []
+        right = n_correct(results, key)
+        worse = [name for name in ("micro", "macro") if right["composite"] >= right[name] + MIN_DIFFERENCE]
+        found += [f"{SETS[key].name} ({' and '.join(worse)})"] if worse else []
     return ", ".join(found) or "no set"
 
 
-def clusterers(results: Results) -> Words:
-    """Return the rates under the other two clusterers."""
-    words: Words = {}
+def clusterers(results: Results) -> Fields:
+    """Return the rates with the other two clusterers."""
+    fields: Fields = {}
     for name in CLUSTERERS[1:]:
         few = [unit for unit in results.find(clusterer=name, part="subsamples") if unit["n_subsamples"] < N_SUBSAMPLES]
         failed = sum(unit["n_failed"] for unit in results.find(clusterer=name))
-        notes = [f" With {unit['n_subsamples']} subsamples only: {SETS[unit['set']].name}." for unit in few]
-        notes += [f" Clusterings that failed and were left out: {failed}."] if failed else []
+        notes = [f" {SETS[unit['set']].name} has only {unit['n_subsamples']} subsamples." for unit in few]
+        notes += [f" Failed clusterings, which are excluded: {failed}."] if failed else []
         cells = [
             ours == printed
             for (key, _), (ours, printed) in tables.majority(results, name).items()
             if PUBLISHED[key]["exact"]
         ]
         short = name.split("-")[0]
-        words |= {
+        fields |= {
             short: tables.recovery(results, name),
             f"{short}_majority": tables.majority_table(results, name),
             f"{short}_equal": f"{sum(cells)} of {len(cells)}",
@@ -251,11 +249,11 @@ def clusterers(results: Results) -> Words:
             f"{short}_printed": sum(PUBLISHED[key][name]["composite"] == SETS[key].k for key in SETS),
             f"{short}_notes": "".join(notes),
         }
-    return words
+    return fields
 
 
-def experiments(results: Results) -> Words:
-    """Return the ablation, the convergence and the runtime."""
+def experiments(results: Results) -> Fields:
+    """Return the ablation, the convergence and the run times."""
     units = results.find(protocol="runtime")
     slower = [unit["n"] for unit in units if unit["seconds"] >= unit["seconds_standard"]]
     faster = [unit["n"] for unit in units if unit["n"] > max(slower, default=0)]
@@ -275,42 +273,37 @@ def experiments(results: Results) -> Words:
         "convergence_median": medians,
         "convergence_worst": f"{worst[0]:.3f} ({worst[1]})",
         "runtime": tables.runtime(results),
-        "faster": f"From N = {min(faster):,} on, the composite is the faster of the two." if faster else "",
+        "faster": f"From N = {min(faster):,} on, the composite is faster." if faster else "",
     }
 
 
-def trusting(results: Results) -> Words:
-    """Return whether the selection probability means what it says."""
+def selection_probability(results: Results) -> Fields:
+    """Return the calibration of the selection probability."""
     same, other = trust.questions(results).values()
     sure = same[same["repeat"] >= 0.9]
     top = reliability(same["plain"].to_numpy(), same["agree"].to_numpy())[-1]
-    both, one, _, sure_sign, unsure_sign, *_ = trust.signals(results)
+    unsure = trust.indicators(results)[4]
     mean, low, high = trust.better(results)
     return {
         "sure_agree": percent(sure["agree"].mean()),
-        **{f"{name}_{part}": getattr(sign, part) for name, sign in (("sure", sure_sign), ("unsure", unsure_sign),
-            ("both", both), ("one", one)) for part in ("n", "right", "n_sets")},
-        "sure_many": "{} of {}".format(*sure_sign.many),
-        "both_many": "{} of {}".format(*both.many),
-        "unsure_few": "{} of {}".format(*unsure_sign.few),
-        "both_rate": percent(both.rate),
+        "unsure_few": "{} of {}".format(*unsure.few),
         "reliability": trust.reliability_table(results),
         "estimates": trust.estimates_table(results),
         "says_per_set": trust.sets_table(results),
         "fewer": trust.fewer_table(results),
-        "signals": trust.signals_table(results),
+        "indicators": trust.indicators_table(results),
         "plain_excess": points(trust.excess(same, "plain")),
         "repeat_excess": points(trust.excess(same, "repeat")),
         "brier_gain": f"{mean:.3f} ({low:+.3f} to {high:+.3f})",
-        "plain_sure_says": percent(top["said"]),
-        "plain_sure_agree": percent(top["came"]),
+        "plain_sure_says": percent(top["estimate"]),
+        "plain_sure_agree": percent(top["observed"]),
         "n_pairs": len(other) // 2,
         **{f"halves_{name}": percent(other[name].mean()) for name in ("agree", "plain", "repeat", "sample")},
-    }  # fmt: skip
+    }
 
 
-def settings(results: Results) -> Words:
-    """Return what other settings would change."""
+def settings(results: Results) -> Fields:
+    """Return the results with other settings."""
     return {
         "rules": trust.rules_table(results),
         "subsamples": trust.subsamples_table(results),

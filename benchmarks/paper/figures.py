@@ -1,4 +1,4 @@
-"""The pictures of the evidence page, drawn from the committed results alone."""
+"""The plots of the evidence page, drawn from the committed results."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from compsil_kit._show.plots import BLUE, GREEN, GREY, STYLES, VERMILION, tidy, 
 
 COLOURS = {"plain": VERMILION, "repeat": BLUE, "sample": GREEN}
 NAMES = {
-    "plain": "plain: these subsamples redrawn",
-    "repeat": "repeat: a new run (ours)",
+    "plain": "plain: subsamples resampled",
+    "repeat": "repeat: a new run (the engine's)",
     "sample": "sample: other rows",
 }
-# A bin of one or two runs would look like evidence.
-LEAST = 3
+# Bins with one or two runs would be misleading.
+MIN_RUNS = 3
 MARKERS = {"plain": "s", "repeat": "o", "sample": "^"}
 
 
 def recovery(results: Results) -> Any:
-    """Draw how often each criterion finds the true k, set by set."""
+    """Draw how often each criterion selects the true k, by set."""
     keys = results.with_choices()
     rates = np.full((len(keys), len(CRITERIA)), np.nan)
     for row, key in enumerate(keys):
@@ -44,7 +44,7 @@ def recovery(results: Results) -> Any:
     ax.set_yticks(range(len(keys)), [f"{SETS[key].name} (k = {SETS[key].k})" for key in keys], fontsize=9)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    title(ax, "True k found, % of independent seeds")
+    title(ax, "True k selected, % of independent seeds")
     return figure
 
 
@@ -61,7 +61,7 @@ def synthetic(_: Results) -> Any:
 
 
 def trends(results: Results) -> Any:
-    """Draw the three curves of every set at the authors' settings, a star on each choice."""
+    """Draw the three curves of every set at the authors' settings, with a star on each choice."""
     units = {unit["set"]: unit for unit in results.find(protocol="authors", part="subsamples")}
     keys = [key for key in SETS if key in units]
     figure, axes = plt.subplots(-(-len(keys) // 3), 3, figsize=(10, 2.3 * -(-len(keys) // 3)), layout="constrained")
@@ -100,11 +100,11 @@ def convergence(results: Results) -> Any:
 
 
 def calibration(results: Results) -> Any:
-    """Draw what was said against what came true: agreement of other runs on the same data, on other rows, and truth."""
+    """Draw the estimates against agreement on the same data, agreement on other rows, and correct choices."""
     runs = trust.questions(results)
     panels = (
-        (trust.SAME, "agree", "agree: same data, other seeds"),
-        (trust.OTHER, "agree", "agree: other half of the rows"),
+        (trust.SAME, "agree", "agreement: same data, other seeds"),
+        (trust.OTHER, "agree", "agreement: other half of the rows"),
         (trust.SAME, "right", "true k"),
     )
     figure, axes = plt.subplots(1, 3, figsize=(11, 4.1), sharey=True, layout="constrained")
@@ -112,21 +112,23 @@ def calibration(results: Results) -> Any:
         ax.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1)
         for name in NAMES:
             known = runs[question][runs[question][name].notna()]
-            bins = [b for b in reliability(known[name].to_numpy(), known[outcome].to_numpy()) if b["n"] >= LEAST]
-            said, came, sizes = ([b[part] for b in bins] for part in ("said", "came", "n"))
-            ax.plot(said, came, color=COLOURS[name], linewidth=1, alpha=0.7)
+            bins = [b for b in reliability(known[name].to_numpy(), known[outcome].to_numpy()) if b["n"] >= MIN_RUNS]
+            estimate, observed, sizes = ([b[part] for b in bins] for part in ("estimate", "observed", "n"))
+            ax.plot(estimate, observed, color=COLOURS[name], linewidth=1, alpha=0.7)
             area = 12 + 160 * np.array(sizes) / max(1, len(known))
-            ax.scatter(said, came, s=area, color=COLOURS[name], marker=MARKERS[name], label=NAMES[name], alpha=0.85)
-        ax.set(xlim=(0, 1.03), ylim=(-0.03, 1.03), xlabel="the estimate says")
+            ax.scatter(
+                estimate, observed, s=area, color=COLOURS[name], marker=MARKERS[name], label=NAMES[name], alpha=0.85
+            )
+        ax.set(xlim=(0, 1.03), ylim=(-0.03, 1.03), xlabel="estimate")
         title(ax, label)
         tidy(ax)
-    axes[0].set_ylabel("what came true")
+    axes[0].set_ylabel("observed rate")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
 def runtime(results: Results) -> Any:
-    """Draw the seconds against the number of rows."""
+    """Draw the run time against the number of rows."""
     units = sorted(results.find(protocol="runtime"), key=lambda unit: unit["n"])
     figure, ax = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
     sizes = [unit["n"] for unit in units]
@@ -158,7 +160,7 @@ def write(results: Results, folder: Path) -> list[Path]:
     for name, draw in FIGURES.items():
         path = folder / f"evidence-{name}.png"
         figure = draw(results)
-        # Without the name of the program, equal pictures are equal files.
+        # Without the software metadata, equal plots are equal files.
         figure.savefig(path, dpi=110, metadata={"Software": None})
         plt.close(figure)
         paths.append(path)

@@ -1,4 +1,4 @@
-"""The committed results, and the few statistics that every table needs."""
+"""The committed results, and the statistics shared by the tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEVEN = CRITERIA[:7]
 
 
 class Results:
-    """What a run left behind: units, and the tables that the analysis made of their trials."""
+    """The results of a run: units, and the tables computed from their trials."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,12 +41,12 @@ class Results:
     @cached_property
     def sets(self) -> list[str]:
         """The sets that were run, in the paper's order."""
-        there = {unit["set"] for unit in self.units}
-        return [key for key in SETS if key in there]
+        present = {unit["set"] for unit in self.units}
+        return [key for key in SETS if key in present]
 
     @cached_property
     def missing(self) -> dict[str, str]:
-        """The sets whose data the last run could not have, and why."""
+        """The sets whose data were unavailable in the last run, with the reasons."""
         return Store(self.folder).missing()
 
     def with_choices(self, clusterer: str = "kmeans") -> list[str]:
@@ -54,7 +54,7 @@ class Results:
         return [key for key in self.sets if self.choices("composite", key, clusterer=clusterer)]
 
     def choices(self, criterion: str, key: str, *, protocol: str = "literal", clusterer: str = "kmeans") -> list[int]:
-        """Return what a criterion chose on a set, seed by seed; 0 where it found none to choose."""
+        """Return the choices of a criterion on a set, by seed; 0 if it has no choice."""
         part = "subsamples" if criterion in CRITERIA[:3] else "full"
         found = self.find(set=key, protocol=protocol, clusterer=clusterer, part=part)
         return [unit["choices"][criterion] or 0 for unit in found if criterion in unit["choices"]]
@@ -69,9 +69,9 @@ def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
 
 
 def over_sets(rates: Sequence[float], n_draws: int = 10_000) -> tuple[float, float, float]:
-    """Return the mean of the sets' rates with a 95 % interval from redrawing sets.
+    """Return the mean of the sets' rates with a 95 % interval from resampling sets.
 
-    Seeds of one set share its data, so sets, not runs, are what is independent.
+    The seeds of a set share its data, so sets are independent and runs are not.
     """
     values = np.array(rates, dtype=float)
     draws: NDArray[Any] = np.random.default_rng(0).integers(len(values), size=(n_draws, len(values)))
@@ -85,18 +85,18 @@ def share(chosen: Iterable[int | None], k: int) -> float:
 
 
 def percent(value: float) -> str:
-    """Return a share as people write it."""
+    """Format a share as a percentage."""
     return f"{value:.0%}".replace("%", " %")
 
 
 def points(difference: tuple[float, float, float]) -> str:
-    """Return a difference of shares with its interval, in points."""
+    """Format a difference of shares with its interval, in percentage points."""
     mean, low, high = (f"{round(100 * value):+d}" for value in difference)
     return f"{mean} ({low} to {high})"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table; the first column is text, the others numbers."""
+    """Return a Markdown table whose first column is left-aligned and whose others are right-aligned."""
     lines = [f"| {' | '.join(header)} |", "|" + "---|" + "---:|" * (len(header) - 1)]
     for row in rows:
         cells = [f"{cell}" for _, cell in zip(header, row, strict=True)]

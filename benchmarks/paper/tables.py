@@ -27,7 +27,7 @@ SHORT = {
 }  # fmt: skip
 ON_SUBSAMPLES = ("composite", "micro", "macro")
 AT_TRUE_K = ("composite", "micro", "macro", "full-micro", "full-macro", "calinski-harabasz", "davies-bouldin")
-# The paper cuts its figures off after the fourth digit (the first, for Calinski-Harabasz).
+# The paper truncates its figures after the fourth digit (the first, for Calinski-Harabasz).
 CUT = {"calinski-harabasz": 0.1}
 STEPS = (10, 20, 30, 50, 100)
 
@@ -38,7 +38,7 @@ def names(criteria: tuple[str, ...]) -> list[str]:
 
 
 def rate_cell(chosen: list[int], k: int) -> str:
-    """Return how many choices are right, and what the others were; a dash where nothing was run."""
+    """Return the number of correct choices, and the wrong choices; a dash if there are no runs."""
     if not chosen:
         return "–"
     wrong = sorted({found for found in chosen if found != k})
@@ -47,7 +47,7 @@ def rate_cell(chosen: list[int], k: int) -> str:
 
 
 def recovery(results: Results, clusterer: str = "kmeans") -> str:
-    """Return how often each criterion finds the true k, per set, under the literal protocol."""
+    """Return how often each criterion selects the true k, per set, under the literal protocol."""
     criteria = CRITERIA if clusterer == "kmeans" else SEVEN
     rows = []
     for key in results.with_choices(clusterer):
@@ -57,7 +57,7 @@ def recovery(results: Results, clusterer: str = "kmeans") -> str:
 
 
 def totals(results: Results, clusterer: str = "kmeans") -> list[tuple[str, int, int, float, float, float]]:
-    """Return per criterion: right, runs, and the mean rate over sets with its interval; same sets for all criteria."""
+    """Return per criterion: correct, runs, and the mean rate with its interval, over the common sets."""
     criteria = CRITERIA if clusterer == "kmeans" else SEVEN
     common = common_sets(results, clusterer)
     found = []
@@ -69,26 +69,26 @@ def totals(results: Results, clusterer: str = "kmeans") -> list[tuple[str, int, 
 
 
 def common_sets(results: Results, clusterer: str = "kmeans") -> list[str]:
-    """Return the sets on which every criterion was run, so that all are judged by the same."""
+    """Return the sets on which every criterion was run."""
     criteria = CRITERIA if clusterer == "kmeans" else SEVEN
     return [key for key in results.sets if all(results.choices(c, key, clusterer=clusterer) for c in criteria)]
 
 
 def totals_table(results: Results, clusterer: str = "kmeans") -> str:
-    """Return the rates of all criteria over the sets that all of them were run on."""
+    """Return the rates of all criteria over the sets common to all of them."""
     rows = [
         [SHORT[name], f"{right} of {runs}", percent(mean), f"{percent(low)} to {percent(high)}"]
         for name, right, runs, mean, low, high in totals(results, clusterer)
     ]
-    return markdown(["criterion", "runs right", "mean rate over sets", "95 % interval (sets redrawn)"], rows)
+    return markdown(["criterion", "correct runs", "mean rate over sets", "95 % interval (sets resampled)"], rows)
 
 
-# The paper's sets by their true number of clusters. None has seven, eight or nine.
+# No set of the paper has seven, eight or nine clusters.
 GROUPS = {"2": range(2, 3), "3 to 6": range(3, 7), "10 and more": range(7, 1000)}
 
 
 def by_true_k(results: Results) -> dict[str, dict[str, tuple[int, int, int]]]:
-    """Return per group of sets and criterion: right, runs, sets."""
+    """Return per group of sets and criterion: correct, runs, sets."""
     found: dict[str, dict[str, tuple[int, int, int]]] = {}
     for group, ks in GROUPS.items():
         keys = [key for key in common_sets(results) if SETS[key].k in ks]
@@ -100,7 +100,7 @@ def by_true_k(results: Results) -> dict[str, dict[str, tuple[int, int, int]]]:
 
 
 def by_true_k_table(results: Results) -> str:
-    """Return how often each criterion is right on sets of few and of many clusters."""
+    """Return how often each criterion is correct, by the true number of clusters."""
     rows = []
     for group, counts in by_true_k(results).items():
         if counts["composite"][2]:
@@ -109,7 +109,7 @@ def by_true_k_table(results: Results) -> str:
 
 
 def intervals(n: int = 10) -> str:
-    """Return what so many right of n say of the rate behind them."""
+    """Return the 95 % intervals of three rates in n runs."""
     parts = []
     for right in (n, n - 1, n // 2):
         low, high = wilson(right, n)
@@ -118,7 +118,7 @@ def intervals(n: int = 10) -> str:
 
 
 def table_one(results: Results) -> str:
-    """Return the choices at the authors' settings, and the published ones in brackets where they differ."""
+    """Return the choices at the authors' settings, with the published ones in brackets if they differ."""
     rows = []
     for key in results.sets:
         cells = [_choice(results, criterion, key) for criterion in CRITERIA]
@@ -144,7 +144,7 @@ def majority(results: Results, clusterer: str) -> dict[tuple[str, str], tuple[in
 
 
 def majority_table(results: Results, clusterer: str) -> str:
-    """Return the most frequent choices, with the printed ones in brackets where they differ."""
+    """Return the most frequent choices, with the printed ones in brackets if they differ."""
     found = majority(results, clusterer)
     rows = []
     for key in results.with_choices(clusterer):
@@ -170,7 +170,7 @@ def values(results: Results) -> list[tuple[str, str, float, float, bool]]:
 
 
 def values_table(results: Results) -> str:
-    """Return the values at the true k, with the published figure in brackets where it is another one."""
+    """Return the values at the true k, with the published figures in brackets if they differ."""
     cells = {(key, name): _value(name, ours, printed, equal) for key, name, ours, printed, equal in values(results)}
     rows = [
         [SETS[key].name + ("" if PUBLISHED[key]["exact"] else " †"), *(cells.get((key, c), "–") for c in AT_TRUE_K)]
@@ -187,13 +187,13 @@ def _value(criterion: str, ours: float, printed: float, equal: bool) -> str:
 
 
 def peers(units: list[Record]) -> str:
-    """Return how far the authors' package is from our numbers, and the time it took."""
+    """Return the differences to the authors' package, and its run time."""
     rows = []
     for unit in sorted(units, key=lambda unit: list(SETS).index(unit["set"])):
         name = SETS[unit["set"]].name + ("" if PUBLISHED[unit["set"]]["exact"] else " †")
         largest = [f"{max(unit[d].values()):.0e}" if d in unit else "–" for d in ("differences", "differences_exact")]
         rows.append([name, unit["n_subsamples"], f"{unit['copies']:,}", *largest, f"{unit['seconds']:.0f}"])
-    header = ["data", "B", "rows that repeat others", "largest difference", "with exact distances", "their time (s)"]
+    header = ["data", "B", "duplicate rows", "largest difference", "with exact distances", "time of the package (s)"]
     return markdown(header, rows)
 
 
@@ -213,7 +213,7 @@ def ablation(results: Results) -> str:
 
 
 def ablation_printed(results: Results) -> dict[str, tuple[int, int, int, int]]:
-    """Return per transformation, on the sets with the authors' rows: right by us, right in print, equal, sets."""
+    """Return per transformation, on the sets with the authors' rows: correct here, correct in print, equal, sets."""
     table = results.table("ablation")
     exact = table[(table["protocol"] == "authors") & table["set"].map(lambda key: PUBLISHED[key]["exact"])]
     found = {}
@@ -244,11 +244,11 @@ def ablation_totals(results: Results) -> str:
     for name in TRANSFORMS:
         difference = "–" if name == "tanh" else points(over_sets((rates[name] - rates["tanh"]).tolist()))
         rows.append([name, f"{right[name].sum()} of {len(right)}", percent(rates[name].mean()), difference])
-    return markdown(["transformation", "runs right", "mean rate over sets", "points above tanh"], rows)
+    return markdown(["transformation", "correct runs", "mean rate over sets", "points above tanh"], rows)
 
 
 def convergence(results: Results) -> str:
-    """Return the median error of the score per set at a few numbers of subsamples."""
+    """Return the median error of the score per set and number of subsamples."""
     table = results.table("convergence").pivot(index="set", columns="n_subsamples", values="median")
     rows = [[SETS[key].name, *(f"{table[n][key]:.4f}" for n in STEPS)] for key in SETS if key in table.index]
     for name, some in convergence_groups(results).items():
@@ -264,7 +264,7 @@ def convergence_groups(results: Results) -> dict[str, pd.DataFrame]:
 
 
 def runtime(results: Results) -> str:
-    """Return the seconds of one k against those of scikit-learn's silhouette of all the data."""
+    """Return the run times of one k, and of scikit-learn's silhouette of all the data."""
     rows = []
     for unit in sorted(results.find(protocol="runtime"), key=lambda unit: unit["n"]):
         ratio = unit["seconds_standard"] / unit["seconds"]
