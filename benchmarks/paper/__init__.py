@@ -1,1 +1,1 @@
-"""The experiments of the paper, run again: ``python -m benchmarks.paper``."""
+"""Reproduction of the paper's experiments: ``python -m benchmarks.paper``."""

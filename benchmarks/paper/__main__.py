@@ -1,6 +1,6 @@
-"""Reproduce the paper: run what is missing, analyse, and write the page of evidence.
+"""Reproduce the paper: run the missing units, analyse their trials, and write docs/evidence.md.
 
-Everything can be stopped with Ctrl-C at any moment; the next call goes on where this one stopped.
+Ctrl-C stops the run at any time; the next call resumes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import joblib
 from tqdm import tqdm
 
 if not __package__:
-    # Called as a folder, `python benchmarks/paper`: the packages above it are found from the root.
+    # Called as `python benchmarks/paper`: make the root importable.
     sys.path[0] = str(Path(__file__).parents[2])
 
 from benchmarks.paper import analysis, evidence, tables
@@ -30,32 +30,32 @@ QUICK = RESULTS.with_name("results-quick")
 
 
 def attempts(todo: Sequence[Unit], workers: int) -> Iterator[Any]:
-    """Yield finished units, in this process or in several; those that are timed at the end, one by one in this one."""
-    alone = [unit for unit in todo if unit.alone]
-    shared = [unit for unit in todo if not unit.alone]
+    """Yield finished units, from this process or several. Timed units run last, one by one, in this process."""
+    timed = [unit for unit in todo if unit.timed]
+    shared = [unit for unit in todo if not unit.timed]
     if workers == 1:
         yield from map(attempt, shared)
     else:
         yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)(
             joblib.delayed(attempt)(unit) for unit in shared
         )
-    if alone:
+    if timed:
         warm_up()
-    yield from map(attempt, alone)
+    yield from map(attempt, timed)
 
 
 def reproduce(store: Store, wanted: Sequence[Unit], workers: int) -> dict[str, str]:
-    """Run the units that are not finished yet, and return what is missing and why."""
+    """Run the unfinished units, and return the missing sets with the reasons."""
     missing: dict[str, str] = {}
     with store.writing():
         done = store.done()
         todo = [unit for unit in wanted if unit.name not in done]
-        print(f"{len(wanted) - len(todo)} of {len(wanted)} units are finished, {len(todo)} to do.", flush=True)
+        print(f"{len(wanted) - len(todo)} of {len(wanted)} units are finished, {len(todo)} remain.", flush=True)
         bar = tqdm(total=len(todo), unit="unit", mininterval=1.0, dynamic_ncols=True)
         try:
             for unit, record, selection, problem in attempts(todo, workers):
                 if record is None:
-                    # The units that run in this process at the end need not ask what another process has asked.
+                    # Timed units, which run in this process, then skip the set without another request.
                     missing[unit.data] = MISSING[unit.data] = problem
                 else:
                     store.add(record, selection)
@@ -63,25 +63,27 @@ def reproduce(store: Store, wanted: Sequence[Unit], workers: int) -> dict[str, s
                 bar.set_postfix_str(unit.name, refresh=False)
                 bar.update()
         finally:
-            # Also of a run that is stopped: what it found missing is known.
+            # An interrupted run also records missing sets.
             bar.close()
-            lacking = {unit.data for unit in wanted if unit.name not in done}
-            store.note_missing(missing, found={unit.data for unit in wanted} - lacking)
+            unfinished = {unit.data for unit in wanted if unit.name not in done}
+            store.note_missing(missing, found={unit.data for unit in wanted} - unfinished)
         store.tidy([unit.name for unit in units()])
     return missing
 
 
 def main() -> int:
-    """Parse the command line and do what it says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
     parser.add_argument("step", nargs="?", choices=("all", "run", "analyse", "evidence"), default="all",
-                        help="run the units, analyse their trials, write the page; all three by default")  # fmt: skip
-    parser.add_argument("--quick", action="store_true", help="the small sets and a few seeds, within five minutes")
-    parser.add_argument("--workers", type=int, default=2, help="processes that share the units (2)")
+                        help="run the units, analyse their trials, or write the page (default: all three)")  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="only the small sets and a few seeds, within five minutes")
+    parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
     parser.add_argument(
-        "--only", nargs="+", metavar="SET", choices=tuple(SETS), help="run these sets alone, e.g. S1 Wne"
+        "--only", nargs="+", metavar="SET", choices=tuple(SETS), help="only these sets, for example S1 Wne"
     )
-    parser.add_argument("--results", type=Path, metavar="FOLDER", help="keep the results here; the page is not written")
+    parser.add_argument(
+        "--results", type=Path, metavar="FOLDER", help="store the results in this folder, and do not write the page"
+    )
     arguments = parser.parse_args()
     if arguments.workers < 1:
         parser.error(f"--workers must be at least 1; got {arguments.workers}")
@@ -94,7 +96,7 @@ def main() -> int:
         try:
             missing = reproduce(store, wanted, arguments.workers)
         except KeyboardInterrupt:
-            print("\nStopped. What was finished is kept; the same command goes on from here.")
+            print("\nInterrupted. Finished units are kept; the same command resumes.")
             return 130
         for data, problem in missing.items():
             print(f"missing: {data}. {problem}")
@@ -102,10 +104,10 @@ def main() -> int:
     if arguments.step in ("all", "analyse"):
         paths, notes = analysis.write(store)
         print("\n".join([*(f"Analysed: {path}" for path in paths), *notes]))
-        print(f"\nTrue k found, equal settings for all sets:\n\n{tables.recovery(Results(store.folder))}\n")
+        print(f"\nTrue k selected, equal settings for all sets:\n\n{tables.recovery(Results(store.folder))}\n")
     if arguments.step in ("all", "evidence"):
         if store.folder != RESULTS:
-            print("No page is written: it is made from the committed results only, without --quick and --results.")
+            print("The page is not written: it requires the committed results, without --quick and --results.")
             return 2 if arguments.step == "evidence" else 0
         print("\n".join(f"Written: {path}" for path in evidence.write(store.folder)))
     return 0

@@ -1,4 +1,4 @@
-"""What the kept trials say beyond the units themselves, as small tables: nothing here clusters anything again."""
+"""Tables computed from the stored trials, without clustering anything again."""
 
 from __future__ import annotations
 
@@ -29,26 +29,25 @@ Pairs = list[tuple[Row, SelectionResult]]
 PREFIXES = (5, 10, 20, 30)
 # The paper's convergence: a pool of 200, then 25 draws for every smaller number.
 POOL, REPEATS, STEPS = 200, 25, range(10, 201, 10)
-# How often the true k is found from so many subsamples of the pool of all seeds.
+# Numbers of subsamples drawn from the pool of all seeds, and number of draws.
 SIZES, N_DRAWS = (5, 10, 20, 30, 50, 100), 200
 
 
 def write(store: Store) -> tuple[list[Path], list[str]]:
-    """Write every table beside the units; return the files, and what is to be said of sets without their trials.
+    """Write every table beside the units; return the files, and notes on sets without trials.
 
-    Tables are made set by set, so the rows of a set whose trials are not at hand stay as an earlier analysis wrote
-    them. Only ``recovery`` needs no trials.
+    The rows of sets without trials are kept from an earlier analysis. Only ``recovery`` needs no trials.
     """
-    pairs, lost = kept(store)
+    pairs, lost = selections(store)
     made = {name: pd.DataFrame(make(pairs)) for name, make in TABLES.items()}
-    notes = [f"Kept as they were, because trials are not at hand: the rows of {', '.join(lost)}."] if lost else []
+    notes = [f"Rows kept unchanged because their trials are missing: {', '.join(lost)}."] if lost else []
     paths = []
     for name, new in (made | {"recovery": pd.DataFrame(recovery(Results(store.folder)))}).items():
         path = store.folder / f"{name}.csv"
         table = as_text(csv(new))
         if lost and name in made:
             old, note = old_rows(path, table, lost)
-            # With nothing made anew, the columns of the old table are all that is known.
+            # Without new rows, only the old table defines the columns.
             table = pd.concat([table, old]) if len(table) else old
             notes += [note] if note else []
         write_atomically(path, csv(in_order(table, store) if name in made else table).encode())
@@ -57,12 +56,12 @@ def write(store: Store) -> tuple[list[Path], list[str]]:
 
 
 def csv(table: pd.DataFrame) -> str:
-    """Return a table as the text of a file."""
+    """Format a table as CSV."""
     return table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
 
 def as_text(content: str) -> pd.DataFrame:
-    """Return a CSV file's cells as they are written: numbers that are read and written again might look different."""
+    """Parse CSV without converting numbers, so that cells are written back unchanged."""
     try:
         return pd.read_csv(io.StringIO(content), dtype=str, keep_default_na=False)
     except pd.errors.EmptyDataError:
@@ -70,28 +69,28 @@ def as_text(content: str) -> pd.DataFrame:
 
 
 def old_rows(path: Path, new: pd.DataFrame, lost: list[str]) -> tuple[pd.DataFrame, str]:
-    """Return the rows of these sets in a table that is there already, and what is to be said where there are none."""
+    """Return the rows of these sets in an existing table, and a note on sets without rows."""
     old = as_text(path.read_text() if path.exists() else "")
-    rows, why = old[old["set"].isin(lost)], "has no such rows" if path.exists() else "is not there"
+    rows, reason = old[old["set"].isin(lost)], "has none" if path.exists() else "does not exist"
     if len(new) and len(rows):
         fits = set(new.columns) <= set(old.columns)
-        rows, why = (rows[new.columns], why) if fits else (new[:0], "has other columns")
-    bare = [key for key in lost if key not in set(rows["set"])]
-    return rows, f"Nothing is kept of {', '.join(bare)}: {path.name} {why}." if bare else ""
+        rows, reason = (rows[new.columns], reason) if fits else (new[:0], "has other columns")
+    absent = [key for key in lost if key not in set(rows["set"])]
+    return rows, f"No rows of {', '.join(absent)}: {path.name} {reason}." if absent else ""
 
 
 def in_order(table: pd.DataFrame, store: Store) -> pd.DataFrame:
-    """Return the rows in the order of the units, or of the sets' first units under the literal protocol."""
+    """Sort the rows by unit, or by the sets' first units under the literal protocol."""
     records = store.records()
     sets = dict.fromkeys(record["set"] for record in records if record["protocol"] == "literal")
     at = {name: i for i, name in enumerate([*sets, *(record["unit"] for record in records)])}
     return table.sort_values("unit" if "unit" in table else "set", key=lambda names: names.map(at), kind="stable")
 
 
-def kept(store: Store) -> tuple[Pairs, list[str]]:
-    """Return the selections with k-means and their trials, and the sets of which some trials are not at hand.
+def selections(store: Store) -> tuple[Pairs, list[str]]:
+    """Return the k-means selections, and the sets with missing trials.
 
-    Such a set is left out as a whole: half of its runs would make other tables than all of them.
+    Sets with missing trials are excluded completely, because partial sets would change the tables.
     """
     records = [r for r in store.records() if has_trials(r) and r["clusterer"] == "kmeans"]
     lost = list(dict.fromkeys(r["set"] for r in records if not store.trials_of(r["unit"]).exists()))
@@ -99,31 +98,31 @@ def kept(store: Store) -> tuple[Pairs, list[str]]:
 
 
 def recovery(results: Results) -> Iterable[Row]:
-    """Yield how often each criterion finds the true k of each set, with the 95 % interval of that rate."""
+    """Yield how often each criterion selects the true k of each set, with the 95 % interval of the rate."""
     for clusterer, criterion in product(CLUSTERERS, CRITERIA):
         for key in results.sets:
             chosen, k = results.choices(criterion, key, clusterer=clusterer), SETS[key].k
             if chosen:
                 right, runs = chosen.count(k), len(chosen)
                 low, high = wilson(right, runs)
-                what = {"clusterer": clusterer, "set": key, "criterion": criterion, "k_true": k}
-                yield {**what, "right": right, "runs": runs, "rate": right / runs, "low": low, "high": high}
+                row = {"clusterer": clusterer, "set": key, "criterion": criterion, "k_true": k}
+                yield {**row, "right": right, "runs": runs, "rate": right / runs, "low": low, "high": high}
 
 
 def head(record: Row) -> Row:
-    """Return what identifies a unit in every table."""
+    """Return the columns that identify a unit."""
     return {name: record[name] for name in ("unit", "protocol", "set", "seed", "k_true")}
 
 
 def ablation(pairs: Pairs) -> Iterable[Row]:
-    """Yield the choice under each of the four transformations."""
+    """Yield the choice with each of the four transformations."""
     for record, result in pairs:
         if record["protocol"] in ("authors", "literal"):
             yield {**head(record), **{name: result.reweigh(transform=name).best_k for name in get_args(TransformName)}}
 
 
 def rules(pairs: Pairs) -> Iterable[Row]:
-    """Yield the choice under three rules, from the first 5, 10, 20 and all subsamples."""
+    """Yield the choice of three rules, with the first 5, 10, 20 and all subsamples."""
     for record, result in pairs:
         if record["protocol"] in VARIANTS:
             for n in PREFIXES:
@@ -138,12 +137,12 @@ def rules(pairs: Pairs) -> Iterable[Row]:
 
 def one_standard_error(result: SelectionResult) -> int:
     """Return the smallest k whose score is within one standard error of the best."""
-    bar = result.best_score - float(result.sem[result.ks.index(result.best_k)])
-    return next(k for k, score in zip(result.ks, result.scores, strict=True) if score >= bar)
+    bound = result.best_score - float(result.sem[result.ks.index(result.best_k)])
+    return next(k for k, score in zip(result.ks, result.scores, strict=True) if score >= bound)
 
 
 def pools(pairs: Pairs) -> dict[str, tuple[Row, Array, Array]]:
-    """Return per set the trials of all seeds of the literal protocol in one pool, where all seeds are there."""
+    """Return the pooled trials of all seeds of the literal protocol, for sets with all seeds."""
     found: dict[str, list[tuple[Row, SelectionResult]]] = {}
     for record, result in pairs:
         if record["protocol"] == "literal" and record["seed"] in SEEDS:
@@ -156,19 +155,19 @@ def pools(pairs: Pairs) -> dict[str, tuple[Row, Array, Array]]:
 
 
 def scores(micro: Array, macro: Array) -> Array:
-    """Return the composite score per k from these trials, without those that failed; NaN where all did."""
+    """Return the composite score per k, ignoring failed trials; NaN if all failed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
         return np.asarray(np.nanmean(combine(micro, macro, weigh(micro, macro, "tanh")), axis=-1))
 
 
 def best(ks: Array, values: Array) -> int:
-    """Return the k with the best score, and 0, which is none, where no k has one."""
+    """Return the k with the best score, or 0 if no k has a score."""
     return 0 if np.isnan(values).all() else int(ks[np.nanargmax(values)])
 
 
 def convergence(pairs: Pairs) -> Iterable[Row]:
-    """Yield the distance of the score at the true k from that of the pool of 200 subsamples."""
+    """Yield the error of the score at the true k relative to the pool of 200 subsamples."""
     for key, (record, micro, macro) in pools(pairs).items():
         rng = np.random.default_rng(0)
         at = [record["ks"].index(record["k_true"])]
@@ -179,13 +178,13 @@ def convergence(pairs: Pairs) -> Iterable[Row]:
         for n in STEPS:
             draws = [rng.choice(POOL, size=n, replace=False) for _ in range(REPEATS)]
             errors = [abs(scores(micro[:, draw], macro[:, draw])[0] - reference) for draw in draws]
-            # NaN where all the drawn trials failed.
+            # NaN if all the drawn trials failed.
             low, middle, high = np.nanquantile(errors, (0.25, 0.5, 0.75))
             yield {"set": key, "n_subsamples": n, "low": low, "median": middle, "high": high}
 
 
 def subsamples(pairs: Pairs) -> Iterable[Row]:
-    """Yield how often the true k, and the choice of the whole pool, are found from fewer subsamples."""
+    """Yield how often fewer subsamples select the true k, and the choice of the whole pool."""
     for key, (record, micro, macro) in pools(pairs).items():
         rng = np.random.default_rng(0)
         ks = np.array(record["ks"])
@@ -199,7 +198,7 @@ def subsamples(pairs: Pairs) -> Iterable[Row]:
 
 
 def calibration(pairs: Pairs) -> Iterable[Row]:
-    """Yield how sure each run was of its choice, how many independent runs chose the same, and whether it is true."""
+    """Yield the estimates of each run, the share of independent runs that agree, and whether the choice is correct."""
     runs = [(record, result) for record, result in pairs if record["protocol"] in PEERS]
     for record, result in runs:
         peers = [r["choices"]["composite"] for r, _ in runs if is_peer(r, record)]
@@ -219,32 +218,32 @@ def calibration(pairs: Pairs) -> Iterable[Row]:
 
 
 def fewer(pairs: Pairs) -> Iterable[Row]:
-    """Yield how sure runs of fewer subsamples are, and how many runs of as many, from other seeds, chose the same."""
+    """Yield the estimate of runs with fewer subsamples, and the share of such runs with other seeds that agree."""
     literal = [(record, result) for record, result in pairs if record["protocol"] == "literal"]
     for n in PREFIXES:
         parts = [(record, result.reweigh(n_subsamples=n)) for record, result in literal]
         for record, part in parts:
             peers = [other.best_k for r, other in parts if is_peer(r, record)]
             if peers:
-                said = part.selection_probability[part._best_index]
+                estimate = part.selection_probability[part._best_index]
                 agree = float(np.mean([k == part.best_k for k in peers]))
                 right = int(part.best_k == record["k_true"])
                 yield {
                     **head(record),
                     "n_subsamples": n,
                     "k": part.best_k,
-                    "repeat": said,
+                    "repeat": estimate,
                     "agree": agree,
                     "right": right,
                 }
 
 
-# Whose answer is an independent one: other seeds on the same rows, or the same seed on the other half of the rows.
+# Independent runs: other seeds on the same rows, or the same seed on the other half of the rows.
 PEERS = {"literal": "literal", "first-half": "second-half", "second-half": "first-half"}
 
 
 def is_peer(other: Row, record: Row) -> bool:
-    """Tell whether another run is independent of this one and asked the same question."""
+    """Whether another run is an independent repetition of this one."""
     if other["set"] != record["set"] or other["protocol"] != PEERS[record["protocol"]]:
         return False
     return bool(

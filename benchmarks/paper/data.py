@@ -1,6 +1,6 @@
 """The paper's sixteen data sets: from a local folder, from scikit-learn, or from their public sources.
 
-A set that cannot be had is reported as missing; nothing ever takes its place.
+Unavailable sets are reported as missing and never replaced.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from compsil_kit.datasets import imbalanced_blobs
 
 Array = NDArray[Any]
 ROOT = Path(__file__).parents[2]
-# Where a checkout of the prepared sets usually lies; COMPSIL_DATA names another folder.
-BESIDE = ROOT.parent / "shared" / "data"
+# Default location of the prepared sets; COMPSIL_DATA overrides it.
+DEFAULT_FOLDER = ROOT.parent / "shared" / "data"
 
-# The rows of each set, in the local folder and at its public source. Minds-14 is not among them: how many sentences
-# are left depends on what counts as equal.
+# Number of rows in the local folder and at the public source. That of Minds-14 depends on the definition of duplicate
+# sentences.
 ROWS = {
     "parkinsons": 195, "blood": 748, "bbc": 2_225, "htru2": 17_898, "stl10": 5_000, "newsgroups": 11_314,
     "spambase": 4_601, "bank": 45_211, "banking77": 13_083,
@@ -34,15 +34,15 @@ ROWS = {
 
 
 class MissingData(LookupError):
-    """A data set is neither in the local folder nor to be had from its public source."""
+    """A data set is neither in the local folder nor available from its public source."""
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """One of the paper's sets: where its rows come from, and what has to be done to them.
+    """One of the paper's sets.
 
-    ``published`` is the form behind the published figures, ``written`` the form that the paper's text describes. They
-    differ for Digits, Newsgroups and Minds-14.
+    ``published`` loads the form used for the published figures, ``written`` the form described in the paper's text.
+    They differ for Digits, Newsgroups and Minds-14.
     """
 
     key: str
@@ -59,30 +59,30 @@ class DataSet:
 
 
 def folder() -> Path | None:
-    """Return the local folder of prepared sets, or None. A folder that was named but is not there is an error."""
+    """Return the local folder of prepared sets, or None if there is none; raises if COMPSIL_DATA is not a folder."""
     named = os.environ.get("COMPSIL_DATA")
     if named and not Path(named).is_dir():
-        raise NotADirectoryError(f"COMPSIL_DATA must name a folder; got {named!r}.")
-    return Path(named) if named else BESIDE if BESIDE.is_dir() else None
+        raise NotADirectoryError(f"COMPSIL_DATA must be a folder; got {named!r}.")
+    return Path(named) if named else DEFAULT_FOLDER if DEFAULT_FOLDER.is_dir() else None
 
 
 def prepared(name: str, array: str, fetch: Callable[[], Array]) -> Array:
-    """Return an array of a prepared set from the local folder, else from its public source."""
+    """Return an array of a prepared set from the local folder, otherwise from its public source."""
     local = folder()
     path = None if local is None else local / f"{name}.npz"
     if path is not None and path.exists():
         with np.load(path) as stored:
             X = np.asarray(stored[array])
         if len(X) != ROWS.get(name, len(X)):
-            raise ValueError(f"{path.name} in the local folder is another set: {len(X):,} rows, not {ROWS[name]:,}.")
+            raise ValueError(f"{path.name} in the local folder has {len(X):,} rows instead of {ROWS[name]:,}.")
         return X
-    where = "COMPSIL_DATA is not set" if path is None else f"{path.name} is not in the local folder"
+    reason = "COMPSIL_DATA is not set" if path is None else f"{path.name} is not in the local folder"
     try:
         X = fetch()
     except online.Unavailable as error:
-        raise MissingData(f"{where}, and the public source is out of reach: {error}") from error
+        raise MissingData(f"{reason}, and the public source is unavailable: {error}") from error
     if len(X) != ROWS.get(name, len(X)):
-        raise MissingData(f"{where}, and the public source has changed: {len(X):,} rows, not {ROWS[name]:,}")
+        raise MissingData(f"{reason}, and the public source has changed: {len(X):,} rows instead of {ROWS[name]:,}")
     return X
 
 
@@ -92,22 +92,22 @@ def standardised(X: Array) -> Array:
 
 
 def s1() -> Array:
-    """Five clusters of equal size, far apart."""
+    """Return five well-separated clusters of equal size."""
     return standardised(make_blobs(10_000, centers=5, cluster_std=0.5, random_state=100)[0])
 
 
 def s2() -> Array:
-    """Six clusters of equal size, some of them near each other."""
+    """Return six clusters of equal size, some of them close to each other."""
     return standardised(make_blobs(10_000, centers=6, cluster_std=0.9, random_state=20)[0])
 
 
 def s3() -> Array:
-    """Two large, loose clusters and three small, tight ones."""
+    """Return two large, loose clusters and three small, tight ones."""
     return imbalanced_blobs()[0]
 
 
 def s4() -> Array:
-    """Twelve clusters in four sizes, from 1,500 points down to 30."""
+    """Return twelve clusters of four sizes, from 1,500 points to 30."""
     inner = [(0, 0), (3, 3), (8, 0), (0, 8)]
     outer = [(18, 18), (-18, 18), (18, -18), (-18, -18), (22, 0), (0, 25), (25, 25), (25, -25)]
     sizes = [1500] * 2 + [300] * 2 + [80] * 5 + [30] * 3
@@ -116,7 +116,7 @@ def s4() -> Array:
 
 
 def digits() -> Array:
-    """Return the 64 pixels, as they are."""
+    """Return the 64 pixels, unscaled."""
     return np.asarray(load_digits(return_X_y=True)[0])
 
 
@@ -138,7 +138,7 @@ SETS = {
         _tabular("Pks", "Parkinsons", "parkinsons", online.parkinsons),
         _same("Wne", "Wine", 3, "tabular", lambda: standardised(load_wine(return_X_y=True)[0])),
         _tabular("Bld", "Blood", "blood", online.blood),
-        # The published figures come from principal components that keep 99.9 % of the variance.
+        # The published figures use principal components with 99.9 % of the variance.
         DataSet("Dgt", "Digits", 10, "images", lambda: PCA(0.999).fit_transform(digits()), digits),
         _same("Bbc", "BBC", 5, "text", lambda: prepared("bbc", "X", online.bbc)),
         _tabular("Htr", "HTRU2", "htru2", online.htru2),

@@ -25,7 +25,7 @@ from benchmarks.paper.protocols import (
     SLOW_REPEATS,
     units,
 )  # fmt: skip
-from benchmarks.paper.runs import NOTABLE
+from benchmarks.paper.runs import MAX_DIFFERENCE
 from benchmarks.paper.store import HERE
 from compsil_kit._util.atomic import write_atomically
 
@@ -109,7 +109,7 @@ def authors(results: Results) -> Fields:
         **{f"{name}_equal": same_choices(results, name) for name in ("elbow", "gap")},
         "peer": peers[0]["peer"],
         "n_peers": len(peers),
-        "notable": f"{NOTABLE:.0e}",
+        "notable": f"{MAX_DIFFERENCE:.0e}",
         "n_peers_exact": sum(PUBLISHED[unit["set"]]["exact"] for unit in peers),
         "largest_without_copies": f"{largest([unit for unit in peers if not unit['copies']]):.0e}",
         "largest_exact": f"{largest([unit for unit in peers if PUBLISHED[unit['set']]['exact']]):.0e}",

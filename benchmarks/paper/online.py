@@ -28,43 +28,43 @@ BANK_COLUMNS = ["age", "balance", "day", "duration", "campaign", "pdays", "previ
 
 
 class Unavailable(OSError):
-    """A public source cannot be reached, or a package that reads it is not installed."""
+    """A public source is unreachable, or a package that reads it is not installed."""
 
 
 @contextmanager
-def reached(source: str) -> Iterator[None]:
-    """Turn a lack of network into one kind of error. Data that arrive but cannot be read stay an error of their own."""
+def source_errors(source: str) -> Iterator[None]:
+    """Convert network errors to Unavailable; errors while parsing data are not converted."""
     try:
         yield
-    # urllib's errors, timeouts and those of the downloaders behind scikit-learn and Hugging Face are OSErrors.
+    # Errors and timeouts of urllib, scikit-learn and Hugging Face downloads are OSErrors.
     except OSError as error:
         raise Unavailable(f"{source}: {without_names(str(error))}") from error
 
 
 def without_names(text: str) -> str:
-    """Return a message with … for every path, address and host: it is kept in a file that everybody can read."""
+    """Replace paths, addresses and hosts in a message by …, because the message is stored in a committed file."""
     return re.sub(r"\S*[/\\@=.:]\S+", "…", " ".join(text.split()))
 
 
 def needed(module: str) -> Any:
-    """Import a package that only the text and image sets need, or say which one to install."""
+    """Import a package that only the text and image sets need; raises Unavailable if it is not installed."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         package = module.replace("_", "-")
-        raise Unavailable(f"the package {package} is not installed; pip install --group paper brings it") from error
+        raise Unavailable(f"the package {package} is not installed; run pip install --group paper") from error
 
 
 def uci_file(path: str, member: str) -> bytes:
-    """Return one file of a UCI archive; an archive inside the archive is opened as well (``"outer.zip/inner.csv"``)."""
+    """Download one file of a UCI archive, also of a nested archive (``"outer.zip/inner.csv"``)."""
     url = f"{UCI}/{path}"
-    with reached(url), urllib.request.urlopen(url, timeout=SECONDS) as response:
+    with source_errors(url), urllib.request.urlopen(url, timeout=SECONDS) as response:
         content = response.read()
     return unzip(content, member)
 
 
 def unzip(content: bytes, member: str) -> bytes:
-    """Return a member of a zip file, by the way that leads to it."""
+    """Return a member of a zip file, or of nested zip files."""
     for name in member.split("/"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             content = archive.read(name)
@@ -90,9 +90,9 @@ def bank() -> Array:
 
 
 def openml(data_id: int, n_columns: int) -> Array:
-    """Return the first columns of an OpenML set."""
-    with reached(f"OpenML {data_id}"), warnings.catch_warnings():
-        # Without a network scikit-learn warns of a damaged copy and of its own attempts before it gives up.
+    """Download the first columns of an OpenML set."""
+    with source_errors(f"OpenML {data_id}"), warnings.catch_warnings():
+        # Without a network, scikit-learn warns about a damaged copy and about retries.
         warnings.simplefilter("ignore")
         frame = fetch_openml(data_id=data_id, as_frame=True, parser="pandas").data
     return np.asarray(frame.iloc[:, :n_columns], dtype=np.float64)
@@ -110,24 +110,24 @@ def spambase() -> Array:
 
 def newsgroups(n_components: int) -> Array:
     """20 Newsgroups, training part: TF-IDF without stop words, truncated SVD."""
-    with reached("20 Newsgroups"):
+    with source_errors("20 Newsgroups"):
         documents = fetch_20newsgroups(subset="train", shuffle=True, random_state=42).data
     terms = TfidfVectorizer(stop_words="english").fit_transform(documents)
     return np.asarray(TruncatedSVD(n_components, random_state=0).fit_transform(terms))
 
 
 def texts(source: str, column: str, splits: Sequence[str], **options: str) -> list[str]:
-    """Return a column of a Hugging Face set, split after split."""
+    """Download a column of a Hugging Face set, in the order of the splits."""
     datasets = needed("datasets")
-    with reached(f"Hugging Face {source}"):
+    with source_errors(f"Hugging Face {source}"):
         parts = [datasets.load_dataset(source, split=split, **options).select_columns([column]) for split in splits]
     return [text for part in parts for text in part[column]]
 
 
 def embedded(sentences: Sequence[str], n_components: int, *, unit_length: bool) -> Array:
-    """Return principal components of MiniLM's sentence vectors, each row of length 1 if asked for."""
+    """Return principal components of MiniLM sentence vectors, optionally normalised to unit length."""
     transformers = needed("sentence_transformers")
-    with reached(ENCODER):
+    with source_errors(ENCODER):
         model = transformers.SentenceTransformer(ENCODER)
     vectors = PCA(n_components, random_state=0).fit_transform(model.encode(list(sentences)))
     return np.asarray(normalize(vectors) if unit_length else vectors)
@@ -144,8 +144,8 @@ def banking77() -> Array:
 
 
 def minds14(n_components: int) -> Array:
-    """MInDS-14, American English: transcriptions without exact repetitions."""
-    # The set itself is a program, which newer versions of the reader refuse; this branch holds its files.
+    """MInDS-14, American English: transcriptions without exact duplicates."""
+    # Newer versions of datasets do not run the loading script of this set; this branch has Parquet files.
     sentences = texts("PolyAI/minds14", "transcription", ("train",), name="en-US", revision="refs/convert/parquet")
     return embedded(list(dict.fromkeys(sentences)), n_components, unit_length=True)
 
@@ -154,7 +154,7 @@ def stl10() -> Array:
     """STL-10, training part: 5,000 images as the 512 features of a pretrained ResNet-18."""
     torch, torchvision = needed("torch"), needed("torchvision")
     weights = torchvision.models.ResNet18_Weights.DEFAULT
-    with reached("STL-10 and ResNet-18"):
+    with source_errors("STL-10 and ResNet-18"):
         home = get_data_home()
         images = torchvision.datasets.STL10(home, split="train", download=True, transform=weights.transforms())
         network = torchvision.models.resnet18(weights=weights).eval()

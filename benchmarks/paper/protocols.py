@@ -1,6 +1,6 @@
-"""What is run: the authors' settings, the paper's text taken literally, and the settings compared with it.
+"""The units of work: the authors' settings, the literal protocol, and variants of it.
 
-One unit of work is a data set, a protocol, a clusterer, a seed, and a part of the criteria.
+A unit is a data set, a protocol, a clusterer, a seed, and a part of the criteria.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from sklearn.cluster import KMeans
 
 from benchmarks.paper.data import SETS
 
-# From cheap to expensive. The slow ones come last within every stage, or in stages of their own.
+# In order of cost. Slow sets run last within each stage, or in separate stages.
 FAST = ("Pks", "Wne", "Bld", "S3", "S4", "S1", "S2", "Mds", "Bbc", "Dgt", "Spm", "Htr")
 SLOW = ("Bnk", "Nsg", "B77")
-# Without a public copy at hand this one is reported as missing.
+# STL-10 is reported as missing if its public source is unavailable.
 ALL = (*FAST, *SLOW, "Stl")
 N_SUBSAMPLES = 30
-# A hundred apart: subsample b takes the seed s + b, so runs share no subsample.
+# Subsample b has the seed s + b, so seeds a hundred apart share no subsample.
 SEEDS = tuple(range(42, 1042, 100))
 CLUSTERERS = ("kmeans", "bisecting-kmeans", "gmm")
 FULL = ("full-micro", "full-macro", "calinski-harabasz", "davies-bouldin")
 NINE = (*FULL, "elbow", "gap")
-# Set: subsamples, first seed, candidates. Published figures follow from these.
+# Set: subsamples, first seed, candidates. These settings reproduce the published figures.
 AUTHORS: dict[str, tuple[int, int, range]] = {
     "S1": (10, 42, range(2, 11)),
     "S2": (10, 42, range(2, 11)),
@@ -37,7 +37,7 @@ AUTHORS: dict[str, tuple[int, int, range]] = {
     "Dgt": (10, 10, range(2, 11)),
     "Bbc": (20, 0, range(2, 10)),
     "Htr": (30, 42, range(2, 8)),
-    # The seed of STL-10 is not known; 42 is the one most often used.
+    # The seed of STL-10 is unknown; 42 is the most frequent one.
     "Stl": (10, 42, range(6, 15)),
     "Nsg": (20, 42, range(15, 25)),
     "Spm": (30, 42, range(2, 8)),
@@ -45,40 +45,40 @@ AUTHORS: dict[str, tuple[int, int, range]] = {
     "Bnk": (30, 42, range(2, 10)),
     "B77": (10, 40, range(72, 83)),
 }
-# Runs on all the data: the paper says neither their seed nor their number. With first seed 42, as many as subsamples
-# but for these sets, the printed values come out to the last digit; the settings were found by trying.
+# Runs on all the data: the paper gives neither their seed nor their number. These settings, found by trial, reproduce
+# the printed values to the last digit.
 FULL_SEED, FULL_SEEDS = 42, {"B77": 40}
 FULL_REPEATS = {"S3": 10, "Wne": 10}
-# Protocols beside the authors' own: what each changes in the paper's text.
+# The literal protocol, and the settings that its variants change.
 VARIANTS: dict[str, dict[str, Any]] = {
     "literal": {},
     "ten-starts": {"clusterer": KMeans(n_init=10)},
     "half": {"sample_size": 0.5},
     "four-fifths": {"sample_size": 0.8},
 }
-# Two runs on rows that have nothing in common: is the answer one of the data, or of the sample?
+# Runs on disjoint halves of the rows: does the choice depend on the sample?
 HALVES = ("first-half", "second-half")
-# Sets whose halves are still larger than a subsample.
+# Sets whose halves are larger than a subsample.
 HALVED = ("Bld", "S3", "S4", "S1", "S2", "Bbc", "Dgt", "Spm", "Htr")
 # Gaussian mixtures with hundreds of full covariances: fewer subsamples, and no runs on all the data.
 HEAVY_MIXTURES, FEW = ("Nsg", "B77"), 10
-# Runs of the other clusterers that take more than a minute: one seed has to do.
+# Runs of the other clusterers that take more than a minute have one seed.
 LONG = {
     ("bisecting-kmeans", "subsamples"): ("Nsg", "B77"),
     ("gmm", "subsamples"): ("Dgt", *SLOW),
     ("gmm", "full"): ("Dgt", "Spm", "Htr", "Bnk"),
 }
-# Runs on all the data of the slow sets: their mean over ten seeds needs no thirty runs each.
+# Runs on all the data of the slow sets; ten seeds with five runs each are sufficient.
 SLOW_REPEATS = 5
 RUNTIME_SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One piece of work.
+    """One unit of work.
 
-    ``part`` says which criteria: those on subsamples, those on all the data (full), or the authors' package (compsil).
-    The part ``cost`` is the selection on subsamples once more, for the time it takes.
+    ``part`` selects the criteria: on subsamples, on all the data (full), or of the authors' package (compsil).
+    ``cost`` is the selection on subsamples again, to measure its run time.
     """
 
     protocol: str
@@ -89,22 +89,22 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """The name under which the results are kept."""
+        """Identifier in the results."""
         return f"{self.protocol}/{self.data}/{self.clusterer}/{self.seed}/{self.part}"
 
     @property
-    def alone(self) -> bool:
-        """Whether it is there for its time, which means little while another process works."""
+    def timed(self) -> bool:
+        """Whether its run time is the result, so that nothing else may run at the same time."""
         return self.part == "cost" or self.protocol == "runtime"
 
 
 def candidates(k: int) -> range:
-    """Return the paper's candidates: five below the true count to five above, from 2 on."""
+    """Return the paper's candidates: from five below to five above the true k, at least 2."""
     return range(max(2, k - 5), k + 6)
 
 
 def form(unit: Unit) -> str:
-    """Return the form of the data: what the authors clustered, or what the paper says they did."""
+    """Return the form of the data: as the authors clustered them, or as the paper describes them."""
     return "published" if unit.protocol == "authors" else "written"
 
 
@@ -132,7 +132,7 @@ def settings(unit: Unit) -> dict[str, Any]:
 
 
 def units() -> Iterator[Unit]:
-    """Yield all units, the most telling first."""
+    """Yield all units, the most informative first."""
     full = [Unit("authors", data, seed=FULL_SEEDS.get(data, FULL_SEED), part="full") for data in (*FAST, *SLOW)]
     peers = [Unit("authors", data, seed=AUTHORS[data][1], part="compsil") for data in (*FAST, *SLOW)]
     yield from (Unit("authors", data, seed=AUTHORS[data][1]) for data in ALL)
@@ -140,7 +140,7 @@ def units() -> Iterator[Unit]:
     yield from full[: len(FAST)]
     yield from (Unit("literal", data, seed=seed, part="full") for data in FAST for seed in SEEDS)
     yield from peers[:3]
-    # In rounds: after the first there is something of everything, the later ones make it precise.
+    # Seed by seed: the first one covers everything, the others increase the precision.
     for at, seed in enumerate(SEEDS[:5]):
         yield from (Unit(half, data, seed=seed) for data in HALVED for half in HALVES)
         yield from (Unit(name, data, seed=seed) for name in list(VARIANTS)[1:] for data in FAST)
@@ -171,7 +171,7 @@ def others(sets: tuple[str, ...], seed: int) -> Iterator[Unit]:
 
 
 def quick_units() -> Iterator[Unit]:
-    """Yield what fits into a few minutes: the small sets, three seeds, and short timings."""
+    """Yield units for a few minutes: the small sets, three seeds, and short timings."""
     small = FAST[:5]
     yield from (Unit("authors", data, seed=AUTHORS[data][1]) for data in FAST)
     yield from (Unit("literal", data, seed=seed) for data in FAST[:-1] for seed in SEEDS[:3])

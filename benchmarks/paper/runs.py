@@ -1,4 +1,4 @@
-"""Run one unit of work with compsil-kit, as a user would, and say what came out as one plain record."""
+"""Run one unit of work through the public interface, and return a plain record."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ from compsil_kit.errors import SelectionError
 
 Record = dict[str, Any]
 DIGITS = 10
-# Runtimes up to so many rows are the median of several measurements: short times scatter.
-SHORT, MEASUREMENTS = 20_000, 3
-# Sets that this process could not have, and why: a source out of reach is asked once, not for every unit.
+# Run times up to this number of rows are the median of several measurements.
+MAX_REPEATED_ROWS, MEASUREMENTS = 20_000, 3
+# Unavailable sets with the reasons, so that each process requests a source only once.
 MISSING: dict[str, str] = {}
 
 
 def attempt(unit: Unit) -> tuple[Unit, Record | None, dict[str, Any] | None, str]:
-    """Run a unit; data that are missing are said to be, anything else that fails stops the run.
+    """Run a unit and return the reason if its data are missing; other errors stop the run.
 
-    It lives here and not in ``__main__``: a function of that module is sent to other processes by value, with a
-    dictionary of its own for every unit.
+    Not in ``__main__``, because functions of that module are pickled by value, with a separate ``MISSING`` per unit.
     """
-    # Mixtures and k-means say when they stop before they converge. So they did for the paper.
+    # Ignore convergence warnings of mixtures and k-means, as the paper does.
     warnings.simplefilter("ignore")
     if unit.data in MISSING:
         return unit, None, None, MISSING[unit.data]
@@ -53,12 +52,12 @@ def attempt(unit: Unit) -> tuple[Unit, Record | None, dict[str, Any] | None, str
 
 @lru_cache(maxsize=2)
 def rows(key: str, shape: str) -> Any:
-    """Return the rows of a set; the next unit often needs the same."""
+    """Load the rows of a set; cached, because consecutive units often share a set."""
     return SETS[key].load(shape)
 
 
 def run(unit: Unit) -> tuple[Record, dict[str, Any] | None]:
-    """Return the record of a unit, and its selection as plain data where it has one."""
+    """Return the record of a unit, and its selection as plain data if it has one."""
     work = {"subsamples": selection, "full": full, "compsil": oracle, "cost": cost}
     found, kept = runtime(unit) if unit.protocol == "runtime" else work[unit.part](unit)
     head = {"unit": unit.name, "protocol": unit.protocol, "set": unit.data, "clusterer": unit.clusterer}
@@ -66,7 +65,7 @@ def run(unit: Unit) -> tuple[Record, dict[str, Any] | None]:
 
 
 def half(X: Any, unit: Unit) -> Any:
-    """Return one of the two halves into which the seed divides the rows."""
+    """Return the rows of one of two random halves."""
     order = np.random.default_rng(unit.seed).permutation(len(X))
     return X[order[HALVES.index(unit.protocol) :: 2]]
 
@@ -115,7 +114,7 @@ def cost(unit: Unit) -> tuple[Record, None]:
 
 
 def timed(call: Callable[[], Any], measurements: int = 1) -> tuple[Any, float]:
-    """Return what a call returns, and the seconds it takes: the median of several measurements."""
+    """Return the value of a call, and its run time: the median of several measurements."""
     seconds = []
     for _ in range(measurements):
         start = time.perf_counter()
@@ -125,7 +124,7 @@ def timed(call: Callable[[], Any], measurements: int = 1) -> tuple[Any, float]:
 
 
 def selected(X: Any, keywords: dict[str, Any]) -> SelectionResult:
-    """Return the selection, also where every k lost too many subsamples and none is chosen."""
+    """Return the selection, also if too many subsamples failed to select a k."""
     try:
         return select_k(replace(load_data(X), prepared=True), progress=False, **keywords)
     except SelectionError as error:
@@ -135,7 +134,7 @@ def selected(X: Any, keywords: dict[str, Any]) -> SelectionResult:
 
 
 def full(unit: Unit) -> tuple[Record, None]:
-    """Judge all the data by the criteria that need no subsamples; elbow and gap only for k-means, as in the paper."""
+    """Compute the criteria on all the data; elbow and gap only for k-means, as in the paper."""
     X = rows(unit.data, form(unit))
     criteria = NINE if unit.clusterer == "kmeans" else FULL
     start = time.perf_counter()
@@ -158,14 +157,14 @@ def full(unit: Unit) -> tuple[Record, None]:
 THEIRS = {"score": "S_mM", "sem": "se S_mM", "lcb": "LCB S_mM", "micro": "avg S_micro", "macro": "avg S_macro"}
 
 
-# The difference to the authors' package that is looked into.
-NOTABLE = 1e-10
+# Differences to the authors' package above this are analysed.
+MAX_DIFFERENCE = 1e-10
 
 
 def oracle(unit: Unit) -> tuple[Record, None]:
-    """Run the authors' package on the same seeds, and say how far its numbers are from ours at most.
+    """Run the authors' package on the same seeds, and return the largest differences to our numbers.
 
-    Where they differ notably, it is run again with exact distances in place of scikit-learn's, to see whose they are.
+    If they are larger than ``MAX_DIFFERENCE``, the package is run again with exact distances instead of scikit-learn's.
     """
     X, keywords = rows(unit.data, form(unit)), settings(unit)
     record = {
@@ -179,11 +178,11 @@ def oracle(unit: Unit) -> tuple[Record, None]:
 
 
 def against_theirs(X: Any, keywords: dict[str, Any]) -> Record:
-    """Return the choice of the authors' package, its differences to ours, and its time."""
+    """Return the choice of the authors' package, the differences to ours, and its run time."""
     ours = selected(X, keywords).curve
     (table, chosen), seconds = timed(lambda: authors_package(X, keywords))
     found: Record = {"choices": {"composite": chosen}, "differences": differences(ours, table)}
-    if max(found["differences"].values()) > NOTABLE:
+    if max(found["differences"].values()) > MAX_DIFFERENCE:
         with mock.patch("compsil.compsil.silhouette_samples", exact_silhouettes):
             found["differences_exact"] = differences(ours, authors_package(X, keywords)[0])
     return {**found, "seconds": round(seconds, 2)}
@@ -195,7 +194,7 @@ def authors_package(X: Any, keywords: dict[str, Any]) -> tuple[pd.DataFrame, int
 
     seeds = keywords["random_state"]
     theirs = CompSil(X, k_values=list(keywords["ks"]), num_samples=len(seeds), random_state=seeds[0], n_jobs=1)
-    # Left alone, k-means starts a thread per core for every small fit: on a busy machine that takes many times as long.
+    # Without the limit k-means starts one thread per core for every fit, which is slow on a busy machine.
     with threadpool_limits(1):
         theirs.evaluate()
     return theirs.get_results_dataframe(), int(theirs.get_optimal_k())
@@ -209,22 +208,22 @@ def exact_silhouettes(X: Any, labels: Any) -> Any:
 def differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, float]:
     """Return the largest difference of each column over all ks."""
     found = {mine: float(np.abs(ours[mine] - theirs[other].to_numpy()).max()) for mine, other in THEIRS.items()}
-    # NaN would compare as equal to anything.
+    # Comparisons with NaN would pass.
     if not all(np.isfinite(value) for value in found.values()):
-        raise ArithmeticError(f"some numbers of ours or of the authors' package are not finite: {found}.")
+        raise ArithmeticError(f"the differences to the authors' package are not finite: {found}.")
     return found
 
 
 def about(n: int, d: int, ks: Any, unit: Unit) -> Record:
-    """Return what was clustered."""
+    """Return the size of the data, the true k and the candidates."""
     return {"n": n, "d": d, "k_true": SETS[unit.data].k, "ks": list(ks)}
 
 
 def runtime(unit: Unit) -> tuple[Record, None]:
-    """Time one k = 5 on Gaussian data in ten dimensions, against scikit-learn's silhouette of all of them."""
+    """Time one candidate, k = 5, on Gaussian data in ten dimensions, and scikit-learn's silhouette of all the data."""
     n = int(unit.data.removeprefix("N"))
     X, y = make_blobs(n, 10, centers=5, random_state=0)
-    measurements = MEASUREMENTS if n <= SHORT else 1
+    measurements = MEASUREMENTS if n <= MAX_REPEATED_ROWS else 1
     result, seconds = timed(lambda: select_k(X, ks=[5], n_subsamples=20, progress=False), measurements)
     standard, seconds_standard = timed(lambda: silhouette_score(X, y), measurements)
     record = {
@@ -240,12 +239,12 @@ def runtime(unit: Unit) -> tuple[Record, None]:
 
 
 def rounded(values: Any) -> list[float | None]:
-    """Return numbers as plain floats with ten digits, None where there is none."""
+    """Return numbers as plain floats with ten digits; None for NaN and infinity."""
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in np.asarray(values, float)]
 
 
 def warm_up() -> None:
-    """Compile the kernels before anything is timed, for both widths of numbers."""
+    """Compile the kernels for both float types before the timed units."""
     X = make_blobs(5_000, 2, random_state=0)[0]
     for points in (X, X.astype(np.float32)):
         select_k(points, ks=[2, 3], n_subsamples=1, progress=False)
