@@ -345,9 +345,9 @@ def test_all_cores_are_used_where_somebody_waits(shell, capsys, file, monkeypatc
     """And one worker elsewhere, as in scikit-learn."""
     pools = []
 
-    def count(work, items, n_workers, stop=None):
+    def count(work, items, n_workers, stop=None, **config):
         pools.append(n_workers)
-        return in_threads(work, items, n_workers, stop)
+        return in_threads(work, items, n_workers, stop, **config)
 
     monkeypatch.setattr("compsil_kit._run.engine.in_threads", count)
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 5 if n_jobs == -1 else n_jobs or 1)

@@ -10,10 +10,10 @@ from sklearn.metrics import silhouette_samples
 
 import naive
 from compsil_kit import select_k, silhouettes, stream
+from compsil_kit._config.validators import validate_ks
 from compsil_kit._method.selection import choose, selectable, summarise
-from compsil_kit._method.subsample import make_seeds, subsample_rows
+from compsil_kit._method.subsample import make_seeds, resolve_sample_size, subsample_rows
 from compsil_kit._method.weights import EPSILON, TRANSFORMS, combine, largest_discrepancy, weigh
-from compsil_kit.plan import check_ks, resolve_sample_size
 
 silhouette_values = st.floats(-1, 1, allow_subnormal=False)
 trials = hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 12)), elements=silhouette_values)
@@ -148,7 +148,7 @@ def test_neighbouring_states_share_no_subsample(random_state):
 
 @given(st.lists(st.integers(2, 500), min_size=1))
 def test_ks_are_sorted_and_distinct(ks):
-    assert check_ks(ks) == tuple(sorted(set(ks)))
+    assert validate_ks(ks) == tuple(sorted(set(ks)))
 
 
 @given(hnp.arrays(np.float64, st.integers(1, 9), elements=st.sampled_from([0.1, 0.2, 0.3, np.nan])))

@@ -182,7 +182,7 @@ def test_the_plan_says_how_many_there_can_be():
     ],
 )
 def test_where_the_number_must_be_known(call, what):
-    with pytest.raises(ValueError, match=f"^n_subsamples must be a whole number for {what}"):
+    with pytest.raises(ValueError, match=f"^n_subsamples must be an integer for {what}"):
         call()
 
 

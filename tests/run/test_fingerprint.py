@@ -16,8 +16,8 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
 from compsil_kit._run import fingerprint
-from compsil_kit._run.request import check_request
-from compsil_kit._settings.keywords import SelectKeywords
+from compsil_kit.adapters import make_plan, open_data
+from compsil_kit.config import SelectionConfig
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
 
@@ -151,7 +151,11 @@ def test_versions_of_other_packages_are_part_of_the_name():
 
 def test_rows_for_stability_are_part_of_it():
     X = np.random.default_rng(0).normal(size=(400, 2))
-    few, many = (check_request(X, SelectKeywords, {"ks": [2, 3], "sample_size": size}).fingerprint for size in (60, 59))
+    data = open_data(X)
+    few, many = (
+        fingerprint.fingerprint(make_plan(data, SelectionConfig(ks=[2, 3], sample_size=size)), data)
+        for size in (60, 59)
+    )
     assert "rows for stability" not in few
     assert many["rows for stability"] == 59
     assert fingerprint.differences(few, many)[-1] == "rows for stability was not given and is now 59"

@@ -11,12 +11,10 @@ from small_runs import X as BLOBS
 from small_runs import run
 
 from compsil_kit import compare, plan_selection, select_k
-from compsil_kit._method.clusterers import resolve_clusterer
-from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._run import memory
-from compsil_kit._run.request import check_request
 from compsil_kit._run.workers import in_threads
-from compsil_kit._settings.keywords import SelectKeywords
+from compsil_kit.adapters import make_plan, open_data
+from compsil_kit.config import SelectionConfig
 
 
 @pytest.mark.parametrize(("free", "keywords"), [(2**20, {}), (60 * 2**20, {}), (100 * 2**20, {"n_jobs": 2})])
@@ -38,18 +36,21 @@ def test_workers_without_a_subsample_need_no_memory(monkeypatch):
         run(n_subsamples=8, n_jobs=2)
 
 
+def workers_for(**settings):
+    return memory.resolve_workers(make_plan(open_data(BLOBS), SelectionConfig(**settings)))
+
+
 def test_by_itself_a_run_takes_as_many_workers_as_fit(monkeypatch):
     """Only a number that somebody asked for is refused."""
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 8)
     for mib, n_workers in ((10_000, 8), (150, 2), (100, 1)):
         monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda mib=mib: mib * 2**20)
-        request = check_request(BLOBS, SelectKeywords, {"n_jobs": "auto", "n_subsamples": 8})
-        assert request.n_jobs == n_workers
+        assert workers_for(n_jobs="auto", n_subsamples=8) == n_workers
     with pytest.raises(MemoryError, match=r"\b8 worker"):
-        check_request(BLOBS, SelectKeywords, {"n_jobs": -1, "n_subsamples": 8})
+        workers_for(n_jobs=-1, n_subsamples=8)
     monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 2**20)
     with pytest.raises(MemoryError, match=r"\b1 worker"):
-        check_request(BLOBS, SelectKeywords, {"n_jobs": "auto"})
+        workers_for(n_jobs="auto")
 
 
 def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
@@ -59,9 +60,9 @@ def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
     monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 400 * 2**20)
     pools = []
 
-    def count(work, items, n_workers, stop=None):
+    def count(work, items, n_workers, stop=None, **config):
         pools.append(n_workers)
-        return in_threads(work, items, n_workers, stop)
+        return in_threads(work, items, n_workers, stop, **config)
 
     monkeypatch.setattr("compsil_kit._criteria.compare.in_threads", count)
     monkeypatch.setattr("compsil_kit._run.engine.in_threads", count)
@@ -120,7 +121,8 @@ def checked(monkeypatch, free, **changes):
     """Check 4 subsamples of 800 rows in two columns under two ks, with two workers."""
     monkeypatch.setattr(memory, "available_bytes", lambda: free)
     plan = replace(plan_of([2, 3], 4), metric=changes.pop("metric", "euclidean"))
-    return memory.check_memory(plan, resolve_clusterer("kmeans", resolve_metric("euclidean")), 2, **changes)
+    plan = replace(plan, config=plan.config.changed(n_jobs="auto" if changes.pop("fewer", False) else 2))
+    return memory.check_memory(plan, 2, **changes)
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,24 @@ from sklearn.metrics import adjusted_rand_score
 from compsil_kit._method.agreement import agreement
 from compsil_kit._method.subsample import subsample_rows
 from compsil_kit._result.trials import Trial
-from compsil_kit._run.pairs import Outcome, paired, with_predecessors
+from compsil_kit._run.pairs import Clustered, Pairs, with_predecessors
 
 KS = (2, 3)
 PLAN = plan_of(KS, 4)
 CALIBRATED = plan_of(KS, 3, n_calibration=2)
 ANY_ORDER = pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
+
+
+def paired(outcomes, plan, wanted):
+    """Yield the trials of subsamples that arrive one by one, as the engine does."""
+    pairs = Pairs(plan, wanted)
+    try:
+        for arrived in outcomes:
+            yield from pairs.add(arrived)
+    except (Exception, KeyboardInterrupt):
+        yield from pairs.incomplete()
+        raise
+    yield from pairs.incomplete()
 
 
 def outcome(index, *, scored=True, missing=()):
@@ -27,7 +39,7 @@ def outcome(index, *, scored=True, missing=()):
     labelings = {at: rng.integers(k, size=40).astype(np.int8) for at, k in enumerate(KS) if k not in missing}
     silhouettes = tuple(0.1 * index + at for at in range(len(KS)))
     trial = Trial(index, silhouettes, silhouettes) if scored else None
-    return Outcome(index, subsample_rows(index, 60, 40), labelings, trial)
+    return Clustered(index, subsample_rows(index, 60, 40), labelings, trial)
 
 
 def expected(before, here):

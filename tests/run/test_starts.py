@@ -48,7 +48,7 @@ def test_the_first_start_is_the_only_one_of_a_plain_run(X, kind):
     X = X.astype(kind)
     one, several = run(X), run(X, n_starts=N_STARTS)
     assert (one.plan.n_starts, several.plan.n_starts) == (1, N_STARTS)
-    for name in ("micro", "macro", "composite", "scores", "probability"):
+    for name in ("micro", "macro", "composite", "scores", "selection_probability"):
         np.testing.assert_array_equal(getattr(several, name), getattr(one, name))
     np.testing.assert_array_equal(one.trials.best_micro, one.micro)
     # The best start is another one, somewhere.

@@ -1,4 +1,4 @@
-"""All rows in one k, with the clusterer and the first seed of a selection."""
+"""Labels of all rows for one k, with the clusterer and the first seed of a selection."""
 
 import warnings
 
@@ -8,56 +8,37 @@ from sklearn.cluster import KMeans
 from small_runs import X, split
 from tables import LARGE, CutSource, columns_of
 
-from compsil_kit import label_rows, plan_selection, prepare, select_k
+from compsil_kit import label_rows, plan_selection, prepare
 from compsil_kit._method.labels import number_by_size
 from compsil_kit._method.subsample import subsample_rows
-from compsil_kit._run.refit import cluster_rows
+from compsil_kit.adapters import fit_rows
+from compsil_kit.config import SelectionConfig
 from compsil_kit.errors import ScaleWarning
 
 
-def test_the_named_kmeans_has_ten_starts_and_the_first_seed():
-    estimator, labels = cluster_rows(X, 4, {"random_state": 7})
+def labels_of(data, k, **settings):
+    return np.concatenate(list(label_rows(data, k, **settings)))
+
+
+def test_kmeans_keeps_the_best_of_ten_initialisations_from_the_first_seed():
     seed = plan_selection(X, random_state=7).seeds[0]
     expected = KMeans(4, n_init=10, random_state=seed).fit(X)
-    assert np.array_equal(labels, expected.labels_)
-    assert (estimator.n_clusters, estimator.n_init, estimator.random_state) == (4, 10, seed)
+    assert np.array_equal(labels_of(X, 4, random_state=7), number_by_size(expected.labels_))
 
 
 def test_seeds_may_be_those_of_a_finished_selection():
-    plan = plan_selection(X, random_state=None)
-    estimator, _ = cluster_rows(X, 3, {"random_state": plan.seeds})
-    assert estimator.random_state == plan.seeds[0]
+    seeds = plan_selection(X, random_state=None).seeds
+    assert np.array_equal(labels_of(X, 3, random_state=seeds), labels_of(X, 3, random_state=seeds[:1]))
 
 
-@pytest.mark.parametrize("n_calibration", [0, 2])
-def test_seeds_may_be_those_of_as_many_subsamples_as_it_took(n_calibration):
-    open_ended = {"n_subsamples": "auto", "n_calibration": n_calibration}
-    plan = select_k(X, ks=(2, 3), random_state=None, **open_ended).plan
-    estimator, _ = cluster_rows(X, 3, {"random_state": plan.seeds, "rule": "lcb", **open_ended})
-    assert estimator.random_state == plan.seeds[0]
+def test_a_function_labels_the_rows():
+    assert labels_of(X, 5, clusterer=split).tolist() == [i % 5 for i in range(len(X))]
 
 
-def test_a_function_leaves_no_estimator():
-    estimator, labels = cluster_rows(X, 5, {"clusterer": split})
-    assert estimator is None
-    assert labels.tolist() == [i % 5 for i in range(len(X))]
-
-
-def test_candidates_of_the_selection_do_not_matter():
-    _, labels = cluster_rows(X, 3, {"ks": range(40, 50)})
-    assert len(set(labels)) == 3
-
-
-@pytest.mark.parametrize("keywords", [{"criterion": "likely"}, {"structure": True}, {"rule": "lcb"}])
-def test_how_k_was_chosen_does_not_matter(keywords):
-    expected = cluster_rows(X, 3, {"random_state": 1})[1]
-    assert np.array_equal(cluster_rows(X, 3, {"random_state": 1, **keywords})[1], expected)
-
-
-def test_what_the_selection_has_said_of_scale_is_not_said_again():
+def test_scale_is_not_reported_again():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
-        cluster_rows(X * [1.0, 1000.0], 3, {})
+        labels_of(X * [1.0, 1000.0], 3)
 
 
 @pytest.mark.parametrize(
@@ -68,32 +49,31 @@ def test_what_the_selection_has_said_of_scale_is_not_said_again():
         (90, ValueError, "ks must be smaller than the number of rows, 90; got k=90"),
     ],
 )
-def test_a_k_that_cannot_be(k, error, message):
+def test_an_impossible_k(k, error, message):
     with pytest.raises(error, match=message):
-        cluster_rows(X, k, {})
+        label_rows(X, k)
 
 
-def test_keywords_are_checked():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'clustrer'"):
-        cluster_rows(X, 3, {"clustrer": "gmm"})
-    for name, value in (("rule", "best"), ("criterion", "luck"), ("structure", "yes")):
-        with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
-            cluster_rows(X, 3, {name: value})
+@pytest.mark.parametrize("name", ["ks", "checkpoint", "criterion", "rule", "n_subsamples", "n_jobs", "clustrer"])
+def test_settings_without_effect_are_refused(name):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        label_rows(X, 3, **{name: "kmeans"})
+
+
+def test_labels_that_are_no_clustering_are_refused():
     with pytest.raises(ValueError, match="returned 1 non-empty clusters instead of 3"):
-        cluster_rows(X, 3, {"clusterer": lambda X, k, seed: np.zeros(len(X))})
+        label_rows(X, 3, clusterer=lambda X, k, seed: np.zeros(len(X)))
 
 
 # --- the labels of all rows, some at a time ---------------------------------------------------------------------------
 
-FEW = {"n_subsamples": 3, "sample_size": 2_000, "random_state": 3}
+FEW = {"sample_size": 2_000, "random_state": 3}
 
 
 def test_a_table_in_memory_is_clustered_whole():
-    (labels,) = label_rows(X, 4, random_state=7)
-    assert np.array_equal(labels, number_by_size(cluster_rows(X, 4, {"random_state": 7})[1]))
-    small = columns_of(300)
-    (labels,) = label_rows(prepare(CutSource(small)), 3)
-    assert np.array_equal(labels, number_by_size(cluster_rows(prepare(CutSource(small)), 3, {})[1]))
+    small = prepare(CutSource(columns_of(300)))
+    (labels,) = label_rows(small, 3)
+    assert np.array_equal(labels, labels_of(small.matrix, 3))
 
 
 @pytest.mark.parametrize("scale", ["standard", None])
@@ -105,11 +85,9 @@ def test_rows_outside_memory_are_labelled_by_a_second_pass(scale, clusterer):
     assert [len(labels) for labels in chunks] == [9_000] * 5 + [5_500]
     assert len(source.handed) == 12
     # The same by hand, on the data in memory.
-    matrix, plan = table.load().matrix, plan_selection(table, clusterer=clusterer, **FEW)
+    matrix, plan = table.load().matrix, plan_selection(table, clusterer=clusterer, n_subsamples=3, **FEW)
     rows = matrix[subsample_rows(plan.seeds[0], LARGE, 2_000)]
-    estimator, labels = cluster_rows(
-        rows, 3, {"clusterer": clusterer, "random_state": plan.seeds[:1], "n_subsamples": 1}
-    )
+    estimator, labels = fit_rows(SelectionConfig(clusterer=clusterer), rows, 3, plan.seeds[0])
     names, first = np.unique(labels, return_index=True)
     expected = number_by_size(labels)[first][np.searchsorted(names, estimator.predict(matrix))]
     assert np.array_equal(np.concatenate(chunks), expected)

@@ -214,7 +214,7 @@ OTHER = {
 
 @pytest.mark.parametrize(("keywords", "message"), OTHER.values(), ids=OTHER)
 def test_a_batch_of_another_selection_is_refused(keywords, message):
-    with pytest.raises(ValueError, match=f"batch was planned for another selection: .*{message}.*or plan anew"):
+    with pytest.raises(ValueError, match=f"batch was planned for another selection: .*{message}.*or plan again"):
         run_batch(batch=plan()[0], **keywords)
 
 

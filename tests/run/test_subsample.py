@@ -1,4 +1,4 @@
-"""A subsample that fails is told, or counted; what must not be swallowed is not."""
+"""A failed subsample raises or is counted; interrupts and memory errors are never swallowed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ import pytest
 from sklearn.mixture import BayesianGaussianMixture
 from small_runs import Fails, split
 
-from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, select_k
-from compsil_kit._run.one_subsample import run_subsample
-from compsil_kit._run.request import check_request
-from compsil_kit._run.workers import Stopped
-from compsil_kit._settings.keywords import SelectKeywords
+from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, plan_selection, select_k
+from compsil_kit._run.subsample import run_subsample
+from compsil_kit._run.workers import Cancelled
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
 X = np.random.default_rng(3).normal(np.repeat(CENTERS, [40, 30, 20], axis=0))
@@ -219,17 +217,17 @@ def test_an_interrupt_inside_a_clusterer_is_never_swallowed(on_failure, n_jobs):
 
 @pytest.mark.parametrize("on_failure", ["raise", "skip"])
 def test_a_stop_is_never_taken_for_a_failure(on_failure):
-    job = check_request(X, SelectKeywords, {"ks": [2, 3], "clusterer": split, "on_failure": on_failure}).job
+    plan = plan_selection(X, ks=[2, 3], clusterer=split, on_failure=on_failure)
     # One tick for each clustering; the next one is that of the distances.
     for n_ticks in range(3):
         left = iter(range(n_ticks))
 
         def tick(left=left):
             if next(left, None) is None:
-                raise Stopped
+                raise Cancelled
 
-        with pytest.raises(Stopped):
-            run_subsample(X, np.arange(len(X)), None, (0, True, tuple(range(len(job.plan.ks)))), job, tick)
+        with pytest.raises(Cancelled):
+            run_subsample((0, True, (0, 1)), tick, plan, lambda _: (np.arange(len(X)), X), None)
 
 
 def test_leaving_the_interpreter_is_never_swallowed():

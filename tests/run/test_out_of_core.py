@@ -20,8 +20,9 @@ from compsil_kit import (
     stream,
 )
 from compsil_kit._method.subsample import common_rows, subsample_rows
-from compsil_kit._run import fetching
-from compsil_kit._run.fetching import fetch, needed_rows
+from compsil_kit._run import load as loading
+from compsil_kit._run.load import fetch, needed_rows
+from compsil_kit.config import Events
 from compsil_kit.errors import ScaleWarning
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 4, "sample_size": 300}
@@ -178,9 +179,9 @@ def test_the_meter_is_closed_whatever_happens(monkeypatch):
         def close(self):
             closed.append(True)
 
-    monkeypatch.setattr(fetching, "make_row_meter", lambda progress, n_rows: Meter())
+    monkeypatch.setattr(loading, "make_row_meter", lambda progress, n_rows: Meter())
     with pytest.raises(RuntimeError, match="broken"):
-        fetch(prepare(source()), plan_selection(FRAME, **FAST), None, None, digest=False)
+        fetch(prepare(source()), plan_selection(FRAME, **FAST), Events(), None, digest=False)
     assert closed == [True]
 
 

@@ -10,8 +10,9 @@ import pytest
 from samples import plan_of
 
 from compsil_kit import Plan, plan_selection, select_k
+from compsil_kit._config.validators import validate_ks, validate_sample_size
 from compsil_kit._method import cost
-from compsil_kit.plan import check_ks, check_sample_size, resolve_sample_size
+from compsil_kit._method.subsample import resolve_sample_size
 
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
 
@@ -24,7 +25,7 @@ def test_as_many_clusters_as_rows_are_refused(k):
 
 @pytest.mark.parametrize("ks", [range(2, 10**9), itertools.count(2)])
 def test_endless_candidates_are_refused_at_once(ks):
-    with pytest.raises(ValueError, match="ks must hold at most 1,000 candidates"):
+    with pytest.raises(ValueError, match="ks must contain at most 1,000 candidates"):
         select_k(GOOD, ks=ks)
 
 
@@ -65,16 +66,16 @@ def test_sizes_that_are_given():
 
 
 def test_sizes_are_kept_as_they_were_given():
-    assert [check_sample_size(size) for size in ("auto", 3, 0.5, 1.0)] == ["auto", 3, 0.5, 1.0]
+    assert [validate_sample_size(size) for size in ("auto", 3, 0.5, 1.0)] == ["auto", 3, 0.5, 1.0]
     for wrong in (2, 0, 1.5, -0.1, "all"):
         with pytest.raises(ValueError, match="sample_size"):
-            check_sample_size(wrong)
+            validate_sample_size(wrong)
 
 
 def test_candidates_are_sorted_and_distinct():
-    assert check_ks([5, 2, 5]) == (2, 5)
-    assert check_ks(7) == (7,)
-    assert check_ks(k for k in (4, 3)) == (3, 4)
+    assert validate_ks([5, 2, 5]) == (2, 5)
+    assert validate_ks(7) == (7,)
+    assert validate_ks(k for k in (4, 3)) == (3, 4)
 
 
 def test_the_work_ahead():
