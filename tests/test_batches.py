@@ -16,6 +16,7 @@ from sklearn.datasets import make_blobs
 
 from compsil_kit import ClusteringError, SelectionError, combine_batches, plan_batches, run_batch, select_k
 from compsil_kit._run import fingerprint
+from compsil_kit.datasets import imbalanced_blobs
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 7, "sample_size": 120}
@@ -352,3 +353,59 @@ def test_the_rule_is_checked_before_combining():
         combine_batches(batches, rule="lcb")
     with pytest.raises(ValueError, match="rule must be one of"):
         combine_batches(batches, rule="luck")
+
+
+# --- batches carry the settings ---------------------------------------------------------------------------------------
+
+CLOSE = imbalanced_blobs()[0][::4]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"criterion": "stable"},
+        {"criterion": "likely"},
+        {"criterion": "micro", "rule": "lcb", "z": 2.0},
+        {"transform": "step", "n_calibration": 2},
+        {"on_failure": "skip", "sample_size": 0.5},
+    ],
+    ids=lambda settings: next(iter(settings.values())),
+)
+def test_batches_equal_select_k_with_any_setting(settings):
+    settings = {"ks": range(2, 8), "n_subsamples": 10, **settings}
+    batches = json.loads(json.dumps(plan_batches(CLOSE, n_batches=3, **settings)))
+    done = json.loads(json.dumps([run_batch(CLOSE, batch) for batch in batches]))
+    result, expected = combine_batches(done), select_k(CLOSE, **settings)
+    assert result.to_dict() == expected.to_dict()
+    assert result.plan == expected.plan
+
+
+def test_another_choice_from_the_same_batches_is_that_of_reweigh():
+    settings = {"ks": range(2, 8), "n_subsamples": 6}
+    done = [run_batch(CLOSE, batch) for batch in plan_batches(CLOSE, n_batches=2, **settings)]
+    expected = select_k(CLOSE, **settings).reweigh(criterion="stable")
+    result = combine_batches(done, criterion="stable")
+    assert result.to_dict() == expected.to_dict()
+    (warning,) = [text for text in result.warnings if "initialisations" in text]
+    assert "criterion='stable' scores the best of several initialisations, but this run has one" in warning
+    with pytest.raises(TypeError, match="unexpected keyword argument 'ks'"):
+        combine_batches(done, ks=[2])
+    with pytest.raises(ValueError, match="rule must be one of"):
+        combine_batches(done, rule="best")
+
+
+def test_a_transform_that_is_a_function_is_passed_again():
+    def half(x):
+        return np.full_like(x, 0.5)
+
+    batches = plan_batches(CLOSE, n_batches=2, ks=[2, 3, 4], n_subsamples=4, transform=half)
+    done = [run_batch(CLOSE, batch) for batch in json.loads(json.dumps(batches))]
+    with pytest.raises(ValueError, match="transform=half, a function, which they cannot contain"):
+        combine_batches(done)
+    result = combine_batches(done, transform=half)
+    assert np.array_equal(result.weights, select_k(CLOSE, ks=[2, 3, 4], n_subsamples=4, transform=half).weights)
+
+
+def test_workers_are_a_setting_of_the_batch():
+    with pytest.raises(TypeError, match="plan_batches has no n_jobs"):
+        plan_batches(CLOSE, n_batches=2, n_jobs=2)

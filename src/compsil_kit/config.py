@@ -114,13 +114,24 @@ class _ClusteringConfig(Config):
     def __post_init__(self) -> None:
         settings = settings_of(type(self))
         self._validate({name: each for name, each in settings.items() if name not in ("clusterer", "metric")})
-        # Resolved here and only here; resolving validates both, alone and together.
-        metric = resolve_metric(self.metric)
-        object.__setattr__(self, "resolved_metric", metric)
-        object.__setattr__(self, "resolved_clusterer", resolve_clusterer(self.clusterer, metric))
+        if self._resolved is None:
+            # Resolving validates both, alone and together.
+            metric = resolve_metric(self.metric)
+            object.__setattr__(self, "_resolved", (resolve_clusterer(self.clusterer, metric), metric))
 
-    resolved_metric: Metric = field(init=False, repr=False, compare=False)
-    resolved_clusterer: Clusterer = field(init=False, repr=False, compare=False)
+    _resolved: tuple[Clusterer, Metric] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def resolved_clusterer(self) -> Clusterer:
+        """The clusterer, resolved once at construction."""
+        assert self._resolved is not None
+        return self._resolved[0]
+
+    @property
+    def resolved_metric(self) -> Metric:
+        """The metric, resolved once at construction."""
+        assert self._resolved is not None
+        return self._resolved[1]
 
     @property
     def adaptive(self) -> bool:
@@ -240,7 +251,8 @@ class ComparisonConfig(_ClusteringConfig):
 
     def selection(self) -> SelectionConfig:
         """Return the settings of the selection on the subsamples of the comparison."""
-        return SelectionConfig(**{name: getattr(self, name) for name in settings_of(_ClusteringConfig)})
+        settings = {name: getattr(self, name) for name in settings_of(_ClusteringConfig)}
+        return SelectionConfig(**settings, _resolved=(self.resolved_clusterer, self.resolved_metric))
 
 
 @dataclass(frozen=True, kw_only=True)

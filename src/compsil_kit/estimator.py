@@ -11,11 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from compsil_kit._config.setting import documented
 from compsil_kit._data.dataset import Dataset
-from compsil_kit._data.given import in_memory, load_data
-from compsil_kit._data.matrix import as_matrix
-from compsil_kit._data.sources.table import SourceTable
-from compsil_kit._method.clusterers import resolve_clusterer, takes_sparse
-from compsil_kit._method.metrics import resolve_metric
+from compsil_kit._data.given import load_data
+from compsil_kit._method.clusterers import takes_sparse
 from compsil_kit._method.silhouette import silhouettes
 from compsil_kit._run.load import load
 from compsil_kit._run.select import run_selection
@@ -188,10 +185,9 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         params = self.get_params(deep=False)
         events = Events(checkpoint=params.pop("checkpoint"), progress=params.pop("progress"))
         params.pop("refit")
-        X = _load_tables(X)
         table = load_data(X)
-        validate_data(self, _with_names(X), skip_check_array=True)
-        config = build(SelectionConfig, {**params, "ks": self._candidates(table.shape[0])})
+        self._config = config = build(SelectionConfig, {**params, "ks": self._candidates(table.shape[0])})
+        validate_data(self, _with_names(X, table), skip_check_array=True)
         events.require_repeatable(config)
         plan = make_plan(table, config)
         data = load(table, plan, events)
@@ -243,11 +239,10 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Labels.
         """
         check_is_fitted(self, "best_estimator_")
-        X = _with_names(_load_tables(X))
-        matrix = as_matrix(X, min_rows=1)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        table = load_data(X, min_rows=1)
+        validate_data(self, _with_names(X, table), skip_check_array=True, reset=False)
         # scikit-learn's k-means predicts only data of the dtype it was fitted to.
-        labels: NDArray[Any] = self.best_estimator_.predict(matrix.astype(self.result_.plan.dtype, copy=False))
+        labels: NDArray[Any] = self.best_estimator_.predict(table.matrix.astype(self.result_.plan.dtype, copy=False))
         return labels
 
     def plot_silhouette(self, X: Any, *, ax: Axes | None = None) -> Axes:
@@ -301,28 +296,24 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         """Return the tags that describe the supported input to scikit-learn."""
         tags = super().__sklearn_tags__()
+        config = self.__dict__.get("_config")
         try:
-            metric = resolve_metric(self.metric)
-            clusterer = resolve_clusterer(self.clusterer, metric)
+            if config is None or config.clusterer is not self.clusterer or config.metric is not self.metric:
+                config = SelectionConfig(clusterer=self.clusterer, metric=self.metric)
         except (TypeError, ValueError, ImportError):
             # fit raises an error that explains the problem.
             return tags
-        tags.input_tags.sparse = metric.takes_sparse and takes_sparse(clusterer)
-        tags.input_tags.pairwise = metric.precomputed
+        tags.input_tags.sparse = config.resolved_metric.takes_sparse and takes_sparse(config.resolved_clusterer)
+        tags.input_tags.pairwise = config.resolved_metric.precomputed
         return tags
 
 
-def _load_tables(X: Any) -> Any:
-    """Return X with out-of-core tables loaded."""
-    return X.load() if isinstance(X, SourceTable) else in_memory(X)
-
-
-def _with_names(X: Any) -> Any:
-    """Return X in a form in which scikit-learn finds the column names."""
-    if not isinstance(X, Dataset):
+def _with_names(X: Any, table: Dataset) -> Any:
+    """Return X in a form in which scikit-learn finds the number and the names of the columns."""
+    if hasattr(X, "iloc"):
         return X
-    if X.preparation is None:
-        return X.matrix
+    if table.preparation is None:
+        return table.matrix
     import pandas as pd
 
-    return pd.DataFrame(X.matrix, columns=list(X.preparation.columns), copy=False)
+    return pd.DataFrame(table.matrix, columns=list(table.preparation.columns), copy=False)

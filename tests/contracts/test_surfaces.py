@@ -15,24 +15,34 @@ from sklearn.datasets import make_blobs
 import compsil_kit
 from compsil_jupyter import explore
 from compsil_kit._run.workers import in_threads
-from compsil_kit._settings.keywords import (
-    ChoiceKeywords,
-    CompareKeywords,
-    CriteriaKeywords,
-    ExploreKeywords,
-    PlanKeywords,
-    SelectKeywords,
-    StreamKeywords,
-    TableKeywords,
-    keywords_of,
-)
 from compsil_kit.cli.main import COMMANDS, READING, main
 from compsil_kit.cli.options import flags_of, make_parser
+from compsil_kit.config import CHOICE, ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
 from compsil_pandas import CompsilAccessor
 
 X = make_blobs(60, 2, centers=3, random_state=0)[0]
 FRAME = pd.DataFrame(X, columns=["a", "b"])
-EVERY = {**keywords_of(TableKeywords), **keywords_of(SelectKeywords), **keywords_of(CriteriaKeywords)}
+EVERY = settings_of(TableConfig, SelectionConfig, ComparisonConfig, Events)
+CRITERIA = [name for name in settings_of(ComparisonConfig) if name not in settings_of(SelectionConfig)]
+
+
+def group(*configs, without=(), only=None):
+    """Return a function that returns the settings of a surface, on request with interactive defaults."""
+
+    def settings(*, interactive=False):
+        found = settings_of(*configs, interactive=interactive)
+        return {name: each for name, each in found.items() if name not in without and (only is None or name in only)}
+
+    return settings
+
+
+SELECT = group(SelectionConfig, Events)
+STREAM = group(SelectionConfig, Events, without=("progress",))
+PLAN = group(SelectionConfig)
+BATCHES = group(SelectionConfig, without=("n_jobs",))
+COMBINE = group(SelectionConfig, only=CHOICE)
+COMPARE = group(ComparisonConfig, Events, without=("checkpoint",))
+TABLE = group(TableConfig)
 # For every keyword a value that its check refuses; a new keyword needs one here.
 WRONG = {
     "scale": "huge",
@@ -71,31 +81,31 @@ def stepwise(**keywords):
 
 # name: (the group it takes, what to inspect, how to call it with some keywords)
 FUNCTIONS = {
-    "select_k": (SelectKeywords, compsil_kit.select_k, lambda **k: compsil_kit.select_k(X, **k)),
-    "stream": (StreamKeywords, compsil_kit.stream, stepwise),
-    "plan_selection": (PlanKeywords, compsil_kit.plan_selection, lambda **k: compsil_kit.plan_selection(X, **k)),
-    "compare": (CompareKeywords, compsil_kit.compare, lambda **k: compsil_kit.compare(X, **k)),
+    "select_k": (SELECT, compsil_kit.select_k, lambda **k: compsil_kit.select_k(X, **k)),
+    "stream": (STREAM, compsil_kit.stream, stepwise),
+    "plan_selection": (PLAN, compsil_kit.plan_selection, lambda **k: compsil_kit.plan_selection(X, **k)),
+    "compare": (COMPARE, compsil_kit.compare, lambda **k: compsil_kit.compare(X, **k)),
     "plan_batches": (
-        PlanKeywords, compsil_kit.plan_batches, lambda **k: compsil_kit.plan_batches(X, n_batches=2, **k),
+        BATCHES, compsil_kit.plan_batches, lambda **k: compsil_kit.plan_batches(X, n_batches=2, **k),
     ),
-    "combine_batches": (ChoiceKeywords, compsil_kit.combine_batches, combine),
+    "combine_batches": (COMBINE, compsil_kit.combine_batches, combine),
     "CompositeSilhouette": (
-        SelectKeywords, compsil_kit.CompositeSilhouette, lambda **k: compsil_kit.CompositeSilhouette(**k).fit(X),
+        SELECT, compsil_kit.CompositeSilhouette, lambda **k: compsil_kit.CompositeSilhouette(**k).fit(X),
     ),
-    "prepare": (TableKeywords, compsil_kit.prepare, lambda **k: compsil_kit.prepare(FRAME, **k)),
+    "prepare": (TABLE, compsil_kit.prepare, lambda **k: compsil_kit.prepare(FRAME, **k)),
     "df.compsil.select_k": (
-        SelectKeywords, CompsilAccessor.select_k, lambda **k: CompsilAccessor(FRAME).select_k(**k),
+        SELECT, CompsilAccessor.select_k, lambda **k: CompsilAccessor(FRAME).select_k(**k),
     ),
     "df.compsil.select_k, table": (
-        TableKeywords, CompsilAccessor.select_k, lambda **k: CompsilAccessor(FRAME).select_k(**k),
+        TABLE, CompsilAccessor.select_k, lambda **k: CompsilAccessor(FRAME).select_k(**k),
     ),
-    "df.compsil.cluster": (SelectKeywords, CompsilAccessor.cluster, lambda **k: CompsilAccessor(FRAME).cluster(**k)),
+    "df.compsil.cluster": (SELECT, CompsilAccessor.cluster, lambda **k: CompsilAccessor(FRAME).cluster(**k)),
     "df.compsil.cluster, table": (
-        TableKeywords, CompsilAccessor.cluster, lambda **k: CompsilAccessor(FRAME).cluster(**k),
+        TABLE, CompsilAccessor.cluster, lambda **k: CompsilAccessor(FRAME).cluster(**k),
     ),
-    "df.compsil.compare": (CompareKeywords, CompsilAccessor.compare, lambda **k: CompsilAccessor(FRAME).compare(**k)),
-    "explore": (ExploreKeywords, explore, lambda **k: explore(X, **k)),
-    "explore, table": (TableKeywords, explore, lambda **k: explore(FRAME, **k)),
+    "df.compsil.compare": (COMPARE, CompsilAccessor.compare, lambda **k: CompsilAccessor(FRAME).compare(**k)),
+    "explore": (PLAN, explore, lambda **k: explore(X, **k)),
+    "explore, table": (TABLE, explore, lambda **k: explore(FRAME, **k)),
 }  # fmt: skip
 OWN = {
     "X", "self", "frame", "data", "batches", "preparation", "n_batches", "batch_size", "refit", "by", "k", "columns",
@@ -105,8 +115,8 @@ OWN = {
 AUTOMATIC = {"explore, table": {"scale": "auto"}}
 
 
-def waits(surface):
-    """Tell whether somebody waits at a surface: some defaults are others there, which the definitions say."""
+def is_interactive(surface):
+    """Return whether a surface has the interactive defaults."""
     return surface.startswith(("df.compsil", "explore"))
 
 
@@ -122,19 +132,19 @@ def test_every_keyword_has_a_wrong_value_and_words():
         assert keyword.type, name
         if name != "columns":
             with pytest.raises((ValueError, TypeError, OSError)):
-                keyword.check(WRONG[name])
+                keyword.validate(WRONG[name])
         # A default passes its own check.
-        keyword.check(keyword.default)
+        keyword.validate(keyword.default)
 
 
 @pytest.mark.parametrize("surface", FUNCTIONS)
 def test_functions_have_the_names_and_defaults(surface):
     group, function, _ = FUNCTIONS[surface]
     parameters = inspect.signature(function).parameters
-    for name, keyword in keywords_of(group, interactive=waits(surface)).items():
+    for name, keyword in group(interactive=is_interactive(surface)).items():
         expected = AUTOMATIC.get(surface, {}).get(name, keyword.default)
         assert same(parameters[name].default, expected), f"{surface}: {name}"
-    known = {*keywords_of(group), *OWN} | (set(keywords_of(CriteriaKeywords)) if "compare" in surface else set())
+    known = {*group(), *OWN} | (set(CRITERIA) if "compare" in surface else set())
     if not surface.endswith(", table"):
         assert set(parameters) <= known, surface
 
@@ -142,11 +152,11 @@ def test_functions_have_the_names_and_defaults(surface):
 @pytest.mark.parametrize("surface", FUNCTIONS)
 def test_functions_refuse_what_the_definition_refuses(surface):
     group, _, call = FUNCTIONS[surface]
-    for name, keyword in keywords_of(group).items():
+    for name, keyword in group().items():
         if name == "columns":
             continue
         with pytest.raises((ValueError, TypeError, OSError)) as refused:
-            keyword.check(WRONG[name])
+            keyword.validate(WRONG[name])
         with pytest.raises(type(refused.value)) as told:
             call(**{name: WRONG[name]})
         assert str(told.value) == str(refused.value), f"{surface}: {name}"
@@ -172,7 +182,7 @@ def test_functions_document_their_keywords(surface):
     group, function, _ = FUNCTIONS[surface]
     documentation = numpydoc.docscrape.FunctionDoc if inspect.isfunction(function) else numpydoc.docscrape.ClassDoc
     entries = {entry.name: entry for entry in documentation(function)["Parameters"]}
-    for name, keyword in keywords_of(group, interactive=waits(surface)).items():
+    for name, keyword in group(interactive=is_interactive(surface)).items():
         said = entries.get(name) or next(entry for entry in entries.values() if name in entry.name.split(", "))
         if said.name == name:
             assert said.type == keyword.type, f"{surface}: {name}"
@@ -184,13 +194,11 @@ def subcommand(name):
     return choices.choices[name]
 
 
-@pytest.mark.parametrize(
-    ("command", "group"), [("select", SelectKeywords), ("report", SelectKeywords), ("compare", CompareKeywords)]
-)
+@pytest.mark.parametrize(("command", "group"), [("select", SELECT), ("report", SELECT), ("compare", COMPARE)])
 def test_the_command_line_has_every_keyword(command, group, capsys):
     """The progress bar is ruled by --quiet."""
     options = {action.dest: action for action in subcommand(command)._actions}
-    wanted = {**keywords_of(TableKeywords), **keywords_of(group, interactive=True)}
+    wanted = {**TABLE(), **group(interactive=True)}
     del wanted["progress"]
     own = {"help", "data", "exclude", *READING, "out", "compare", "json", "plot", "quiet"}
     assert set(options) <= set(wanted) | own
@@ -224,10 +232,10 @@ def shell(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "group"),
-    [("", SelectKeywords), ("report", SelectKeywords), ("compare", CompareKeywords), ("explore", ExploreKeywords)],
+    [("", SELECT), ("report", SELECT), ("compare", COMPARE), ("explore", PLAN)],
 )
 def test_the_magic_refuses_what_the_definition_refuses(command, group, shell):
-    words = {**keywords_of(TableKeywords), **keywords_of(group)}
+    words = {**TABLE(), **group()}
     for name, keyword in words.items():
         if name in ("columns", "progress"):
             continue
@@ -240,7 +248,7 @@ def test_the_magic_refuses_what_the_definition_refuses(command, group, shell):
         with pytest.raises(UsageError) as told:
             shell.run_line_magic("compsil", f"{command} df {target} {flags_of(name, keyword)[-1]} wrong")
         with pytest.raises((ValueError, TypeError, OSError)) as refused:
-            keyword.check(WRONG[name])
+            keyword.validate(WRONG[name])
         expected = str(getattr(refused.value, "strerror", None) or refused.value).partition(";")[0]
         # The magic's scale may also be "auto", which its message says.
         assert (expected if name != "scale" else "scale must be one of 'auto', 'standard'") in str(told.value), name
@@ -248,7 +256,7 @@ def test_the_magic_refuses_what_the_definition_refuses(command, group, shell):
 
 def test_config_has_every_keyword_with_its_default_and_check(shell):
     (magics,) = (c for c in shell.configurables if type(c).__name__ == "CompsilMagics")
-    kept = {**keywords_of(TableKeywords), **keywords_of(SelectKeywords, interactive=True)}
+    kept = {**TABLE(), **SELECT(interactive=True)}
     for name in ("columns", "progress", "checkpoint"):
         del kept[name]
     assert set(magics.class_own_traits(config=True)) | set(magics.class_traits(config=True)) >= set(kept)

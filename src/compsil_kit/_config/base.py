@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -71,7 +70,8 @@ class Config:
             Settings by name.
         """
         check_names(changes, settings_of(type(self)))
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+        values = {name: getattr(self, name) for name in settings_of(type(self))}
+        return type(self)(**{**values, **changes})
 
 
 def parse_setting(name: str, description: Setting, value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -238,19 +239,19 @@ def _choose_kernel(
     n_points = X.shape[0]
     if metric.name != "euclidean" or metric.function is not None or not _worth_densifying(X):
         tile = metric_tile(X, metric, order)
-        return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick), 0.0
+        return partial(plain.accumulate, tile, plain.add_distances, starts, n_points=n_points, tick=tick), 0.0
     points = _centred(_dense(X), X.dtype)[order]
     if n_points < MIN_COMPILED_POINTS or not has("numba"):
         tile, limit = plain.distance_tile(points), doubt_limit(points, product=True)
-        return lambda panel: plain.accumulate(tile, plain.add_distances, starts, panel, n_points, tick), limit
+        return partial(plain.accumulate, tile, plain.add_distances, starts, n_points=n_points, tick=tick), limit
     with gc_paused():
         from compsil_kit._method import kernel_numba as compiled
 
     if points.shape[1] <= compiled.MAX_DIRECT_FEATURES:
         columns, limit = np.ascontiguousarray(points.T), doubt_limit(points, product=False)
-        return lambda panel: compiled.accumulate_direct(columns, starts, cell, panel, tick), limit
+        return partial(compiled.accumulate_direct, columns, starts, cell, tick=tick), limit
     tile, limit = plain.squared_tile(points), doubt_limit(points, product=True)
-    return lambda panel: plain.accumulate(tile, compiled.add_squared, starts, panel, n_points, tick), limit
+    return partial(plain.accumulate, tile, compiled.add_squared, starts, n_points=n_points, tick=tick), limit
 
 
 def _exact_sums(

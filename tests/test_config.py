@@ -1,0 +1,309 @@
+"""Configs: validation alone and together, text and JSON forms, and how functions show settings."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from compsil_kit import ComparisonConfig, Events, SelectionConfig, TableConfig
+from compsil_kit._config import parsing, validators
+from compsil_kit._config.setting import Setting, documented, setting, takes
+from compsil_kit.config import CHOICE, build, interactive_defaults, settings_of
+
+
+def split(X, k, seed):
+    return np.arange(len(X)) % k
+
+
+# --- construction -----------------------------------------------------------------------------------------------------
+
+
+def test_values_are_normalised_once():
+    config = SelectionConfig(ks=[5, 2, 5], n_jobs=np.int64(2), z=2)
+    assert config.ks == (2, 5)
+    assert (config.n_jobs, config.z) == (2, 2.0)
+    with pytest.raises(AttributeError):
+        config.ks = (3,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"ks": 1}, ValueError, "ks must be an integer of at least 2; got 1"),
+        ({"ks": []}, ValueError, "ks must contain at least one integer"),
+        ({"ks": "2"}, TypeError, "ks must be integers of at least 2"),
+        ({"ks": range(2, 10**9)}, ValueError, "ks must contain at most 1,000 candidates"),
+        ({"clusterer": "luck"}, ValueError, "clusterer must be one of"),
+        ({"clusterer": 3}, TypeError, "clusterer must be a name"),
+        ({"clusterer": KMeans}, TypeError, r"pass KMeans\(\)"),
+        ({"metric": "miles"}, ValueError, "metric must be a function or one of"),
+        ({"metric": "precomputed"}, ValueError, "clusterer='kmeans' needs points"),
+        ({"n_subsamples": 0}, ValueError, "n_subsamples must be an integer of at least 1"),
+        ({"n_subsamples": "many"}, TypeError, "or 'auto' for an adaptive number"),
+        ({"n_subsamples": 10**7}, ValueError, "n_subsamples"),
+        ({"sample_size": 2}, ValueError, "sample_size must be an integer of at least 3"),
+        ({"sample_size": 1.5}, ValueError, "sample_size as a fraction"),
+        ({"sample_size": "all"}, ValueError, "sample_size must be 'auto', 'paper'"),
+        ({"n_starts": 1001}, ValueError, "n_starts"),
+        ({"n_calibration": -1}, ValueError, "n_calibration"),
+        ({"random_state": -1}, ValueError, "random_state must"),
+        ({"random_state": [1, 2], "n_subsamples": 3}, ValueError, "3 are needed, got 2"),
+        ({"random_state": [1, 2, 3], "n_subsamples": 2, "n_calibration": 2}, ValueError, "4 are needed, got 3"),
+        ({"random_state": range(1_000_001)}, ValueError, "1,000,000 at most; got 1,000,001"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be None, a number of workers"),
+        ({"n_jobs": 10**6}, ValueError, "n_jobs must be None, a number of workers"),
+        ({"structure": 1}, TypeError, "structure"),
+        ({"criterion": "best"}, ValueError, "criterion must be one of"),
+        ({"transform": "cube"}, ValueError, "transform must be one of"),
+        ({"rule": "maxx"}, ValueError, "rule must be one of 'max', 'lcb'; got 'maxx'"),
+        ({"z": -1}, ValueError, "z must be"),
+        ({"rule": "lcb", "n_subsamples": 1}, ValueError, "n_subsamples with rule=.lcb. must be an integer"),
+        ({"rule": "lcb", "criterion": "likely"}, ValueError, "rule must be 'max' with criterion='likely'"),
+        ({"on_failure": "ignore"}, ValueError, "on_failure must be one of"),
+    ],
+)  # fmt: skip
+def test_invalid_settings_are_refused_at_construction(settings, error, message):
+    with pytest.raises(error, match=message):
+        SelectionConfig(**settings)
+
+
+def test_configs_of_comparisons_and_tables_are_validated():
+    assert ComparisonConfig(criteria=["gap", "micro", "gap"]).criteria == ("micro", "gap")
+    assert len(ComparisonConfig().criteria) == 9
+    for settings, message in (
+        ({"criteria": "luck"}, "criteria must be among"),
+        ({"n_references": 1}, "n_references"),
+        ({"n_repeats": 0}, "n_repeats"),
+        ({"n_subsamples": "auto"}, "n_subsamples must be an integer for a comparison"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ComparisonConfig(**settings)
+    with pytest.raises(ValueError, match="scale must be"):
+        TableConfig(scale="huge")
+    with pytest.raises(ValueError, match="missing must be one of"):
+        TableConfig(missing="guess")
+    selection = ComparisonConfig(ks=[3, 4], clusterer="gmm", random_state=7).selection()
+    assert (selection.ks, selection.clusterer, selection.random_state) == ((3, 4), "gmm", 7)
+
+
+def test_unknown_names_get_the_nearest_one():
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_subsample'. Did you mean 'n_subsamples'\?"):
+        build(SelectionConfig, {"n_subsample": 3})
+    with pytest.raises(
+        TypeError, match=r"unexpected keyword argument .zzz.\. The keywords are columns, scale, missing"
+    ):
+        build(TableConfig, {"zzz": 3})
+    with pytest.raises(TypeError, match="'rules'"):
+        SelectionConfig().changed(rules="lcb")
+
+
+def test_resolved_objects_follow_the_settings():
+    config = SelectionConfig(clusterer=KMeans(n_init=3), metric="l2")
+    assert (config.resolved_clusterer.name, config.resolved_metric.name) == ("KMeans", "euclidean")
+    assert config.changed(clusterer="gmm").resolved_clusterer.name == "gmm"
+    assert config.choice == {"criterion": "composite", "transform": "tanh", "rule": "max", "z": 1.0}
+    adaptive = config.changed(n_subsamples="auto")
+    assert (adaptive.adaptive, adaptive.max_subsamples) == (True, 200)
+    assert (config.adaptive, config.max_subsamples) == (False, 30)
+
+
+# --- text and JSON ----------------------------------------------------------------------------------------------------
+
+
+def test_text_and_json_forms_are_read_back():
+    config = SelectionConfig(ks=range(2, 6), n_subsamples="auto", n_jobs=None, structure=True, rule="lcb", z=0.5)
+    assert SelectionConfig.from_text(config.to_text()) == config
+    assert SelectionConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    assert config.to_dict(defaults=False) == {
+        "ks": [2, 3, 4, 5], "n_subsamples": "auto", "structure": True, "rule": "lcb", "z": 0.5,
+    }  # fmt: skip
+    assert SelectionConfig.from_text({"random_state": [3, 4], "n_subsamples": 2}).random_state == (3, 4)
+
+
+def test_functions_have_their_name_as_plain_form_and_are_passed_again():
+    config = SelectionConfig(clusterer=split)
+    assert config.to_dict()["clusterer"] == "split"
+    with pytest.raises(ValueError, match="clusterer must be one of"):
+        SelectionConfig.from_dict(config.to_dict())
+    assert SelectionConfig.from_dict(config.to_dict(), clusterer=split) == config
+
+
+def test_errors_in_text_name_the_setting():
+    with pytest.raises(ValueError, match=r"^ks must look like 2:10, 2:20:2 or 2,3,5; got .two."):
+        SelectionConfig.from_text({"ks": "two"})
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "expected"),
+    [
+        (parsing.parse_integer, " 12 ", 12),
+        (parsing.parse_number, "2", 2.0),
+        (parsing.parse_optional(parsing.parse_integer), " None ", None),
+        (parsing.parse_optional(parsing.parse_integer), "7", 7),
+        (parsing.parse_integer_or_auto, " auto ", "auto"),
+        (parsing.parse_integer_or_auto, "40", 40),
+        (parsing.parse_n_jobs, " -1 ", -1),
+        (parsing.parse_n_jobs, "none", None),
+        (parsing.parse_n_jobs, "auto", "auto"),
+        (parsing.parse_n_starts, "", "auto"),
+        (parsing.parse_seeds, " -1 ", -1),
+        (parsing.parse_seeds, "4,2", [4, 2]),
+        (parsing.parse_seeds, "42:44", range(42, 45)),
+        (parsing.parse_switch, "ON", True),
+        (parsing.parse_switch, "no", False),
+        (parsing.parse_sample_size, "20,000", 20000),
+        (parsing.parse_sample_size, "0.5", 0.5),
+        (parsing.parse_sample_size, "", "auto"),
+        (parsing.parse_sample_size, " paper ", "paper"),
+        (parsing.parse_integers, "2:8:3", range(2, 9, 3)),
+        (parsing.parse_integers, "2, 7,5,", [2, 7, 5]),
+        (parsing.parse_integers, "[2, 3]", [2, 3]),
+        (parsing.parse_integers, " range(2,9,3) ", range(2, 9, 3)),
+        (parsing.parse_names, "a, b ,,c", ["a", "b", "c"]),
+        (parsing.parse_names, '["a, b", "c"]', ["a, b", "c"]),
+        (parsing.parse_names, "['it', 1]", ["it", "1"]),
+        (parsing.parse_names, """a,"net income, EUR",'it\\'s'""", ["a", "net income, EUR", "it's"]),
+        (parsing.parse_criteria, " all ", "all"),
+        (parsing.parse_criteria, "gap, elbow", ["gap", "elbow"]),
+        (parsing.split_list, """a, "x, y",'z'""", ["a", '"x, y"', "'z'"]),
+        (parsing.split_list, 'a,"x, ', ["a", '"x,']),
+        (parsing.unquote, r'"C:\new.html"', r"C:\new.html"),
+        (parsing.unquote, "'a' + 'b'", "'a' + 'b'"),
+    ],
+)
+def test_text_is_parsed(parse, text, expected):
+    found = parse(text)
+    assert (found, type(found)) == (expected, type(expected))
+
+
+@pytest.mark.parametrize(
+    ("parse", "texts", "rule"),
+    [
+        (parsing.parse_integer, ("", "2.5", "1e3"), "an integer"),
+        (parsing.parse_number, ("", "2,5"), "a number"),
+        (parsing.parse_integer_or_auto, ("", "Auto"), "an integer"),
+        (parsing.parse_integers, ("2:", "2:8:0", "8:2:-1", "2:3:4:5", "2;3", "range(2)", "2.5"), "look like 2:10"),
+        (parsing.parse_switch, ("perhaps",), "true or false"),
+        (parsing.parse_sample_size, ("many",), "auto, paper, a number of rows, or a fraction"),
+        (parsing.parse_names, ("[a, b",), "names separated by commas, or a JSON list"),
+    ],
+)
+def test_invalid_text_is_refused(parse, texts, rule):
+    for text in texts:
+        with pytest.raises(ValueError, match=rf"^must .*{rule}.*; got '"):
+            parse(text)
+
+
+@pytest.mark.parametrize("name", ["a", "net income, EUR", 'say "x"', "it's", "[x]", "2020", "a#b"])
+def test_quoted_names_are_parsed_back(name):
+    assert parsing.parse_names(f"b,{parsing.quote(name)}") == ["b", name]
+    assert (parsing.quote(name) == name) == (name in ("a", "2020"))
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def test_checkpoints_are_absolute_paths_of_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Events(checkpoint="run.json").checkpoint == tmp_path / "run.json"
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    assert Events(checkpoint="link.json").checkpoint == tmp_path / "real.json"
+    for wrong, error, message in (
+        ("missing/run.json", FileNotFoundError, "no such folder for the checkpoint"),
+        (tmp_path, IsADirectoryError, "checkpoint must be a file"),
+        (3, TypeError, "checkpoint must be the path of a file, or None; got 3"),
+    ):
+        with pytest.raises(error, match=message):
+            Events(checkpoint=wrong)
+
+
+def test_a_checkpoint_needs_seeds_that_repeat(tmp_path):
+    events = Events(checkpoint=tmp_path / "run.json")
+    events.require_repeatable(SelectionConfig())
+    Events().require_repeatable(SelectionConfig(random_state=None))
+    with pytest.raises(ValueError, match="checkpoint needs the same seeds in every run"):
+        events.require_repeatable(SelectionConfig(random_state=None))
+
+
+def test_progress_is_a_switch_or_a_function():
+    assert Events(progress=print).progress is print
+    with pytest.raises(TypeError, match="progress must be True, False, None"):
+        Events(progress="yes")
+
+
+# --- documentation and signatures -------------------------------------------------------------------------------------
+
+
+def test_every_setting_has_a_text_a_type_and_a_valid_default():
+    for name, each in settings_of(SelectionConfig, ComparisonConfig, TableConfig, Events).items():
+        assert each.doc.endswith("."), name
+        assert each.help.strip(), name
+        assert each.type, name
+        each.validate(each.default)
+
+
+def test_help_texts():
+    def doc(**others):
+        return Setting("int, default=2", 2, int, "Number of things. More text.", **others)
+
+    assert doc().help == "number of things (default: 2)"
+    assert doc(text_form="a number", metavar="N").help == "number of things: a number (default: 2)"
+    assert Setting("bool, default=False", False, bool, "Test 5 % more.").help == "test 5 %% more"
+    assert Setting("x", range(2, 5), bool, "Some ``ks``.").help == "some ks (default: 2:4)"
+
+
+def test_interactive_surfaces_use_all_cores():
+    assert interactive_defaults(SelectionConfig) == {"n_jobs": "auto"}
+    shown = settings_of(SelectionConfig, interactive=True)["n_jobs"]
+    assert (shown.default, shown.type) == ("auto", 'int or "auto", default="auto"')
+    assert settings_of(SelectionConfig)["n_jobs"].default is None
+
+
+def function(X, *, n_batches=None, **keywords):
+    """Do something.
+
+    Parameters
+    ----------
+    X : array
+        The data.
+    {keywords}
+
+    Returns
+    -------
+    dict
+        What {keywords} became.
+    """
+    return keywords
+
+
+def test_settings_are_added_to_signature_and_docstring():
+    others = tuple(name for name in settings_of(SelectionConfig) if name not in CHOICE)
+    shown = takes(SelectionConfig, leave_out=others)(function)
+    parameters = inspect.signature(shown).parameters
+    assert list(parameters) == ["X", "n_batches", "criterion", "transform", "rule", "z"]
+    assert parameters["rule"].default == "max"
+    assert parameters["rule"].annotation == "Rule"
+    assert parameters["z"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert shown(1, z=3, unknown=4) == {"z": 3, "unknown": 4}
+    text = inspect.getdoc(shown)
+    assert text.count("{keywords}") == 1
+    assert text.index("X : array") < text.index("transform :") < text.index("z :") < text.index("Returns")
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_functions_without_a_docstring_stay_without():
+    def bare(**keywords):
+        return keywords
+
+    assert documented(SelectionConfig)(bare).__doc__ is None
+
+
+def test_a_setting_is_a_field_with_a_description():
+    assert setting(1, int, "int", "A number.").metadata["setting"].default == 1
+    assert validators.optional(validators.integer("n", minimum=1))(None) is None
+    with pytest.raises(ValueError, match="n must be an integer of at least 1; got 0"):
+        validators.optional(validators.integer("n", minimum=1))(0)

@@ -1,0 +1,19 @@
+"""Calls that mypy accepts."""
+
+import pandas as pd
+from sklearn.cluster import KMeans
+
+from compsil_kit import CompositeSilhouette, SelectionConfig, compare, label_rows, plan_selection, select_k, stream
+
+X = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 3.0]})
+
+best: int = select_k(X, ks=[2, 3], rule="lcb", clusterer=KMeans(), n_jobs="auto", sample_size=0.5).best_k
+select_k(X, ks=3, transform=lambda x: x, metric=lambda x, y: 0.0, progress=print, checkpoint="run.json")
+config: SelectionConfig = SelectionConfig(ks=range(2, 5), criterion="stable").changed(rule="max")
+fitted: int = CompositeSilhouette(ks=[2], on_failure="skip").fit(X).best_k_
+seconds: float = plan_selection(X, criterion="stable", n_subsamples="auto").estimate_seconds()
+for result in stream(X, rule="max"):
+    best = result.reweigh(criterion="micro").best_k
+choices: dict[str, int | None] = compare(X, criteria=["gap"]).choices
+for labels in label_rows(X, 3, clusterer="gmm"):
+    labels.sum()
