@@ -1,4 +1,4 @@
-"""Tables outside memory, and sources whose chunks and parts are cut wherever a test wants them."""
+"""Out-of-core tables, and sources whose chunks and parts are split at given rows."""
 
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from compsil_kit._data.sources.source import Field, Source
 
-# Just too many rows to be loaded at once.
+# Just enough rows to be read in passes.
 LARGE = 50_500
 
 
@@ -34,33 +34,33 @@ def write_parquet(place, columns, n_files=1, row_group_size=7_000):
 
 
 class CutSource(Source):
-    """Columns in memory, handed over in chunks and, as workers would do it, in parts that begin at given rows."""
+    """Columns in memory as a source, split into chunks and, like partitions on workers, into parts at given rows."""
 
     what = "a table of the tests"
 
     def __init__(self, columns, chunk_rows=9_000, parts=(), named=True):
         self._columns, self._chunk_rows, self._parts = list(columns.values()), chunk_rows, tuple(parts)
         self.fields = tuple(
-            Field(name, str(values.dtype), values.dtype.kind in "biuf", values.dtype == np.float32)
+            Field(name, str(values.dtype), values.dtype if values.dtype.kind in "biuf" else None)
             for name, values in columns.items()
         )
         self.n_rows, self.named = len(self._columns[0]), named
-        # The rows of each chunk that was handed over.
+        # The rows of each chunk that was read.
         self.handed = []
 
-    def chunks(self, at):
-        return self._between(at, 0, self.n_rows)
+    def chunks(self, positions):
+        return self._between(positions, 0, self.n_rows)
 
-    def _between(self, at, start, stop):
+    def _between(self, positions, start, stop):
         for low in range(start, stop, self._chunk_rows):
             high = min(low + self._chunk_rows, stop)
             self.handed.append((low, high))
-            yield [self._columns[i][low:high] for i in at]
+            yield [self._columns[i][low:high] for i in positions]
 
-    def scan(self, at, work, tick):
+    def scan(self, positions, work, tick):
         if not self._parts:
-            yield from super().scan(at, work, tick)
+            yield from super().scan(positions, work, tick)
             return
         for start, stop in zip((0, *self._parts), (*self._parts, self.n_rows), strict=True):
-            yield work(self._between(at, start, stop), start)
+            yield work(self._between(positions, start, stop), start)
             tick(stop - start)

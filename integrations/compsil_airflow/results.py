@@ -75,13 +75,13 @@ def _write_labels(
 ) -> tuple[pd.DataFrame | None, int, int]:
     """Write the labels; return them if they are in memory, their number, and the size of the file."""
     from compsil_kit import PreparedTable, label_rows
-    from compsil_kit.adapters import Beside
+    from compsil_kit.adapters import SidecarColumns
 
     keep, (loaded, table), config = operator.labels_keep or [], data, operator._selection
     progress = LogProgress(operator.log)
     sidecar = None
     if keep and not isinstance(table, PreparedTable):
-        sidecar = Beside(table.source, keep)
+        sidecar = SidecarColumns(table.source, keep)
         table = replace(table, source=sidecar)
     parts = label_rows(
         table,

@@ -99,7 +99,7 @@ class Source:
 
     def _open_parquet(self, name: str, place: Place) -> Any:
         """Open a folder or glob of Parquet files, or a Parquet file that is too large for memory; else return None."""
-        from compsil_kit.adapters import ENDINGS, KINDS, ending_of, files_of, has_others, open_parquet
+        from compsil_kit.adapters import ENDINGS, KINDS, ending_of, list_files, open_parquet
 
         ending = ending_of(PurePath(str(place)))
         if ending in KINDS and ending not in ENDINGS:
@@ -110,12 +110,12 @@ class Source:
         is_folder = store.isdir(path)
         if not is_folder and not any(c in path for c in "*?["):
             return None
-        if is_folder and has_others(path, store):
+        found = list_files(path, store)
+        if is_folder and not all(file.lower().endswith(ENDINGS) for file in found):
             raise ValueError(
                 f"{name}: {place} is a folder that contains files other than Parquet. Pass a file or a glob such as "
                 "'folder/*.parquet', or read the folder in python_callable."
             )
-        found = files_of(path, store)
         if not found:
             raise FileNotFoundError(errno.ENOENT, f"{name}: there is no Parquet file here", str(place))
         if isinstance(place, Path):

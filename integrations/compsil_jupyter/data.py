@@ -12,6 +12,8 @@ from scipy import sparse
 from compsil_kit import SourceTable, prepare
 from compsil_kit.adapters import (
     Dataset,
+    Missing,
+    Scale,
     Source,
     check_scale,
     choice,
@@ -62,7 +64,7 @@ def load_numeric(data: Any) -> Any:
     return SourceTable(source, tuple(at for at, field in enumerate(source.fields) if field.numeric)).frame()
 
 
-def resolve_scale(scale: str | None, data: Any, metric: Any) -> str | None:
+def resolve_scale(scale: str | None, data: Any, metric: Any) -> Scale | None:
     """Resolve ``"auto"`` by the type of the data; distances are never scaled, even in a frame."""
     if scale != AUTO:
         return check_scale(scale)
@@ -89,7 +91,7 @@ def column_names(data: Any) -> list[Any]:
     return [] if sparse.issparse(data) else list(as_frame(data[:0] if hasattr(data, "shape") else data).columns)
 
 
-def load_table(data: Any, *, columns: Any, scale: str | None, missing: str) -> Dataset | SourceTable:
+def load_table(data: Any, *, columns: Any, scale: Scale | None, missing: Missing) -> Dataset | SourceTable:
     """Select columns, handle missing values and scale, for data of any type."""
     if isinstance(data, Source):
         # Unnamed columns without a scale go through the engine's check for different scales.

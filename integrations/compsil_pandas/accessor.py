@@ -15,7 +15,7 @@ from compsil_kit._show.cluster_plots import plot_map, plot_silhouettes
 from compsil_kit._show.plots import KINDS
 from compsil_kit._util.checks import check_choice
 from compsil_kit._util.imports import require
-from compsil_kit.adapters import CompareKeywords, SelectKeywords, takes
+from compsil_kit.adapters import CompareKeywords, Missing, Scale, SelectKeywords, takes
 from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, interactive_defaults
 from compsil_pandas.groups import GroupSelection, key_names, select_groups
 from compsil_pandas.profiles import align, profile
@@ -68,8 +68,8 @@ class CompsilAccessor:
         self,
         columns: Any = None,
         *,
-        scale: str | None = "standard",
-        missing: str = "raise",
+        scale: Scale | None = "standard",
+        missing: Missing = "raise",
         by: Any = None,
         **keywords: Unpack[SelectKeywords],
     ) -> SelectionResult | GroupSelection:
@@ -108,8 +108,8 @@ class CompsilAccessor:
         k: int | None = None,
         *,
         columns: Any = None,
-        scale: str | None = "standard",
-        missing: str = "raise",
+        scale: Scale | None = "standard",
+        missing: Missing = "raise",
         **keywords: Unpack[SelectKeywords],
     ) -> pd.Series[Any]:
         """Cluster the rows into k clusters, or into the selected number.
@@ -131,7 +131,7 @@ class CompsilAccessor:
         return self._series(table, _labels(table, k, keywords))
 
     def profile(
-        self, labels: Any, *, columns: Any = None, scale: str | None = "standard", missing: str = "drop",
+        self, labels: Any, *, columns: Any = None, scale: Scale | None = "standard", missing: str = "drop",
         metric: Any = "euclidean",
     ) -> pd.DataFrame:  # fmt: skip
         """Describe each cluster by size, share, silhouette, and the mean and standard deviation of each column.
@@ -157,8 +157,8 @@ class CompsilAccessor:
         self,
         columns: Any = None,
         *,
-        scale: str | None = "standard",
-        missing: str = "raise",
+        scale: Scale | None = "standard",
+        missing: Missing = "raise",
         **keywords: Unpack[CompareKeywords],
     ) -> Comparison:
         """Compare the composite silhouette with the other criteria.
@@ -178,7 +178,7 @@ class CompsilAccessor:
 
     def plot(
         self, kind: str = "curve", *, k: int | None = None, labels: Any = None, columns: Any = None,
-        scale: str | None = "standard", missing: str = "raise", ax: Axes | None = None, **keywords: Any,
+        scale: Scale | None = "standard", missing: Missing = "raise", ax: Axes | None = None, **keywords: Any,
     ) -> Axes:  # fmt: skip
         """Plot the selection, the comparison or one clustering.
 
@@ -239,7 +239,7 @@ class CompsilAccessor:
         return pd.Series(values, index=self._frame.index, name="cluster")
 
 
-def _table(frame: pd.DataFrame, columns: Any, scale: str | None, missing: str) -> PreparedTable:
+def _table(frame: pd.DataFrame, columns: Any, scale: Scale | None, missing: Missing) -> PreparedTable:
     """Prepare the frame; warn about odd columns at the line that called the accessor."""
     table = prepare(frame, columns=columns, scale=scale, missing=missing)
     for note in table.preparation.notes:

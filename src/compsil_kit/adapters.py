@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from compsil_kit._data.given import load_data, open_data
     from compsil_kit._data.matrix import is_numeric_dtype, to_matrix
     from compsil_kit._data.scaling import check_scale
-    from compsil_kit._data.sources.beside import Beside
-    from compsil_kit._data.sources.opening import open_source
-    from compsil_kit._data.sources.parquet import ENDINGS, files_of, fits_memory, has_others, open_parquet
-    from compsil_kit._data.sources.source import Source
+    from compsil_kit._data.sources.parquet import ENDINGS, fits_memory, list_files, open_parquet
+    from compsil_kit._data.sources.source import SidecarColumns, Source, open_source
     from compsil_kit._data.table import choose_columns
     from compsil_kit._method.labels import number_by_size
     from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA
@@ -83,7 +81,6 @@ if TYPE_CHECKING:
     from compsil_kit.plan import make_plan, resolve_starts
 
 _HOMES = {
-    "Beside": "_data.sources.beside",
     "COMPOSITE": "_show.card",
     "ChoiceKeywords": "_types",
     "ClustererLike": "_types",
@@ -110,6 +107,7 @@ _HOMES = {
     "SelectKeywords": "_types",
     "SelectionKeywords": "_types",
     "Setting": "_config.setting",
+    "SidecarColumns": "_data.sources.source",
     "Source": "_data.sources.source",
     "StreamKeywords": "_types",
     "TAKES": "cli.options",
@@ -128,16 +126,15 @@ _HOMES = {
     "did_you_mean": "_util.format",
     "documented": "_config.setting",
     "ending_of": "_data.files.readers",
-    "files_of": "_data.sources.parquet",
     "fingerprint": "_run.fingerprint",
     "fit_rows": "labels",
     "fits_memory": "_data.sources.parquet",
     "flags_of": "cli.options",
     "format_ks": "_util.format",
     "format_seconds": "_util.format",
-    "has_others": "_data.sources.parquet",
     "is_integer": "_util.checks",
     "is_numeric_dtype": "_data.matrix",
+    "list_files": "_data.sources.parquet",
     "load": "_run.load",
     "load_data": "_data.given",
     "make_plan": "plan",
@@ -148,7 +145,7 @@ _HOMES = {
     "one_openmp_thread": "_run.native_threads",
     "open_data": "_data.given",
     "open_parquet": "_data.sources.parquet",
-    "open_source": "_data.sources.opening",
+    "open_source": "_data.sources.source",
     "optional": "_config.validators",
     "options_of": "cli.options",
     "parse_integer": "_config.parsing",
@@ -186,7 +183,6 @@ _HOMES = {
 }
 
 __all__ = [
-    "Beside",
     "COMPOSITE",
     "ChoiceKeywords",
     "ClustererLike",
@@ -213,6 +209,7 @@ __all__ = [
     "SelectKeywords",
     "SelectionKeywords",
     "Setting",
+    "SidecarColumns",
     "Source",
     "StreamKeywords",
     "TAKES",
@@ -231,16 +228,15 @@ __all__ = [
     "did_you_mean",
     "documented",
     "ending_of",
-    "files_of",
     "fingerprint",
     "fit_rows",
     "fits_memory",
     "flags_of",
     "format_ks",
     "format_seconds",
-    "has_others",
     "is_integer",
     "is_numeric_dtype",
+    "list_files",
     "load",
     "load_data",
     "make_plan",

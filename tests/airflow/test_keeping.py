@@ -7,7 +7,6 @@ import pytest
 
 from compsil_airflow.results import check_labels_keep, kept_columns
 from compsil_kit._data.sources.arrow import ArrowSource
-from compsil_kit._data.sources.columns import without
 from compsil_kit._data.sources.source import Source
 
 
@@ -20,12 +19,11 @@ class Numbers(Source):
         return iter(())
 
 
-@pytest.fixture(params=["frame", "source", "part of a source"])
+@pytest.fixture(params=["frame", "source"])
 def data(request, frame):
     if request.param == "frame":
         return frame
-    source = ArrowSource(ds.dataset(pa.Table.from_pandas(frame)))
-    return source if request.param == "source" else without(source, ["y"])
+    return ArrowSource(ds.dataset(pa.Table.from_pandas(frame)))
 
 
 def test_columns_to_keep(data):

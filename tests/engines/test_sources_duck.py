@@ -10,8 +10,8 @@ from tables import LARGE, columns_of, write_parquet
 
 from compsil_kit import label_rows, prepare, select_k
 from compsil_kit._data.matrix import to_matrix
-from compsil_kit._data.sources.beside import Beside
-from compsil_kit._data.sources.duck import DuckSource
+from compsil_kit._data.sources.arrow import DuckDBSource
+from compsil_kit._data.sources.source import SidecarColumns
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 
@@ -34,7 +34,7 @@ def test_a_selection_is_that_of_the_table_in_memory(dtype, connection, tmp_path)
 @pytest.mark.parametrize("kind", ["double", "float", "bigint", "hugeint", "utinyint", "decimal(9, 2)", "boolean"])
 def test_values_are_those_of_the_table_in_memory(kind, connection):
     relation = connection.sql(f"select cast(range % 2 as {kind}) as a, range as b from range(9)")
-    source = DuckSource(relation)
+    source = DuckDBSource(relation)
     assert (source.n_rows, source.fields[0].numeric, source.fields[0].single) == (9, True, kind == "float")
     ((found, _),) = source.chunks([0, 1])
     np.testing.assert_array_equal(found.astype(float), to_matrix(relation.to_arrow_table())[1][:, 0])
@@ -85,7 +85,7 @@ def test_columns_beside_the_rows_come_from_one_query(connection):
     n_rows = 300_000
     relation = connection.sql(f"select range % 7 as a, range % 1000 as b, 'n' || range as word from range({n_rows})")
     table = prepare(relation, columns=["a", "b"])
-    beside = Beside(table.source, ["word", "a"])
+    beside = SidecarColumns(table.source, ["word", "a"])
     n_seen = 0
     for labels in label_rows(replace(table, source=beside), 2, sample_size=200):
         kept = beside.take()

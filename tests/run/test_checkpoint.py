@@ -123,7 +123,7 @@ def test_an_interrupted_run_continues_to_the_same_bits(keywords, path):
 
 
 def test_a_memory_mapped_array_is_the_data_it_holds(path, tmp_path, monkeypatch):
-    monkeypatch.setattr("compsil_kit._data.digest._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("compsil_kit._data.dataset._BLOCK_BYTES", 1000)
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     first = run(data=mapped, checkpoint=path)

@@ -1,25 +1,32 @@
-"""The data in the form that the engine takes: a checked matrix, and what was done to the table it came from."""
+"""Validated data, and a record of how a table was prepared."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from compsil_kit._data.digest import content_digest
+from compsil_kit._types import Scale
 from compsil_kit._util.format import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_BLOCK_BYTES = 16 * 2**20
+DIGEST_BYTES = 16
+# Prefix of the digest of an out-of-core table, which differs from that of the same rows in memory.
+OUT_OF_CORE = "outside memory "
+
 
 @dataclass(frozen=True)
 class Preparation:
-    """What was done to a table before it was clustered.
+    """How a table was prepared for clustering.
 
     Attributes
     ----------
@@ -27,22 +34,22 @@ class Preparation:
         The columns that were used.
     left_out : tuple of str
         Columns that were left out because they are not numeric.
-    scale : str or None
+    scale : {"standard", "robust", "minmax"} or None
         How the columns were scaled.
     n_dropped : int
-        Rows left out because of missing values.
+        Rows that were dropped because of missing values.
     notes : tuple of str
-        What looked odd about the columns.
+        Columns that may distort the clusters: constant ones, copies and identifiers.
     """
 
     columns: tuple[str, ...]
     left_out: tuple[str, ...] = ()
-    scale: str | None = None
+    scale: Scale | None = None
     n_dropped: int = 0
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Say in one line what was used and what was left out."""
+        """Return a summary in one line."""
         parts = [f"columns {shorten(self.columns)}", f"scale {self.scale or 'none'}"]
         if self.left_out:
             parts.append(f"left out as not numeric: {shorten(self.left_out)}")
@@ -75,13 +82,13 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the matrix, computed when it is first asked for."""
+        """A digest of the matrix, computed on first access."""
         return content_digest(self.matrix)
 
 
 @dataclass(frozen=True)
 class PreparedTable(Dataset):
-    """A table made ready for clustering; wherever data are taken, this is taken too.
+    """A table in memory, prepared for clustering; it is accepted wherever X is.
 
     Attributes
     ----------
@@ -92,7 +99,7 @@ class PreparedTable(Dataset):
     kept : ndarray of bool of shape (n_rows,)
         Which rows of the table are in the matrix.
     raw : DataFrame
-        The chosen columns of all rows, as they were.
+        The chosen columns of all rows, unscaled.
     """
 
     preparation: Preparation
@@ -100,18 +107,15 @@ class PreparedTable(Dataset):
     raw: pd.DataFrame
 
 
-# Columns whose spreads differ by more than this are hardly meant to count alike.
-MOST_RATIO = 10.0
-# The spread of columns shows in a part of many rows.
-MOST_ROWS = 100_000
+def content_digest(X: Any) -> str:
+    """Return a digest of a dense or sparse array; it is read in blocks, so that a memory map is not loaded whole."""
+    hasher = blake2b(f"{X.shape} {X.dtype}".encode(), digest_size=DIGEST_BYTES)
+    for part in (X.indptr, X.indices, X.data) if sparse.issparse(X) else (np.atleast_1d(X),):
+        for block in _blocks(part):
+            hasher.update(block.tobytes())
+    return hasher.hexdigest()
 
 
-def scale_ratio(matrix: Any) -> float:
-    """Return by what factor the spreads of the columns differ; those of a sparse matrix are not looked at."""
-    if sparse.issparse(matrix):
-        return 1.0
-    some = matrix[:: max(1, len(matrix) // MOST_ROWS)]
-    # Half the range of the middle values: a single far value is no scale.
-    spread = np.subtract(*np.quantile(some, [0.9, 0.1], axis=0))
-    spread = spread[spread > 0]
-    return float(spread.max() / spread.min()) if len(spread) > 1 else 1.0
+def _blocks(array: Any) -> Iterator[Any]:
+    step = max(1, _BLOCK_BYTES * len(array) // max(1, array.nbytes))
+    return (array[low : low + step] for low in range(0, len(array), step))

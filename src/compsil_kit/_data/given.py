@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from compsil_kit._data.dataset import Dataset, Preparation
-from compsil_kit._data.matrix import read
-from compsil_kit._data.sources.opening import open_source
-from compsil_kit._data.sources.table import SourceTable, as_it_is
+from compsil_kit._data.matrix import validate_matrix
+from compsil_kit._data.sources.source import open_source
+from compsil_kit._data.sources.table import SourceTable, select_all
 
 
 def open_data(X: Any, *, min_rows: int = 2) -> Dataset | SourceTable:
@@ -23,13 +23,13 @@ def open_data(X: Any, *, min_rows: int = 2) -> Dataset | SourceTable:
     if isinstance(X, SourceTable):
         return X
     if isinstance(X, Dataset):
-        read(X.matrix, min_rows=min_rows)
+        validate_matrix(X.matrix, min_rows=min_rows)
         return X
     source = open_source(X)
     if source is not None:
-        table = as_it_is(source)
+        table = select_all(source)
         return table if table.is_large else table.load()
-    names, matrix = read(X, min_rows=min_rows)
+    names, matrix = validate_matrix(X, min_rows=min_rows)
     return Dataset(matrix, None if names is None else Preparation(tuple(names)), prepared=False)
 
 

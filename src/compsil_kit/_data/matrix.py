@@ -1,4 +1,4 @@
-"""What the user has (array, sparse matrix, table) as a checked numeric matrix of rows."""
+"""Convert arrays, sparse matrices and tables in memory to a finite numeric matrix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from compsil_kit._data.whole_numbers import column_is_rounded, rounded_by_float64, warn_of_rounding
+from compsil_kit._data.diagnostics import column_is_rounded, rounded_by_float64, warn_of_rounding
 from compsil_kit._util.format import few, quoted
 
 Array = NDArray[Any]
@@ -17,25 +17,26 @@ Array = NDArray[Any]
 _BLOCK_BYTES = 16 * 2**20
 _DTYPE_KINDS = "biuf"
 _COMPLEX = "X: Complex data not supported. Pass real numbers."
+_FILL = "Drop or fill such rows first, for example with df.dropna() or sklearn.impute.SimpleImputer."
 
 
 def as_matrix(X: Any, *, min_rows: int = 2) -> Any:
-    """Return X as a finite float32 or float64 matrix, dense or CSR, or say what is wrong with it.
+    """Return X as a finite float32 or float64 matrix, dense or CSR.
 
-    float32 stays float32; every other numeric or boolean type becomes float64. The caller's X is never written to, and
-    not copied unless its type must change.
+    float32 stays float32; every other numeric or boolean type becomes float64. X is never modified, and copied only if
+    its dtype must change.
     """
-    return read(X, min_rows=min_rows)[1]
+    return validate_matrix(X, min_rows=min_rows)[1]
 
 
-def read(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any]:
-    """Return the column names of a table as text (None for anything else), and X as a checked matrix."""
+def validate_matrix(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any]:
+    """Return the column names of a table as text (None for anything else), and X as a finite matrix."""
     names, matrix = to_matrix(X)
     if matrix.shape[0] < min_rows:
         rows = "1 row" if min_rows == 1 else f"{min_rows} rows"
         raise ValueError(f"X must have at least {rows}; got {matrix.shape[0]} sample(s) (shape={matrix.shape}).")
     if matrix.shape[1] < 1:
-        # The wording that scikit-learn's own checks look for.
+        # scikit-learn's estimator checks expect this wording.
         raise ValueError(
             f"X must have at least 1 column: 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required."
         )
@@ -44,43 +45,28 @@ def read(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any]:
 
 
 def to_matrix(X: Any) -> tuple[list[Any] | None, Any]:
-    """Return the column names of a table (None for anything else), and X as a matrix not yet checked for NaN."""
+    """Return the column names of a table (None for anything else), and X as a matrix that may contain NaN."""
     library = _table_library(X)
     if library and len(getattr(X, "shape", ())) == 2:
-        names, columns = _table_columns(X, library)
-        return names, _stack(columns, X.shape[0])
+        return _from_table(X, library)
     if library and hasattr(X, "to_numpy"):
         fix = "X.to_frame()" if hasattr(X, "to_frame") else "a table with this column"
         raise ValueError(f"X must have two dimensions, rows and columns; got one column of {library}. Pass {fix}.")
-    if sparse.issparse(X):
-        return None, _from_sparse(X)
-    return None, _from_array(X)
+    return None, _from_sparse(X) if sparse.issparse(X) else _from_array(X)
 
 
 def _table_library(X: Any) -> str:
-    """Return the library of a table or of one of its columns, "" for anything else; subclasses count."""
+    """Return the library of a table, a column or an instance of their subclasses; "" for anything else."""
     homes = (base.__module__.partition(".")[0] for base in type(X).__mro__)
-    return next((home for home in homes if home in ("pandas", "polars", "pyarrow")), "")
+    return next((home for home in homes if home in _LIBRARIES), "")
 
 
-def _table_columns(X: Any, library: str) -> tuple[list[Any], list[Array]]:
-    """Return names and values of a table's columns; columns that are not numeric are an error that names them."""
-    numeric: Callable[[Any], bool]
-    to_array: Callable[[Any], Array]
-    if library == "pandas":
-        names = list(X.columns)
-        columns = [X.iloc[:, position] for position in range(X.shape[1])]
-        types = [column.dtype for column in columns]
-        numeric, to_array = is_numeric_dtype, pandas_values
-    elif library == "polars":
-        names, columns = list(X.columns), list(X.get_columns())
-        types = [column.dtype for column in columns]
-        numeric, to_array = polars_numeric, polars_values
-    else:
-        names, columns = list(X.schema.names), list(X.columns)
-        types = [column.type for column in columns]
-        numeric, to_array = arrow_numeric, arrow_values
-    wrong = [f"{quoted(name)} ({kind})" for name, kind in zip(names, types, strict=True) if not numeric(kind)]
+def _from_table(X: Any, library: str) -> tuple[list[Any], Array]:
+    get_columns, is_numeric, to_array = _LIBRARIES[library]
+    columns = get_columns(X)
+    names = list(X.schema.names if library == "pyarrow" else X.columns)
+    types = [column.type if library == "pyarrow" else column.dtype for column in columns]
+    wrong = [f"{quoted(name)} ({kind})" for name, kind in zip(names, types, strict=True) if not is_numeric(kind)]
     if wrong:
         raise ValueError(
             f"X has columns that are not numeric: {few(wrong)}. "
@@ -88,68 +74,71 @@ def _table_columns(X: Any, library: str) -> tuple[list[Any], list[Array]]:
         )
     arrays = [to_array(column) for column in columns]
     rounded = map(column_is_rounded, columns, arrays)
-    warn_of_rounding([name for name, lossy in zip(names, rounded, strict=True) if lossy])
-    return names, arrays
+    warn_of_rounding([name for name, is_rounded in zip(names, rounded, strict=True) if is_rounded])
+    single = bool(arrays) and all(array.dtype == np.float32 for array in arrays)
+    matrix = np.empty((X.shape[0], len(arrays)), dtype=np.float32 if single else np.float64)
+    for at, array in enumerate(arrays):
+        matrix[:, at] = array
+    return names, matrix
 
 
 def is_numeric_dtype(dtype: Any) -> bool:
-    """Tell whether a pandas dtype holds real numbers or booleans."""
+    """Return whether a pandas dtype is of real numbers or booleans."""
     from pandas.api import types
 
-    # pandas counts NumPy's and its own booleans as numeric, but not Arrow's.
+    # pandas does not regard Arrow's booleans as numeric.
     numeric = types.is_numeric_dtype(dtype) or str(dtype) == "bool[pyarrow]"
     return bool(numeric and not types.is_complex_dtype(dtype))
 
 
 def polars_numeric(dtype: Any) -> bool:
-    """Tell whether a Polars type holds real numbers or booleans."""
+    """Return whether a Polars type is of real numbers or booleans."""
     return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
 def arrow_numeric(kind: Any) -> bool:
-    """Tell whether an Arrow type holds real numbers or booleans."""
+    """Return whether an Arrow type is of real numbers or booleans."""
     return str(kind).startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal"))
 
 
 def pandas_values(column: Any) -> Array:
-    """Return the values of a pandas column, with NaN for what is missing."""
+    """Return the values of a pandas column, with NaN for missing ones."""
     if isinstance(column.dtype, np.dtype):
         return np.asarray(column.to_numpy())
-    # Nullable, Arrow-backed and sparse columns: missing becomes NaN, which is reported with its place.
-    small = str(column.dtype).lower().startswith(("float32", "float[", "sparse[float32"))
+    # Nullable, Arrow-backed or sparse.
+    single = str(column.dtype).lower().startswith(("float32", "float[", "sparse[float32"))
     dense = column.sparse.to_dense() if str(column.dtype).startswith("Sparse") else column
     if dense.dtype.kind in "iu" and not dense.hasnans:
-        # As they are: whether float64 can hold them is asked later.
+        # Integers are kept, to find those that float64 rounds.
         return np.asarray(dense.to_numpy(dtype=np.dtype(f"{dense.dtype.kind}{dense.dtype.itemsize}")))
-    values = dense.to_numpy(dtype=np.float32 if small else np.float64, na_value=np.nan)
-    return np.asarray(values)
+    return np.asarray(dense.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan))
 
 
 def polars_values(column: Any) -> Array:
-    """Return the values of a Polars column, with NaN for what is missing."""
+    """Return the values of a Polars column, with NaN for missing ones."""
     if str(column.dtype).startswith(("Decimal", "Int128", "UInt128")):
         column = column.cast(float)
-    values: Array = column.to_numpy()
-    # Booleans with holes come as objects, from Arrow too.
-    return values.astype(np.float64) if values.dtype == object else values
+    return _without_objects(column.to_numpy())
 
 
 def arrow_values(column: Any) -> Array:
-    """Return the values of an Arrow column, with NaN for what is missing."""
+    """Return the values of an Arrow column, with NaN for missing ones."""
     if str(column.type).startswith("decimal"):
         column = column.cast("float64")
-    values: Array = column.to_numpy(zero_copy_only=False)
+    return _without_objects(column.to_numpy(zero_copy_only=False))
+
+
+def _without_objects(values: Array) -> Array:
+    # Booleans with missing values are objects.
     return values.astype(np.float64) if values.dtype == object else values
 
 
-def _stack(columns: list[Array], n_rows: int) -> Array:
-    if not columns:
-        return np.empty((n_rows, 0))
-    target = np.float32 if all(column.dtype == np.float32 for column in columns) else np.float64
-    matrix = np.empty((n_rows, len(columns)), dtype=target)
-    for position, column in enumerate(columns):
-        matrix[:, position] = column
-    return matrix
+# By library: how to get the columns of a table, to test their types, and to convert them.
+_LIBRARIES: dict[str, tuple[Callable[[Any], list[Any]], Callable[[Any], bool], Callable[[Any], Array]]] = {
+    "pandas": (lambda X: [X.iloc[:, at] for at in range(X.shape[1])], is_numeric_dtype, pandas_values),
+    "polars": (lambda X: X.get_columns(), polars_numeric, polars_values),
+    "pyarrow": (lambda X: X.columns, arrow_numeric, arrow_values),
+}
 
 
 def _from_sparse(X: Any) -> Any:
@@ -167,7 +156,7 @@ def _from_sparse(X: Any) -> Any:
 
 
 def _with_small_indices(matrix: Any) -> Any:
-    """Return the matrix with 32-bit indices where they suffice: most clusterers take no others."""
+    """Return the matrix with 32-bit indices if possible, because most clusterers do not accept others."""
     if matrix.indices.dtype == np.int32 or max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max:
         return matrix
     indices, edges = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
@@ -182,7 +171,7 @@ def _from_array(X: Any) -> Array:
     except ValueError as error:
         raise ValueError("X must be rectangular: its rows have different lengths.") from error
     if array.ndim != 2:
-        raise ValueError(f"X must have two dimensions, rows and columns; {_what_was_given(X, array)}")
+        raise ValueError(f"X must have two dimensions, rows and columns; {_describe_shape(X, array)}")
     rounded = rounded_by_float64(array).any(axis=0) if array.dtype.kind in "iuO" else np.zeros(0, dtype=bool)
     if array.dtype.kind == "O":
         array = _from_objects(array)
@@ -193,11 +182,13 @@ def _from_array(X: Any) -> Array:
             f"X must be numeric or boolean; got an array of type {array.dtype}. Encode it as numbers first."
         )
     warn_of_rounding(np.flatnonzero(rounded).tolist())
-    return array if array.dtype in (np.float32, np.float64) else _as_float64(array)
+    # Long doubles out of range become infinite, and are reported as such.
+    with np.errstate(over="ignore"):
+        return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
 def _unmasked(X: Any) -> Array:
-    """Return the array without its mask; masked cells are missing: they become NaN, reported with its place."""
+    """Return a masked array with NaN for masked cells."""
     if np.ma.is_masked(X) and X.dtype.kind == "O":
         return np.asarray(X.filled(np.nan))
     if not np.ma.is_masked(X) or X.dtype.kind not in _DTYPE_KINDS:
@@ -205,13 +196,7 @@ def _unmasked(X: Any) -> Array:
     return np.asarray(X.astype(np.result_type(X.dtype, np.float32)).filled(np.nan))
 
 
-def _as_float64(array: Array) -> Array:
-    # A long double beyond the range of a double becomes infinity, which is reported with its place.
-    with np.errstate(over="ignore"):
-        return array.astype(np.float64)
-
-
-def _what_was_given(X: Any, array: Array) -> str:
+def _describe_shape(X: Any, array: Array) -> str:
     if array.ndim == 0:
         return f"got a value of type {type(X).__name__}. Pass an array or a table."
     hint = " Reshape your data with X.reshape(-1, 1) if it has one feature." if array.ndim == 1 and array.size else ""
@@ -228,42 +213,35 @@ def _from_objects(array: Array) -> Array:
             )
         if isinstance(value, complex | np.complexfloating):
             raise ValueError(_COMPLEX)
-    # Whole numbers too large for NumPy stay objects here; as float64 they are numbers like any other.
+    # Integers beyond 64 bits remain objects here.
     numbers = np.array(array.tolist())
     try:
         return numbers if numbers.dtype.kind != "O" else numbers.astype(np.float64)
     except OverflowError as error:
-        raise ValueError(
-            "X must be finite; it has a whole number beyond the range of float64. Scale it first."
-        ) from error
+        raise ValueError("X must be finite; it has an integer beyond the range of float64. Scale it first.") from error
 
 
 def _check_finite(matrix: Any, names: list[Any] | None) -> None:
-    """Find NaN and infinity before anything is computed, by blocks, and say where the first one is."""
+    """Raise at the first NaN or infinite cell; dense matrices are tested in blocks, to allocate little."""
     if sparse.issparse(matrix):
         bad = np.flatnonzero(~np.isfinite(matrix.data))
         if bad.size:
             where = matrix.tocoo()
             raise_not_finite(matrix.data[bad[0]], int(where.row[bad[0]]), int(where.col[bad[0]]), bad.size, names)
         return
-    step = max(1, _BLOCK_BYTES // (matrix.itemsize * matrix.shape[1]))
+    step, first, count = max(1, _BLOCK_BYTES // (matrix.itemsize * matrix.shape[1])), None, 0
     for low in range(0, len(matrix), step):
-        finite = np.isfinite(matrix[low : low + step])
-        if not finite.all():
-            row, column = (int(i) for i in np.argwhere(~finite)[0])
-            count = sum(
-                int((~np.isfinite(matrix[start : start + step])).sum()) for start in range(low, len(matrix), step)
-            )
-            raise_not_finite(matrix[low + row, column], low + row, column, count, names)
-
-
-_FILL = "Drop or fill such rows first, for example with df.dropna() or sklearn.impute.SimpleImputer."
+        places = np.argwhere(~np.isfinite(matrix[low : low + step]))
+        if len(places):
+            first, count = first or (low + int(places[0, 0]), int(places[0, 1])), count + len(places)
+    if first is not None:
+        raise_not_finite(matrix[first], *first, count, names)
 
 
 def raise_not_finite(
     value: float, row: int, column: int, count: int, names: list[Any] | None, advice: str = _FILL
 ) -> None:
-    """Say where the first cell is that is not finite, and how many there are."""
+    """Raise the error for cells that are not finite, with the place of the first and their number."""
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     place = f"column {column}" if names is None else f"column {quoted(names[column])}"
     more = "" if count == 1 else f", and {count - 1} more cell(s) that are not finite"

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from compsil_kit._data.dataset import Dataset
-from compsil_kit._data.digest import DIGEST_BYTES, OUTSIDE, content_digest
+from compsil_kit._data.dataset import DIGEST_BYTES, OUT_OF_CORE, Dataset, content_digest
 from compsil_kit._method.clusterers import Clusterer
 from compsil_kit._method.metrics import Metric
 from compsil_kit._method.subsample import SHUFFLE, draw_version
@@ -77,7 +76,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
 
 def _of_data(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     was, is_now = (
-        "outside memory" if str(each.get("data")).startswith(OUTSIDE) else "in memory" for each in (there, here)
+        "outside memory" if str(each.get("data")).startswith(OUT_OF_CORE) else "in memory" for each in (there, here)
     )
     return "the content of X differs" if was == is_now else f"X was {was} and is now {is_now}"
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._data.dataset import MOST_RATIO, Dataset, scale_ratio
-from compsil_kit._data.distinct import check_enough_distinct
-from compsil_kit._data.sources.fetched import known_rows
-from compsil_kit._data.sources.table import FetchedData, SourceTable
+from compsil_kit._data.dataset import Dataset
+from compsil_kit._data.diagnostics import MAX_SCALE_RATIO, check_enough_distinct, scale_ratio
+from compsil_kit._data.sources.table import FetchedData, SourceTable, known_rows
 from compsil_kit._method.clusterers import check_input_kind
 from compsil_kit._method.metrics import check_metric_fits
 from compsil_kit._method.structure import check_testable
@@ -105,7 +104,7 @@ def needed_rows(plan: Plan, indices: Collection[int] | None = None) -> NDArray[n
 def warn_of_scale(matrix: Any, advice: str) -> None:
     """Warn, at the caller's line, that columns of a large scale dominate the distances."""
     ratio = scale_ratio(matrix)
-    if ratio > MOST_RATIO:
+    if ratio > MAX_SCALE_RATIO:
         warnings.warn(
             f"the columns of X differ in scale by a factor of {ratio:,.0f}, and X is used unscaled: columns of a large "
             f"scale dominate the distances. Scale them first, with {advice}.",

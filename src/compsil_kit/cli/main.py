@@ -15,7 +15,6 @@ from compsil_kit._data.dataset import Dataset, PreparedTable
 from compsil_kit._data.files.readers import make_given, read_file
 from compsil_kit._data.files.sniff import Given
 from compsil_kit._data.given import load_data
-from compsil_kit._data.sources.columns import without
 from compsil_kit._data.sources.parquet import is_parquet, open_parquet
 from compsil_kit._data.sources.source import Source
 from compsil_kit._data.sources.table import SourceTable
@@ -91,7 +90,7 @@ def _open(arguments: argparse.Namespace, given: Given) -> Source:
     """Return Parquet data unread: they may be larger than memory."""
     if given != Given():
         raise ValueError(f"{arguments.data}: --sep, --decimal and the like are for CSV and TSV files.")
-    return without(open_parquet(arguments.data), arguments.exclude)
+    return open_parquet(arguments.data, exclude=arguments.exclude)
 
 
 def _read(arguments: argparse.Namespace, given: Given) -> pd.DataFrame:

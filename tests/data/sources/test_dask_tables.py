@@ -1,4 +1,4 @@
-"""Dask's frames and arrays, with a cluster and without one."""
+"""Dask DataFrames and arrays, with and without a cluster."""
 
 import os
 import traceback
@@ -25,12 +25,12 @@ MATRIX = FRAME.to_numpy()
 
 
 def split(low):
-    """A partition of the table, by its first row."""
+    """Return the partition that begins at a row."""
     return pd.DataFrame({name: values[low : low + 10_000] for name, values in columns_of().items()})
 
 
 def lazily(make=split):
-    """A frame whose divisions are unknown, of six partitions."""
+    """Return a frame of six partitions with unknown divisions."""
     return dd.from_map(make, range(0, LARGE, 10_000), meta=FRAME.head(0))
 
 
@@ -41,10 +41,12 @@ def test_a_selection_is_that_of_the_frame_in_memory(scheduler, scale):
     with dask.config.set(scheduler=scheduler):
         for frame in (lazily(), dd.from_pandas(FRAME, npartitions=40), lazily().repartition(npartitions=2)):
             assert select_k(prepare(frame, scale=scale), **FAST).to_dict() == expected
+        small = dd.from_pandas(FRAME.head(300), npartitions=3)
+        assert select_k(small, **FAST).to_dict() == select_k(FRAME.head(300), **FAST).to_dict()
 
 
-def test_it_is_computed_by_the_workers_of_a_cluster(monkeypatch):
-    """Here nobody can make a partition or pass over one."""
+def test_the_pass_runs_on_the_workers_of_a_cluster(monkeypatch):
+    """In this process, partitions cannot be computed or scanned."""
     here, make = os.getpid(), split
 
     def elsewhere(low):
@@ -71,7 +73,7 @@ def test_a_selection_is_that_of_the_array_in_memory(chunks, dtype):
     assert result.preparation is None
 
 
-def test_rows_of_unknown_number_are_counted():
+def test_unknown_chunk_sizes_are_counted():
     array = da.from_array(MATRIX, chunks=(9_000, 2))
     some = array[array[:, 0] > 0]
     assert np.isnan(some.shape[0])
@@ -80,7 +82,6 @@ def test_rows_of_unknown_number_are_counted():
     assert source.n_rows == len(expected)
     found = [np.concatenate(parts) for parts in zip(*source.chunks([2, 0]), strict=True)]
     np.testing.assert_array_equal(found, expected[:, [2, 0]].T)
-    # The array of the caller is as it was.
     assert np.isnan(some.shape[0])
 
 
@@ -97,17 +98,16 @@ def test_rows_of_unknown_number_are_counted():
         (da.ones((5, 0)), "X must have at least 1 column"),
     ],
 )
-def test_arrays_that_cannot_be_used(array, message):
+def test_arrays_that_cannot_be_used_raise(array, message):
     with pytest.raises(ValueError, match=message):
         select_k(array)
 
 
-# Dask's own, with a newer pandas.
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index is deprecated")
 def test_only_the_wanted_columns_are_read(tmp_path):
     place = write_parquet(tmp_path / "table", COLUMNS, n_files=3)
     source = DaskFrame(dd.read_parquet(place))
-    assert source.lengths == (16_833, 16_833, 16_834)
+    assert source.lengths == [16_833, 16_833, 16_834]
     ((first, _), *_) = source.chunks([2, 0])
     np.testing.assert_array_equal(first, COLUMNS["x2"][:16_833])
     wanted = source._frame.iloc[:, [2, 0]].optimize().expr
@@ -117,24 +117,24 @@ def test_only_the_wanted_columns_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "single"),
+    ("dtype", "values"),
     [
-        ("float32", True),
-        ("Float32", True),
-        ("float[pyarrow]", True),
-        ("Int64", False),
-        ("boolean", False),
-        ("int8", False),
+        ("float32", "f4"),
+        ("Float32", "f4"),
+        ("float[pyarrow]", "f4"),
+        ("Int64", "i8"),
+        ("boolean", "f8"),
+        ("int8", "i1"),
     ],
 )
-def test_types_of_columns(dtype, single):
+def test_types_of_columns(dtype, values):
     frame = pd.DataFrame({"a": pd.Series([1, 0, 1], dtype=dtype), "b": np.ones(3, np.float32)})
     source = DaskFrame(dd.from_pandas(frame, npartitions=2))
-    assert [(field.numeric, field.single) for field in source.fields] == [(True, single), (True, True)]
+    assert [field.dtype for field in source.fields] == [values, "f4"]
     np.testing.assert_array_equal(np.concatenate([chunk[0] for chunk in source.chunks([0, 1])]), [1, 0, 1])
 
 
-def test_text_is_left_out_and_holes_are_told():
+def test_text_is_left_out_and_missing_values_raise():
     holes = FRAME.assign(city="Rome", n=pd.Series(range(LARGE), dtype="Int64").mask(FRAME.index == 41_234))
     frame = dd.from_pandas(holes, npartitions=5)
     table = prepare(frame, columns=["x0", "x1"])
@@ -142,11 +142,6 @@ def test_text_is_left_out_and_holes_are_told():
     assert prepare(frame).left_out == ("city",)
     with pytest.raises(ValueError, match="X must be finite; it has NaN at row 41234, column 'n'"):
         select_k(prepare(frame), **FAST)
-
-
-def test_a_small_frame_is_loaded():
-    frame = dd.from_pandas(FRAME.head(300), npartitions=3)
-    assert select_k(frame, **FAST).to_dict() == select_k(FRAME.head(300), **FAST).to_dict()
 
 
 def test_partitions_without_rows():
@@ -160,7 +155,7 @@ def test_partitions_without_rows():
         assert source.n_rows == len(found[0])
 
 
-def test_partitions_that_change_are_told():
+def test_partitions_that_change_raise():
     calls = []
 
     def grows(low):
@@ -176,8 +171,8 @@ def test_partitions_that_change_are_told():
         select_k(prepare(frame), **FAST)
 
 
-def test_an_interrupt_says_how_far_the_pass_got(monkeypatch):
-    monkeypatch.setattr(dask_tables, "AT_A_TIME", 2)
+def test_an_interrupt_reports_the_progress_of_the_pass(monkeypatch):
+    monkeypatch.setattr(dask_tables, "PARTITIONS_AT_ONCE", 2)
     calls = []
 
     def interrupted(low):
@@ -191,7 +186,7 @@ def test_an_interrupt_says_how_far_the_pass_got(monkeypatch):
     assert (caught.value.done, caught.value.total) == (20_000, LARGE)
 
 
-def test_cells_are_not_quoted(tmp_path):
+def test_errors_do_not_quote_cells(tmp_path):
     (tmp_path / "bad.csv").write_text("a,b\n" + "1.5,2.5\n" * 60_000 + "secret,1\n")
     frame = dd.read_csv(tmp_path / "bad.csv", dtype={"a": "float64"})
     with pytest.raises(ValueError, match=r"X: a Dask collection cannot be read \(ValueError\)") as caught:
@@ -199,18 +194,17 @@ def test_cells_are_not_quoted(tmp_path):
     assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_whole_numbers_that_allow_for_missing_ones_and_are_rounded_are_warned_of():
+def test_rounded_integers_of_nullable_columns_are_warned_of():
     frame = pd.DataFrame({"a": np.arange(LARGE, dtype=np.int64) + 2**53, "b": np.arange(float(LARGE))})
     for kind in ("Int64", "int64[pyarrow]"):
         table = dd.from_pandas(frame.astype({"a": kind}), npartitions=2)
-        with pytest.warns(UserWarning, match=r"X: column 'a' has whole numbers beyond 2\*\*53"):
+        with pytest.warns(UserWarning, match=r"X: column 'a' has integers beyond 2\*\*53"):
             select_k(prepare(table), ks=[2, 3], n_subsamples=2, sample_size=200)
 
 
-# Dask's own, with a newer pandas.
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index is deprecated")
-def test_partitions_stay_as_they_were_counted(tmp_path):
-    """Dask joins partitions of which few columns are read."""
+def test_partitions_of_few_columns_are_not_joined(tmp_path):
+    """Dask's optimiser joins them, but they were counted separately."""
     columns = {"id": np.arange(LARGE), "flag": np.zeros(LARGE, dtype=bool), **COLUMNS}
     frame = dd.read_parquet(write_parquet(tmp_path / "table", columns, n_files=10))
     for part in (frame[["x1", "x0"]], frame.assign(w=frame.x0 * 2)[["w", "x0", "x1"]]):
@@ -218,7 +212,7 @@ def test_partitions_stay_as_they_were_counted(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index is deprecated")
-def test_a_boolean_that_is_missing_is_found(tmp_path):
+def test_a_missing_boolean_raises(tmp_path):
     flags = pa.array([None if at == 50_123 else at % 3 == 0 for at in range(LARGE)])
     place = write_parquet(tmp_path / "a.parquet", pa.table({**COLUMNS, "flag": flags}))
     frame = dd.read_parquet(place, split_row_groups=True)
@@ -230,7 +224,7 @@ def test_a_boolean_that_is_missing_is_found(tmp_path):
     assert dropped.preparation.n_dropped == 1
 
 
-def test_what_is_masked_is_missing():
+def test_masked_cells_are_missing():
     masked = da.ma.masked_less(da.from_array(np.column_stack([*COLUMNS.values()]), chunks=(9_000, 3)), -1e9)
     assert select_k(masked, **FAST).to_dict() == select_k(masked.compute().data, **FAST).to_dict()
     masked[50_200, 1] = np.ma.masked

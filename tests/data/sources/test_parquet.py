@@ -16,13 +16,13 @@ from tables import columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
 from compsil_kit._data.sources import arrow
-from compsil_kit._data.sources.opening import open_source
-from compsil_kit._data.sources.parquet import files_of, fits_memory, has_others, is_parquet, open_parquet
+from compsil_kit._data.sources.parquet import fits_memory, is_parquet, list_files, open_parquet
+from compsil_kit._data.sources.source import open_source
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Files whose order by name is not that of their numbers, in folders, with notes beside them."""
+    """Files whose order by name is not that of their numbers, in folders, beside auxiliary files."""
     base = tmp_path / "table"
     for value, name in enumerate(["part-2.parquet", "part-10.parquet", "b/part-0.pq", "part-1", "B.parquet"]):
         (base / name).parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def column(source, name="a"):
     return np.concatenate([chunk[0] for chunk in source.chunks([at])]).tolist()
 
 
-def test_a_folder_is_read_as_pandas_reads_it(folder):
+def test_a_folder_has_the_rows_of_pandas(folder):
     expected = pd.read_parquet(folder)["a"].tolist()
     assert expected == np.repeat([4.0, 2.0, 3.0, 1.0, 0.0], 3).tolist()
     for place in (folder, str(folder), f"{folder}/", PurePath(folder), f"file://{folder}"):
@@ -64,7 +64,7 @@ def test_globs(folder, pattern, values):
     assert column(open_parquet(str(folder / pattern)))[::3] == values
 
 
-def test_an_address_of_another_store(folder, bucket):
+def test_addresses(folder, bucket):
     expected = column(open_parquet(folder))
     assert column(open_parquet("memory://bucket/table")) == expected
     assert column(open_parquet("memory://bucket/table/part-1*")) == [3.0, 3.0, 3.0, 1.0, 1.0, 1.0]
@@ -89,7 +89,7 @@ def test_values_in_the_names_of_folders_are_categories(tmp_path, pattern):
 
 
 @pytest.mark.parametrize("index", [None, "key", ["a", "key"]])
-def test_what_pandas_wrote_as_an_index_is_no_column(tmp_path, index):
+def test_the_index_of_pandas_is_left_out(tmp_path, index):
     frame = pd.DataFrame({"a": [1.0, 2.0], "key": [7, 9], "b": [0.5, 0.25]})
     frame = frame.loc[[1, 0]] if index is None else frame.set_index(index)
     frame.to_parquet(tmp_path / "a.parquet")
@@ -98,14 +98,14 @@ def test_what_pandas_wrote_as_an_index_is_no_column(tmp_path, index):
 
 
 @pytest.mark.parametrize("name", ["missing.parquet", "none/*.parquet", "empty"])
-def test_nothing_there(tmp_path, name):
+def test_a_path_without_files_raises(tmp_path, name):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"X: there is no Parquet file at .*begin with '_' or '\.' are ignored"):
         open_parquet(tmp_path / name)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1secretPAR1", b"secret,words\n1,2\n" * 100])
-def test_a_file_that_is_damaged_is_told_without_its_content(tmp_path, content):
+def test_a_damaged_file_raises_without_its_content(tmp_path, content):
     (tmp_path / "bad.parquet").write_bytes(content)
     with pytest.raises(
         ValueError, match=r"X: Parquet data at '.*bad\.parquet' cannot be read \(\w+\)\. Possible causes: a file is dam"
@@ -114,7 +114,7 @@ def test_a_file_that_is_damaged_is_told_without_its_content(tmp_path, content):
     assert "secret" not in str(e.value)
 
 
-def test_pages_that_are_damaged_are_told_when_they_are_read(tmp_path):
+def test_damaged_pages_raise_when_they_are_read(tmp_path):
     place = tmp_path / "bad.parquet"
     pq.write_table(pa.table({"a": np.random.default_rng(0).normal(size=5000)}), place, compression="zstd")
     content = bytearray(place.read_bytes())
@@ -126,7 +126,7 @@ def test_pages_that_are_damaged_are_told_when_they_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("bad", ["a", "b", "c"])
-def test_the_file_that_is_damaged_is_named_among_several(tmp_path, bad):
+def test_the_damaged_file_is_named_among_several(tmp_path, bad):
     for name in "abc":
         pq.write_table(pa.table({"x": np.random.default_rng(0).normal(size=5000)}), tmp_path / f"{name}.parquet")
     place = tmp_path / f"{bad}.parquet"
@@ -143,7 +143,7 @@ def test_the_file_that_is_damaged_is_named_among_several(tmp_path, bad):
         list(source.chunks([0]))
 
 
-def test_links_to_folders_are_followed_as_pandas_does(tmp_path):
+def test_links_to_folders_are_followed(tmp_path):
     table, elsewhere = tmp_path / "table", tmp_path / "elsewhere"
     (elsewhere / "deep").mkdir(parents=True)
     table.mkdir()
@@ -175,12 +175,12 @@ def test_a_star_in_the_name_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("X", ["data.csv", "customers", ""])
-def test_other_texts_are_refused(X):
+def test_other_texts_raise(X):
     with pytest.raises(ValueError, match=r"X as text must name Parquet data: .* Read other files first"):
         select_k(X)
 
 
-def test_addresses_that_need_what_is_not_there(monkeypatch):
+def test_addresses_that_cannot_be_resolved_raise(monkeypatch):
     with pytest.raises(ValueError, match=r"X: 'nosuch://a/b' is not an address that fsspec supports"):
         open_parquet("nosuch://a/b")
 
@@ -192,40 +192,40 @@ def test_addresses_that_need_what_is_not_there(monkeypatch):
         open_parquet("s3://a/b")
 
 
-def test_without_pyarrow_the_extra_is_named(monkeypatch):
+def test_without_pyarrow_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
-    with pytest.raises(ImportError, match=r"needs the package pyarrow\. .*pip install 'compsil-kit\[scale\]'"):
+    with pytest.raises(ImportError, match=r"needs the package 'pyarrow'\. Install it with: pip install pyarrow"):
         open_parquet("a.parquet")
 
 
 @pytest.mark.parametrize("rows", [1_000, 5_000, 10**9])
-def test_row_groups_are_read_some_at_a_time(tmp_path, rows, monkeypatch):
+def test_row_groups_are_read_in_portions(tmp_path, rows, monkeypatch):
     monkeypatch.setattr(arrow, "PORTION_ROWS", rows)
     columns = columns_of(20_500, 2)
     folder = write_parquet(tmp_path / "table", columns, n_files=3, row_group_size=2_000)
     chunks = list(open_parquet(folder).chunks([1, 0]))
     np.testing.assert_array_equal(np.concatenate([np.column_stack(chunk) for chunk in chunks])[:, 0], columns["x1"])
-    # Batches do not reach beyond what is read together.
+    # Batches do not extend beyond a portion.
     assert max(len(chunk[0]) for chunk in chunks) <= max(2_000, min(rows, 7_000))
 
 
 @pytest.mark.parametrize("wrap", [lambda place: place, ds.dataset], ids=["path", "dataset"])
-def test_a_file_is_never_held_whole(tmp_path, wrap, monkeypatch):
-    """Not even if the rows are used more slowly than they are read."""
+def test_a_file_is_never_completely_in_memory(tmp_path, wrap, monkeypatch):
+    """Not even if the rows are read faster than they are used."""
     monkeypatch.setattr(arrow, "PORTION_ROWS", 40_000)
     monkeypatch.setattr(arrow, "CHUNK_ROWS", 10_000)
     n_rows = 800_000
     place = write_parquet(tmp_path / "a.parquet", columns_of(n_rows, 3), row_group_size=20_000)
     source, before, most = open_source(wrap(place)), pa.total_allocated_bytes(), 0
     for chunk in source.chunks([0, 1, 2]):
-        # Some work, which the threads that read could use.
+        # Some work, during which reading threads could continue.
         np.sort(chunk[0])
         most = max(most, pa.total_allocated_bytes() - before)
     assert 0 < most < n_rows * 3 * 8 / 2
 
 
 @pytest.mark.parametrize(("free", "fits"), [(None, True), (144, True), (143, False)])
-def test_what_fits_into_memory(tmp_path, monkeypatch, free, fits):
+def test_whether_a_file_fits_into_memory(tmp_path, monkeypatch, free, fits):
     monkeypatch.setattr("compsil_kit._data.sources.parquet.available_bytes", lambda: free)
     pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3]}), tmp_path / "six.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
@@ -234,13 +234,13 @@ def test_what_fits_into_memory(tmp_path, monkeypatch, free, fits):
     assert fits_memory(tmp_path / "none.parquet")
 
 
-def test_the_files_behind_a_folder_and_a_glob(tmp_path):
+def test_list_files_a_folder_and_of_a_glob(tmp_path):
     for name in ("b.parquet", "a.parquet", "_SUCCESS", "c.txt"):
         (tmp_path / name).write_bytes(b"")
     local = fsspec.filesystem("file")
-    assert [Path(file).name for file in files_of(str(tmp_path), local)] == ["a.parquet", "b.parquet", "c.txt"]
-    assert [Path(file).name for file in files_of(f"{tmp_path}/*.parquet", local)] == ["a.parquet", "b.parquet"]
-    assert files_of(f"{tmp_path}/x*.parquet", local) == []
+    assert [Path(file).name for file in list_files(str(tmp_path), local)] == ["a.parquet", "b.parquet", "c.txt"]
+    assert [Path(file).name for file in list_files(f"{tmp_path}/*.parquet", local)] == ["a.parquet", "b.parquet"]
+    assert list_files(f"{tmp_path}/x*.parquet", local) == []
 
 
 @pytest.fixture
@@ -283,25 +283,29 @@ def test_keys_of_empty_folders_are_ignored(folder, bucket):
     assert column(open_parquet("/bucket/table", Marking())) == column(open_parquet(folder))
 
 
-def test_a_table_of_delta_lake_is_refused(folder):
+def test_a_delta_lake_table_raises(folder):
     (folder / "_delta_log").mkdir()
     for place in (folder, f"{folder}/*.parquet"):
         with pytest.raises(ValueError, match=r"is a Delta Lake table, .*Pass DeltaTable\(\.\.\.\)\.to_pyarrow_dataset"):
             open_parquet(place)
 
 
-def test_columns_of_the_same_name_are_refused(tmp_path):
-    place = tmp_path / "a.parquet"
+def test_columns_of_the_same_name_raise(tmp_path):
     table = pa.Table.from_arrays([pa.array([1.0])] * 3, names=["a", "b", "a"])
-    pq.write_table(table, place)
     with pytest.raises(ValueError, match=r"cannot be read .* two columns have the same name\."):
-        open_parquet(place)
-    with pytest.raises(ValueError, match=r"X: a pyarrow dataset has more than one column named 'a'\. Rename them\."):
-        open_source(ds.dataset(table))
+        open_parquet(write_parquet(tmp_path / "a.parquet", table))
 
 
-def test_parts_of_a_file_are_those_that_were_asked_for(tmp_path):
-    """A fragment may stand for some row groups of its file."""
+def test_excluded_columns_are_left_out(tmp_path):
+    frame = pd.DataFrame({"a": [1.0], "b": [2.0]}, index=pd.Index([7], name="key"))
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert [field.name for field in open_parquet(tmp_path / "a.parquet", exclude=["a"]).fields] == ["b"]
+    for name in ("y", "key"):
+        with pytest.raises(ValueError, match=rf"--exclude: '{name}' is not a column of the data, which has a, b\."):
+            open_parquet(tmp_path / "a.parquet", exclude=["a", name])
+
+
+def test_portions_of_some_row_groups(tmp_path):
     place = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": np.arange(70.0)}), place, row_group_size=10)
     (fragment,) = ds.dataset(place).get_fragments()
@@ -310,47 +314,15 @@ def test_parts_of_a_file_are_those_that_were_asked_for(tmp_path):
     np.testing.assert_array_equal(found, [*range(10, 20), *range(40, 50), *range(60, 70)])
 
 
-def test_a_store_that_says_what_is_wrong_is_heard():
-    """Some raise errors of these kinds without a number."""
-    for kind in (FileNotFoundError, PermissionError, ConnectionResetError, TimeoutError):
-        with pytest.raises(kind, match="gone"), arrow.readable("data"):
-            raise kind("gone")
-    with pytest.raises(ValueError, match=r"^X: data cannot be read \(OSError\)"), arrow.readable("data"):
-        raise OSError("secret")
-
-
-def test_too_little_memory_is_no_damage():
-    """Arrow's error is one of memory, and one of Arrow's as well."""
-    with pytest.raises(MemoryError, match="enough"), arrow.readable("data"):
-        raise pa.ArrowMemoryError("not enough")
-
-
-def test_files_that_are_no_parquet_in_a_folder(tmp_path):
-    base = tmp_path / "parts"
-    for name in ("a.parquet", "_SUCCESS", ".hidden.csv", "year=2026/b.PQ", ".ipynb_checkpoints/c.csv", "_log/d.json"):
-        (base / name).parent.mkdir(parents=True, exist_ok=True)
-        (base / name).touch()
-    (tmp_path / "more").mkdir()
-    (base / "linked").symlink_to(tmp_path / "more")
-    files = fsspec.filesystem("file")
-    assert not has_others(str(base), files)
-    assert not has_others(f"{base}/", files)
-    (base / "year=2026" / "notes.csv").touch()
-    assert has_others(str(base), files)
-    (base / "_delta_log").mkdir()
-    with pytest.raises(ValueError, match="is a Delta Lake table"):
-        has_others(str(base), files)
-
-
-def test_metadata_of_pandas_may_be_empty(tmp_path):
+def test_empty_metadata_of_pandas(tmp_path):
     table = pa.table({"a": [1.0, 2.0]}).replace_schema_metadata({b"pandas": b"null"})
     pq.write_table(table, tmp_path / "a.parquet")
     assert column(open_parquet(tmp_path / "a.parquet")) == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("store", ["file", "memory"])
-def test_a_file_with_other_columns_in_its_place_is_told(tmp_path, store):
-    """As many rows as before: the footer that is remembered would be read as that of the new file."""
+def test_a_replaced_file_raises(tmp_path, store):
+    """With as many rows: the cached footer does not fit the new file."""
     rows = np.random.default_rng(0).normal(size=(500, 3))
     files = fsspec.filesystem(store)
     base = str(tmp_path / "table") if store == "file" else "memory://changing"
@@ -392,7 +364,7 @@ for place in (folder, folder / "part-0.parquet", f"{{folder}}/*.parquet", f"file
 try:
     select_k("memory://table", ks=[2, 3])
 except ImportError as error:
-    assert "needs the package fsspec. Install it with: pip install 'compsil-kit[scale]'" in str(error), error
+    assert "needs the package 'fsspec'. Install it with: pip install fsspec" in str(error), error
 else:
     raise AssertionError("an address without fsspec")
 """

@@ -1,4 +1,4 @@
-"""One pass over the rows: however they are cut into chunks and parts, it finds the same."""
+"""One pass over the rows: it finds the same however they are split into chunks, parts and partitions."""
 
 from itertools import pairwise
 
@@ -7,136 +7,146 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compsil_kit._data.sources.moments import BLOCK_ROWS, joined, moments_of
-from compsil_kit._data.sources.moments import blocks as blocks_of
-from compsil_kit._data.sources.scan import NotFinite, Part, Work, gathered
+from compsil_kit._data.scaling import BLOCK_ROWS, merge_moments, moments_of
+from compsil_kit._data.sources.scan import NotFinite, Part, Work, merge_parts, split_work
 
 N = 2 * BLOCK_ROWS + 500
 MATRIX = np.random.default_rng(1).normal(size=(N, 2))
 WANTED = np.unique(np.random.default_rng(2).integers(0, N, 300))
+WORK = Work(WANTED, "float64", moments=True, digest=True)
 
 
-def cut(columns, start, stop, edges):
+def split(columns, start, stop, edges):
     """The rows from start to stop, in chunks that end at these edges."""
     inside = [edge for edge in sorted(set(edges)) if start < edge < stop]
     for low, high in zip((start, *inside), (*inside, stop), strict=True):
         yield [column[low:high] for column in columns]
 
 
-def scanned(columns, work, parts=(), chunks=()):
+def scan(columns, work, parts=(), chunks=()):
     edges = [0, *sorted(set(parts) - {0, len(columns[0])}), len(columns[0])]
-    passes = (work(cut(columns, low, high, chunks), low) for low, high in pairwise(edges))
-    return gathered(passes, work)
+    return merge_parts((work(split(columns, low, high, chunks), low) for low, high in pairwise(edges)), work)
 
 
-places = st.lists(st.integers(1, N - 1) | st.sampled_from([1, BLOCK_ROWS, BLOCK_ROWS + 1, N - 1]), max_size=6)
-WORK = Work(WANTED, "float64", moments=True, digest=True)
-WHOLE = scanned(list(MATRIX.T), WORK)
+def same(one, other):
+    moments = (
+        getattr(one.moments, name) == getattr(other.moments, name) for name in ("mean", "squares", "low", "high")
+    )
+    return one.digest == other.digest and np.array_equal(one.found, other.found) and all(map(np.all, moments))
 
 
-@given(places, places)
-def test_any_cut_finds_the_same(parts, chunks):
-    seen = scanned(list(MATRIX.T), WORK, parts, chunks)
-    assert (seen.n_rows, seen.digest, seen.bad, seen.rounded) == (N, WHOLE.digest, None, frozenset())
-    assert np.array_equal(seen.found, MATRIX[WANTED])
-    for name in ("mean", "squares", "low", "high"):
-        assert (getattr(seen.moments, name) == getattr(WHOLE.moments, name)).all()
+EDGES = st.lists(st.integers(1, N - 1) | st.sampled_from([1, BLOCK_ROWS, BLOCK_ROWS + 1, N - 1]), max_size=6)
+WHOLE = scan(list(MATRIX.T), WORK)
 
 
-def test_moments_are_those_of_the_matrix_in_memory():
-    expected = joined(moments_of(block) for block in blocks_of(MATRIX))
+@given(EDGES, EDGES)
+def test_results_do_not_depend_on_chunks_and_parts(parts, chunks):
+    found = scan(list(MATRIX.T), WORK, parts, chunks)
+    assert (found.n_rows, found.not_finite, found.rounded) == (N, None, frozenset())
+    assert np.array_equal(found.found, MATRIX[WANTED])
+    assert same(found, WHOLE)
+
+
+@pytest.mark.parametrize("lengths", [[N], [40, 0, 8_960, N - 9_000], [0, N, 0], [1] * 9 + [N - 9]])
+def test_partitions_get_their_share_of_the_work(lengths):
+    shares = split_work(WORK, lengths)
+    edges = np.cumsum([0, *lengths])
+    assert [start for _, start in shares] == edges[:-1].tolist()
+    for (work, _), (low, high) in zip(shares, pairwise(edges), strict=True):
+        assert work.rows.tolist() == WANTED[(low <= WANTED) & (high > WANTED)].tolist()
+    parts = [
+        work(split(list(MATRIX.T), start, start + n, []), start)
+        for (work, start), n in zip(shares, lengths, strict=True)
+    ]
+    assert same(merge_parts(parts, WORK), WHOLE)
+
+
+def test_moments_are_those_of_the_blocks_in_memory():
+    expected = merge_moments(moments_of(MATRIX[low : low + BLOCK_ROWS]) for low in range(0, N, BLOCK_ROWS))
     assert (WHOLE.moments.squares == expected.squares).all()
     assert (WHOLE.moments.mean == expected.mean).all()
 
 
-def test_the_digest_sees_a_single_cell():
+def test_the_digest_depends_on_every_cell():
     other = MATRIX.copy()
     other[N - 1, 1] += 1e-9
-    assert scanned(list(other.T), WORK).digest != WHOLE.digest
+    assert scan(list(other.T), WORK).digest != WHOLE.digest
 
 
-def test_nothing_is_gathered_that_nobody_wants():
-    seen = scanned(list(MATRIX.T), Work(WANTED, "float64"), parts=[300])
-    assert seen.moments is None
-    assert np.array_equal(seen.found, MATRIX[WANTED])
-    part = Work(WANTED, "float64")(cut(list(MATRIX.T), 0, 300, []), 0)
-    assert part.blocks == part.edges == []
+def test_nothing_is_collected_without_need():
+    work = Work(WANTED, "float64")
+    assert scan(list(MATRIX.T), work, parts=[300]).moments is None
+    assert work(split(list(MATRIX.T), 0, N, []), 0).pieces == []
 
 
-@given(places, st.sampled_from([np.nan, np.inf, -np.inf]))
+@given(EDGES, st.sampled_from([np.nan, np.inf, -np.inf]))
 def test_the_first_cell_that_is_not_finite_and_their_number(parts, value):
     columns = [column.copy() for column in MATRIX.T]
     columns[1][[400, BLOCK_ROWS, N - 1]] = value
     columns[0][[700, 400]] = np.nan
-    bad = scanned(columns, WORK, parts, [333]).bad
-    assert (bad.row, bad.column, bad.count) == (400, 0, 5)
-    assert np.isnan(bad.value)
+    found = scan(columns, WORK, parts, [333]).not_finite
+    assert (found.row, found.column, found.count) == (400, 0, 5)
+    assert np.isnan(found.value)
 
 
-def test_the_value_is_told_apart():
-    columns = [column.copy() for column in MATRIX.T]
-    columns[1][3] = -np.inf
-    assert scanned(columns, WORK).bad == NotFinite(3, 1, -np.inf, 1)
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, -np.inf, 3.0], NotFinite(1, 1, -np.inf, 1)),
+        # Infinities of both signs have the sum NaN.
+        ([1.0, np.inf, -np.inf], NotFinite(1, 1, np.inf, 2)),
+        # Finite values whose sum overflows.
+        ([1e308, 1e308, 1e308], None),
+    ],
+)
+def test_infinite_cells(values, expected):
+    assert scan([np.ones(3), np.array(values)], Work(np.array([1]), "float64")).not_finite == expected
 
 
-def test_a_sum_that_overflows_is_not_a_cell():
-    """The quick look is a sum; where that is infinite, the cells decide."""
-    assert scanned([np.full(10, 1e308), np.ones(10)], Work(np.array([1]), "float64")).bad is None
-    # Infinities of both signs sum up to NaN, which is found as well.
-    columns = [np.array([1.0, np.inf, -np.inf]), np.ones(3)]
-    assert scanned(columns, Work(np.array([0]), "float64")).bad == NotFinite(1, 0, np.inf, 2)
-
-
-def test_a_long_double_beyond_the_range_of_doubles_is_infinite():
-    """Where long doubles are doubles, it is infinite from the beginning."""
+def test_a_long_double_out_of_range_is_infinite():
     values = np.array([1.0, 2.0, 3.0], dtype=np.longdouble)
     with np.errstate(over="ignore"):
         values[1] = np.longdouble(10) ** 400
-    seen = scanned([np.ones(3), values], Work(np.array([0, 2]), "float64"))
-    assert seen.bad == NotFinite(1, 1, np.inf, 1)
-    assert seen.found.tolist() == [[1.0, 1.0], [1.0, 3.0]]
+    found = scan([np.ones(3), values], Work(np.array([0, 2]), "float64"))
+    assert found.not_finite == NotFinite(1, 1, np.inf, 1)
+    assert found.found.tolist() == [[1.0, 1.0], [1.0, 3.0]]
 
 
 @pytest.mark.parametrize(
     ("values", "rounded"),
     [
         (np.array([1, 2**53 + 1]), {1}),
+        (np.array([2**53 + 1, 1]), {1}),
         (np.array([1, 2**53]), set()),
         (np.array([2, 2**64 - 1], dtype=np.uint64), {1}),
         (np.array([True, False]), set()),
         (np.array([1, 127], dtype=np.int8), set()),
     ],
 )
-def test_whole_numbers_that_are_rounded(values, rounded):
-    seen = scanned([np.ones(2), values], Work(np.array([0, 1]), "float64"), parts=[1])
-    assert seen.rounded == rounded
-    assert np.array_equal(seen.found[:, 1], values.astype(np.float64))
+@pytest.mark.parametrize("edges", [{"parts": [1]}, {"chunks": [1]}])
+def test_columns_with_rounded_integers(values, rounded, edges):
+    found = scan([np.ones(2), values], Work(np.array([0, 1]), "float64"), **edges)
+    assert found.rounded == rounded
+    assert np.array_equal(found.found[:, 1], values.astype(np.float64))
 
 
-@pytest.mark.parametrize("cuts", [{"chunks": [1]}, {"parts": [1]}])
-def test_a_rounded_number_is_remembered(cuts):
-    seen = scanned([np.array([2**53 + 1, 1]), np.array([1, 2**53 + 1])], Work(np.array([0]), "float64"), **cuts)
-    assert seen.rounded == {0, 1}
-
-
-def test_the_type_of_the_rows():
-    seen = scanned([np.ones(3, np.float32), np.zeros(3, np.float32)], Work(np.array([2]), "float32"))
-    assert seen.found.dtype == np.float32
+def test_float32_is_kept():
+    found = scan([np.ones(3, np.float32), np.zeros(3, np.float32)], Work(np.array([2]), "float32"))
+    assert found.found.dtype == np.float32
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, BLOCK_ROWS - 1, BLOCK_ROWS])
 def test_few_rows(n_rows):
-    seen = scanned(list(MATRIX[:n_rows].T), Work(np.empty(0, np.int64), "float64", moments=True))
-    assert (seen.n_rows, len(seen.found)) == (n_rows, 0)
-    assert (seen.moments is None) == (n_rows == 0)
+    found = scan(list(MATRIX[:n_rows].T), Work(np.empty(0, np.int64), "float64", moments=True))
+    assert (found.n_rows, len(found.found)) == (n_rows, 0)
+    assert (found.moments is None) == (n_rows == 0)
 
 
 def test_parts_without_rows():
-    work = Work(WANTED, "float64", moments=True, digest=True)
-    several = [work(iter(()), 0), work(cut(list(MATRIX.T), 0, N, []), 0), work(iter(()), N)]
-    assert gathered(several, work).digest == WHOLE.digest
+    parts = [WORK(iter(()), 0), WORK(split(list(MATRIX.T), 0, N, []), 0), WORK(iter(()), N)]
+    assert same(merge_parts(parts, WORK), WHOLE)
 
 
-def test_parts_out_of_order_are_an_error():
-    with pytest.raises(RuntimeError, match="a pass must hand over rows in order; 5 came after 0"):
-        gathered([Part(5, 9, np.empty((0, 0)))], WORK)
+def test_parts_out_of_order_raise():
+    with pytest.raises(RuntimeError, match="a pass must return rows in order; row 5 came after row 0"):
+        merge_parts([Part(5, 9, np.empty((0, 0)))], WORK)

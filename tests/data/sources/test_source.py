@@ -1,51 +1,212 @@
-"""What every table outside memory can do."""
+"""Out-of-core tables: what is opened as one, arrays that are read in ranges, and columns kept beside the rows."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
-from tables import CutSource, columns_of
+from scipy import sparse
+from tables import LARGE, CutSource, columns_of, write_parquet
 
-from compsil_kit._data.sources.scan import Work
-from compsil_kit._data.sources.source import Field, dtype_of
+from compsil_kit import select_k
+from compsil_kit._data.sources import source as module
+from compsil_kit._data.sources.arrow import ArrowSource, PolarsSource
+from compsil_kit._data.sources.scan import Work, merge_parts
+from compsil_kit._data.sources.source import ArraySource, Field, SidecarColumns, Source, open_source
 
-DOUBLE, SINGLE = Field("a", "double", True), Field("b", "float", True, single=True)
+FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
+FRAME = pd.DataFrame({"a": [1.0, 2.0]})
+MATRIX = np.column_stack(list(columns_of().values()))
+
+
+def test_out_of_core_tables_are_opened(tmp_path):
+    place = write_parquet(tmp_path / "a.parquet", columns_of(10))
+    dataset = ds.dataset(place)
+    for X in (place, str(place), dataset, ds.dataset([dataset]), ds.dataset(pa.table({"a": [1]}))):
+        assert type(open_source(X)) is ArrowSource
+    assert type(open_source(pl.LazyFrame({"a": [1]}))) is PolarsSource
+    source = CutSource(columns_of(10))
+    assert open_source(source) is source
 
 
 @pytest.mark.parametrize(
-    ("fields", "dtype"),
-    [([SINGLE], "float32"), ([SINGLE, SINGLE], "float32"), ([SINGLE, DOUBLE], "float64"), ([DOUBLE], "float64")],
+    "X",
+    [
+        FRAME, FRAME.to_numpy(), FRAME["a"], pl.DataFrame({"a": [1]}), pa.table({"a": [1]}), [[1.0]], [], None, 7,
+        sparse.csr_array(np.eye(3)), {"a": [1]}, (row for row in [[1.0]]),
+    ],
+    ids=lambda X: type(X).__name__,
+)  # fmt: skip
+def test_data_in_memory_are_no_source(X):
+    assert open_source(X) is None
+
+
+def test_opening_an_array_imports_no_library():
+    code = """
+import sys, numpy as np
+from compsil_kit._data.sources.source import open_source
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"pyarrow", "polars", "duckdb", "zarr", "dask", "pyspark", "fsspec"}:
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Absent())
+assert open_source(np.ones((3, 2))) is None
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_several_paths_raise():
+    for X in (["a.parquet", "b.parquet"], (Path("a.parquet"),)):
+        with pytest.raises(ValueError, match=r"X as text must be one path\. Pass a folder, a glob such as"):
+            select_k(X)
+
+
+def test_readers_of_one_pass_raise():
+    table = pa.table({"a": [1.0, 2.0]})
+    for X in (table.to_reader(), ds.dataset(table).scanner()):
+        with pytest.raises(TypeError, match=rf"X must be readable more than once, .*got a {type(X).__name__}\. Pass"):
+            select_k(X)
+
+
+class Dataset:
+    """The part of h5py's datasets that is used: ranges of rows; it records which were read."""
+
+    __module__ = "h5py._hl.dataset"
+
+    def __init__(self, values, chunks):
+        self._values, self.chunks, self.ranges = values, chunks, []
+        self.shape, self.dtype = values.shape, values.dtype
+
+    def __getitem__(self, rows):
+        self.ranges.append((rows.start, min(rows.stop, len(self._values))))
+        return self._values[rows]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", ">f4"])
+@pytest.mark.parametrize("chunks", [(1_000, 3), (700, 1), None])
+def test_a_selection_on_an_array_is_that_in_memory(dtype, chunks, monkeypatch):
+    monkeypatch.setattr(module, "STEP_BYTES", 100_000)
+    matrix = (10 * MATRIX).astype(dtype)
+    array = Dataset(matrix, chunks)
+    result = select_k(array, **FAST)
+    assert result.to_dict() == select_k(matrix, **FAST).to_dict()
+    assert result.preparation is None
+    # All rows once, and whole chunks.
+    starts = [start for start, _ in array.ranges]
+    assert array.ranges == list(zip(starts, [*starts[1:], LARGE], strict=True))
+    assert len(starts) > 3
+    assert all(start % (chunks or (1,))[0] == 0 for start in starts)
+
+
+def test_chunks_larger_than_a_step_are_read_one_at_a_time(monkeypatch):
+    monkeypatch.setattr(module, "STEP_BYTES", 1)
+    array = Dataset(MATRIX[:100], (40, 3))
+    parts = list(ArraySource(array).chunks([2, 0]))
+    assert array.ranges == [(0, 40), (40, 80), (80, 100)]
+    np.testing.assert_array_equal(np.concatenate([np.column_stack(part) for part in parts]), MATRIX[:100, [2, 0]])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.ones(5), "X must have two dimensions, rows and columns; got an array of h5py of shape"),
+        (np.ones((5, 2, 2)), "X must have two dimensions"),
+        (np.ones(()), "X must have two dimensions"),
+        (np.array([["a", "b"]]), "X has columns that are not numeric: 0 "),
+    ],
 )
-def test_only_float32_stays_float32(fields, dtype):
-    assert dtype_of(fields) == dtype
+def test_arrays_that_cannot_be_used_raise(values, message):
+    with pytest.raises(ValueError, match=message):
+        select_k(Dataset(values, None))
 
 
-def test_a_pass_tells_how_many_rows_were_read():
-    source, told = CutSource(columns_of(100), chunk_rows=30), []
-    (part,) = source.scan([1], Work(np.array([7]), "float64"), told.append)
-    assert told == [30, 30, 30, 10]
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_memory_maps_of_floats_are_used_in_place(tmp_path, dtype):
+    assert open_source(np.memmap(tmp_path / "a", dtype=dtype, mode="w+", shape=(10, 2))) is None
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", ">f8", "longdouble"])
+def test_memory_maps_of_other_numbers_are_read_in_ranges(tmp_path, dtype):
+    X = (MATRIX * 3).astype(dtype)
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    source = open_source(mapped)
+    assert (source.what, source.n_rows, source.named) == ("a memory map", len(X), False)
+    assert select_k(mapped, **FAST).to_dict() == select_k(X, **FAST).to_dict()
+
+
+def test_a_pass_reports_how_many_rows_were_read():
+    source, ticks = CutSource(columns_of(100), chunk_rows=30), []
+    (part,) = source.scan([1], Work(np.array([7]), "float64"), ticks.append)
+    assert ticks == [30, 30, 30, 10]
     assert (part.start, part.stop) == (0, 100)
 
 
-def test_a_frame_of_some_columns_in_their_order():
+def test_a_frame_has_the_columns_in_their_order():
     columns = columns_of(100)
     frame = CutSource(columns, chunk_rows=30).frame([2, 0])
-    assert list(frame.columns) == ["x2", "x0"]
-    np.testing.assert_array_equal(frame.to_numpy(), np.column_stack([columns["x2"], columns["x0"]]))
-
-
-def test_a_frame_of_no_rows_has_its_columns():
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(columns)[["x2", "x0"]])
     assert CutSource({"a": np.empty(0), "b": np.empty(0)}).frame([0, 1]).shape == (0, 2)
 
 
 def test_names_may_occur_twice():
     source = CutSource({"a": np.arange(3.0), "b": np.ones(3)})
-    source.fields = (DOUBLE, DOUBLE)
+    source.fields = (Field("a", "double", np.dtype(float)),) * 2
     frame = source.frame([0, 1])
     assert list(frame.columns) == ["a", "a"]
     assert frame.iloc[:, 1].tolist() == [1.0, 1.0, 1.0]
 
 
+TABLE = pa.table({"x": np.arange(10.0), "key": pa.array([*range(9), None]), "word": list("abcdefghij")})
+
+
+@pytest.mark.parametrize("group_rows", [2, 3, 100])
+def test_sidecar_columns_belong_to_the_rows_of_a_chunk(tmp_path, group_rows):
+    place = write_parquet(tmp_path / "a.parquet", TABLE, row_group_size=group_rows)
+    source = SidecarColumns(open_source(place), ["word", "x"])
+    assert [field.name for field in source.fields] == ["x", "key", "word"]
+    taken = []
+    for (values,) in source.chunks([0]):
+        taken.append(source.take())
+        assert taken[-1]["x"].to_pylist() == values.tolist()
+    assert pa.concat_tables(taken).combine_chunks() == TABLE.select(["word", "x"])
+
+
+def test_a_pass_keeps_no_sidecar_columns():
+    source = SidecarColumns(ArrowSource(ds.dataset(TABLE)), ["word"])
+    work = Work(np.array([1, 8]), "float64")
+    assert merge_parts(source.scan([0], work, lambda _: None), work).found.tolist() == [[1.0], [8.0]]
+    with pytest.raises(IndexError):
+        source.take()
+
+
+class OneReader(Source):
+    """A connection that refuses a second reader while the first is open."""
+
+    what, n_rows, fields = "a query", 10, ArrowSource(ds.dataset(TABLE)).fields
+    reading = False
+
+    def records(self, positions):
+        assert not self.reading
+        self.reading = True
+        yield from TABLE.select(positions).to_batches(max_chunksize=4)
+        self.reading = False
+
+
+def test_sidecar_columns_are_read_with_the_rows():
+    source = SidecarColumns(OneReader(), ["key"])
+    taken = [source.take()["key"].to_pylist() for _ in source.chunks([0])]
+    assert taken == [[0, 1, 2, 3], [4, 5, 6, 7], [8, None]]
+
+
 def test_not_all_sources_have_records():
     source = CutSource(columns_of(10))
+    assert OneReader().has_records
     assert not source.has_records
     with pytest.raises(NotImplementedError, match="has no records"):
         source.records([0])

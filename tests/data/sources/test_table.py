@@ -1,4 +1,4 @@
-"""The chosen columns of a table outside memory: fetched by one pass, or loaded."""
+"""Chosen columns of an out-of-core table: fetched in one pass, or loaded."""
 
 import numpy as np
 import pandas as pd
@@ -10,14 +10,14 @@ from tables import LARGE, CutSource, columns_of, write_parquet
 from compsil_kit import prepare, select_k
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._data.sources import table as module
-from compsil_kit._data.sources.table import SourceTable, as_it_is, empty_frame
+from compsil_kit._data.sources.table import FetchedRows, SourceTable, known_rows, select_all
 
 ROWS = np.unique(np.random.default_rng(5).integers(0, LARGE, 500))
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 
 
 def tables(columns, **settings):
-    """The same columns in memory, and outside it in chunks and in parts."""
+    """Return the same columns in memory, and out of core in chunks and in parts."""
     cuts = ({"chunk_rows": 1_234}, {"chunk_rows": 60_000}, {"parts": (1, 8_192, 30_000)})
     frame = pd.DataFrame(columns)
     return prepare(frame, **settings), [prepare(CutSource(columns, **cut), **settings) for cut in cuts]
@@ -37,7 +37,7 @@ def test_fetched_rows_are_those_of_the_table_in_memory(dtype, scale):
         np.testing.assert_array_equal(table.load().matrix, inside.matrix)
 
 
-def test_all_rows_some_at_a_time_on_the_same_scale():
+def test_all_rows_in_parts_have_the_scale_of_the_pass():
     inside, outside = tables(columns_of(), scale="standard")
     for table in outside:
         moments = table.fetch(ROWS).moments
@@ -58,7 +58,7 @@ def test_columns_of_several_types_make_float64():
 
 
 @pytest.mark.parametrize("scale", ["robust", "standard"])
-def test_what_takes_all_rows_at_once_loads_them(scale):
+def test_settings_that_need_all_rows_load_them(scale):
     columns = columns_of()
     columns["x0"][7] = np.nan
     table = prepare(CutSource(columns), scale=scale, missing="drop")
@@ -67,12 +67,12 @@ def test_what_takes_all_rows_at_once_loads_them(scale):
     assert table.preparation == expected.preparation
 
 
-def test_the_digest_is_taken_on_request():
+def test_the_digest_is_computed_on_request():
     table = prepare(CutSource(columns_of()))
-    with pytest.raises(RuntimeError, match="the pass over the data took no digest"):
+    with pytest.raises(RuntimeError, match="the pass over the data did not compute a digest"):
         _ = table.fetch(ROWS).digest
     one = table.fetch(ROWS, digest=True).digest
-    # Other rows of the same table, other chunks: the same data.
+    # It depends neither on the fetched rows nor on the chunks.
     assert prepare(CutSource(columns_of(), parts=(5_000,))).fetch(ROWS[:9], digest=True).digest == one
     assert prepare(CutSource(columns_of()), scale="minmax").fetch(ROWS, digest=True).digest != one
     assert prepare(CutSource(columns_of(seed=1))).fetch(ROWS, digest=True).digest != one
@@ -80,7 +80,7 @@ def test_the_digest_is_taken_on_request():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("named", [True, False])
-def test_cells_that_are_not_finite_are_told_as_in_memory(value, named):
+def test_cells_that_are_not_finite_raise_as_in_memory(value, named):
     columns = columns_of()
     columns["x1"][[40_000, 50_000]] = value
     X = pd.DataFrame(columns)
@@ -89,15 +89,14 @@ def test_cells_that_are_not_finite_are_told_as_in_memory(value, named):
     for settings in ({"chunk_rows": 999}, {"parts": (39_999, 40_001)}):
         with pytest.raises(ValueError, match=r"row 40000, column '?\w+'?, and 1 more cell") as outside:
             select_k(CutSource(columns, named=named, **settings), **FAST)
-        told, advice = str(outside.value).split("finite. ")
-        assert told == str(inside.value).partition("finite. ")[0]
-        # There is no frame here to drop rows from.
+        message, advice = str(outside.value).split("finite. ")
+        assert message == str(inside.value).partition("finite. ")[0]
         assert ("prepare(X, missing='drop') if it fits into memory" in advice) == np.isnan(value)
     with pytest.raises(ValueError, match=r"or with missing='drop' \(--missing drop\)|Replace such values where"):
         select_k(prepare(CutSource(columns, named=named)), **FAST)
 
 
-def test_holes_of_a_file_are_told_with_row_and_column(tmp_path):
+def test_missing_values_of_a_file_raise_with_row_and_column(tmp_path):
     columns = columns_of()
     mask = np.arange(LARGE) == 50_123
     holes = {"x0": columns["x0"], "n": pa.array(np.arange(LARGE), mask=mask), "f": pa.array(~mask, mask=mask)}
@@ -108,17 +107,15 @@ def test_holes_of_a_file_are_told_with_row_and_column(tmp_path):
         select_k(prepare(place, columns=["x0", "f"]), **FAST)
 
 
-def test_whole_numbers_that_are_rounded_are_warned_of_at_the_line_of_the_call(tmp_path):
+def test_rounded_integers_are_warned_of_at_the_line_of_the_call(tmp_path):
     columns = {**columns_of(), "key": np.arange(LARGE) + 2**60}
     place = write_parquet(tmp_path / "a.parquet", columns)
-    with pytest.warns(
-        UserWarning, match=r"X: column 'key' has whole numbers beyond 2\*\*53, which float64 rounds"
-    ) as w:
+    with pytest.warns(UserWarning, match=r"X: column 'key' has integers beyond 2\*\*53, which float64 rounds") as w:
         select_k(prepare(place), **FAST)
     assert w[0].filename == __file__
 
 
-def test_a_file_that_changes_is_told(tmp_path):
+def test_a_file_that_changes_raises(tmp_path):
     place = write_parquet(tmp_path / "table", columns_of(), n_files=2)
     table = prepare(place)
     write_parquet(place / "part-1.parquet", columns_of(30_000))
@@ -127,7 +124,7 @@ def test_a_file_that_changes_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("n_rows", [LARGE - 1, LARGE + 1])
-def test_rows_that_come_or_go_are_told(n_rows):
+def test_another_number_of_rows_raises(n_rows):
     source = CutSource(columns_of())
     source.n_rows, source.chunks = n_rows, lambda at: (each for each in [[np.arange(float(LARGE))] * 3])
     with pytest.raises(
@@ -136,47 +133,46 @@ def test_rows_that_come_or_go_are_told(n_rows):
         select_k(prepare(source), **FAST)
 
 
-def test_values_too_large_to_be_scaled_are_refused_without_a_warning():
+def test_values_too_large_to_be_scaled_raise_without_a_warning():
     columns = {**columns_of(), "big": np.full(LARGE, 1e300)}
     with pytest.raises(ValueError, match="columns: 'big' has values too large for scale='standard'"):
         select_k(prepare(CutSource(columns)), **FAST)
 
 
-def test_columns_that_are_not_numeric_are_refused_or_left_out():
+def test_columns_that_are_not_numeric_raise_or_are_left_out():
     columns = {**columns_of(100), "city": np.array(["Rome"] * 100, dtype=object)}
     with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'city' \(object\)\. Leave them out"):
-        as_it_is(CutSource(columns))
+        select_all(CutSource(columns))
     assert prepare(CutSource(columns)).preparation.left_out == ("city",)
-    assert list(empty_frame(CutSource(columns)).columns) == ["x0", "x1", "x2", "city"]
 
 
 @pytest.mark.parametrize("prepared", [True, False])
-def test_a_table_without_rows(tmp_path, prepared):
+def test_a_table_without_rows_raises(tmp_path, prepared):
     place = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": pa.array([], pa.float64())}), place)
     with pytest.raises(ValueError, match="the data has no rows" if prepared else "X must have at least 2 rows; got 0"):
         select_k(prepare(place) if prepared else place)
 
 
-def test_what_was_done_is_known_before_the_pass():
+def test_the_preparation_is_known_before_the_pass():
     source = CutSource({**columns_of(), "word": np.full(LARGE, "x", dtype=object)})
     table = prepare(source, scale="minmax")
     assert table.preparation == Preparation(("x0", "x1", "x2"), ("word",), "minmax")
     assert table.n_bytes == LARGE * 3 * 8
     assert source.handed == []
-    assert as_it_is(CutSource(columns_of(), named=False)).preparation is None
+    assert select_all(CutSource(columns_of(), named=False)).preparation is None
 
 
-def test_odd_columns_are_told_of_the_rows_that_were_fetched():
+def test_notes_are_on_the_fetched_rows():
     table = prepare(CutSource({**columns_of(), "one": np.ones(LARGE), "serial": np.arange(LARGE)}))
     assert table.preparation.notes == ()
     constant, serial = table.fetch(ROWS).preparation.notes
     assert constant.startswith("column 'one' is constant")
-    # The numbers of the rows are known, so a column that repeats them is found in some of them too.
+    # The numbers of the fetched rows are known.
     assert serial.startswith("column 'serial' looks like an identifier")
 
 
-def test_what_does_not_fit_is_refused_before_it_is_read(monkeypatch):
+def test_what_does_not_fit_into_memory_raises_before_it_is_read(monkeypatch):
     source = CutSource(columns_of())
     table = prepare(source)
     needed = 3 * LARGE * 3 * 8
@@ -193,8 +189,35 @@ def test_what_does_not_fit_is_refused_before_it_is_read(monkeypatch):
         assert table.load().shape == (LARGE, 3)
 
 
-def test_columns_of_an_array_are_named_by_their_place_in_it():
+def test_errors_on_arrays_name_the_position_of_the_column():
     columns = {at: values.copy() for at, values in enumerate(columns_of(n_columns=4).values())}
     columns[2][50_100] = np.nan
     with pytest.raises(ValueError, match=r"NaN at row 50100, column 2\."):
         select_k(prepare(CutSource(columns, named=False), columns=[3, 2]), **FAST)
+
+
+MATRIX = np.arange(40.0).reshape(20, 2)
+NUMBERS = np.array([1, 4, 5, 19])
+FETCHED = FetchedRows(20, NUMBERS, MATRIX[NUMBERS])
+
+
+@pytest.mark.parametrize("rows", [[4], [19, 1], [5, 5, 4], []])
+def test_fetched_rows_are_indexed_by_their_numbers(rows):
+    numbers = np.array(rows, dtype=np.int64)
+    found = FETCHED[numbers]
+    np.testing.assert_array_equal(found, MATRIX[numbers])
+    # They are copies.
+    found[:] = -1
+    np.testing.assert_array_equal(FETCHED[numbers], MATRIX[numbers])
+
+
+@pytest.mark.parametrize("rows", [[0], [1, 2], [4, 18], [20]])
+def test_rows_that_were_not_fetched_raise(rows):
+    with pytest.raises(IndexError, match="some of these rows were not fetched"):
+        FETCHED[np.array(rows)]
+
+
+def test_fetched_rows_have_the_size_of_the_whole_matrix():
+    assert (FETCHED.shape, len(FETCHED), FETCHED.dtype) == ((20, 2), 20, np.float64)
+    np.testing.assert_array_equal(known_rows(FETCHED), MATRIX[NUMBERS])
+    assert known_rows(MATRIX) is MATRIX

@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from compsil_kit._data.sources.arrow import ArrowSource, one_of, readable
-from compsil_kit._data.sources.columns import without
+from compsil_kit._data.sources.arrow import ArrowSource, hide_arrow_content, name_file
 from compsil_kit._data.sources.source import Source
+from compsil_kit._util.format import quoted, shorten
+from compsil_kit._util.imports import require
 from compsil_kit._util.memory import available_bytes
 
 ENDINGS = (".parquet", ".pq")
 _GLOB = "*?["
 _LOCAL_ADDRESS = re.compile(r"^(?:file|local)://")
-# Writers of tables use these prefixes for their own files: _SUCCESS, _metadata, .part-0.parquet.crc.
-_IGNORED = ("_", ".")
-# The entries of a listing that change when an object is overwritten; stores differ in what they report.
-_VERSION_KEYS = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "created")
+# Properties of a file that change when it is overwritten; stores differ in what they report.
+_VERSION_KEYS = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "created", "ino")
 
 
 class LocalFiles:
@@ -34,27 +33,31 @@ class LocalFiles:
     isfile = staticmethod(os.path.isfile)
     isdir = staticmethod(os.path.isdir)
 
-    def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
-        """Yield each folder with the names of its folders and files."""
-        for root, folders, names in os.walk(folder, followlinks=True):
-            for link in (Path(root, name) for name in folders if os.path.islink(os.path.join(root, name))):
-                if link.resolve() in [parent.resolve() for parent in link.parents]:
+    def find(self, place: str, *, detail: bool = False) -> Any:
+        """Return all files of a folder and of the folders in it, with ``detail`` as a dict of their properties."""
+        found = [place] if os.path.isfile(place) else []
+        for root, folders, names in os.walk(place, followlinks=True):
+            for folder in (Path(root, name) for name in folders):
+                if folder.is_symlink() and folder.resolve() in [parent.resolve() for parent in folder.parents]:
                     raise ValueError(
-                        f"X: {str(link)!r} is a symbolic link to one of its parent folders. Remove it, or pass a glob "
-                        "that excludes it."
+                        f"X: {str(folder)!r} is a symbolic link to one of its parent folders. Remove it, or pass a "
+                        "glob that excludes it."
                     )
-            yield Path(root).as_posix(), folders, names
-
-    def find(self, place: str) -> list[str]:
-        """Return all files of a folder and of the folders in it; a file is returned itself."""
-        return (
-            [place] if os.path.isfile(place) else [f"{root}/{n}" for root, _, names in self.walk(place) for n in names]
-        )
+            found += [Path(root, name).as_posix() for name in names]
+        return {file: self.info(file) for file in found} if detail else found
 
     def glob(self, pattern: str) -> list[str]:
         """Return the files and folders that match; ``**`` does not follow links."""
         base = _fixed_part(pattern)
         return [found.as_posix() for found in Path(base).glob(pattern[len(base) :])]
+
+    def info(self, file: str) -> dict[str, int]:
+        """Return the properties of a file."""
+        stat = os.stat(file)
+        return {"size": stat.st_size, "mtime": stat.st_mtime_ns, "ino": stat.st_ino}
+
+    def invalidate_cache(self) -> None:
+        """Do nothing: nothing is cached."""
 
 
 def is_parquet(name: str) -> bool:
@@ -79,27 +82,16 @@ def fits_memory(file: Any) -> bool:
     return free is None or 3 * 8 * known.num_rows * known.num_columns <= free
 
 
-def files_of(place: str, files: Any) -> list[str]:
-    """Return the Parquet files of a folder or a glob in an fsspec file system."""
+def list_files(place: str, files: Any) -> list[str]:
+    """Return the files of a folder or a glob in an fsspec file system, without those that are ignored."""
     return _find(_native(files), place)[0]
 
 
-def has_others(folder: str, files: Any) -> bool:
-    """Return whether a folder of an fsspec file system contains other files than Parquet; stop at the first."""
-    files = _native(files)
-    _reject_delta(files, folder, folder)
-    base = folder.rstrip("/")
-    for root, _, names in files.walk(base):
-        seen = [name for name in names if name and not _is_ignored(f"{root[len(base) :]}/{name}")]
-        if not all(name.lower().endswith(ENDINGS) for name in seen):
-            return True
-    return False
-
-
-def open_parquet(place: str | PathLike[str], files: Any = None) -> Source:
+def open_parquet(place: str | PathLike[str], files: Any = None, exclude: Collection[str] = ()) -> Source:
     """Open the Parquet files behind a path, a folder, a glob, or an address such as ``s3://bucket/table/*.parquet``.
 
     With ``files``, the path is one of this fsspec file system. Local files need pyarrow only, addresses also fsspec.
+    Columns named in ``exclude`` are left out.
 
     Rows are in the order of ``pandas.read_parquet``: files of a folder are sorted by path as text, so that ``part-10``
     precedes ``part-2``. Folders are read recursively without names that begin with ``_`` or ``.``; values in names such
@@ -111,16 +103,11 @@ def open_parquet(place: str | PathLike[str], files: Any = None) -> Source:
             "X as text must name Parquet data: a file that ends in .parquet, a folder, a glob or an address. "
             "Read other files first, for example with pandas."
         )
-    try:
-        import pyarrow.dataset as ds
-        from pyarrow.fs import LocalFileSystem
-    except ImportError as error:
-        raise ImportError(
-            f"X: reading {name!r} needs the package pyarrow. Install it with: pip install 'compsil-kit[scale]'"
-        ) from error
+    ds = require("pyarrow.dataset", purpose=f"X: reading {name!r}")
+    from pyarrow.fs import LocalFileSystem
+
     files, path = _resolve(name) if files is None else (_native(files), name)
     found, base = _find(files, path)
-    _reject_delta(files, base or path, name)
     if not found:
         raise FileNotFoundError(
             f"X: there is no Parquet file at {name!r}. Files and folders that begin with '_' or '.' are ignored."
@@ -131,51 +118,54 @@ def open_parquet(place: str | PathLike[str], files: Any = None) -> Source:
     versions = partial(_versions, files, found, base)
     before = versions()
     # pyarrow takes the columns of the first file.
-    with readable(one_of(what, found[0], len(found))):
+    with hide_arrow_content(name_file(what, found[0], len(found))):
         system = LocalFileSystem() if isinstance(files, LocalFiles) else files
         dataset = ds.dataset(found, filesystem=system, format="parquet", partition_base_dir=base, **hive)
-    return without(ArrowSource(dataset, what, lambda: versions() != before), _index_columns(dataset.schema))
+    index = _index_columns(dataset.schema)
+    known = tuple(column for column in dataset.schema.names if column not in index)
+    for column in exclude:
+        if column not in known:
+            raise ValueError(f"--exclude: {quoted(column)} is not a column of the data, which has {shorten(known)}.")
+    return ArrowSource(dataset, what, lambda: versions() != before, [*index, *exclude])
 
 
 def _resolve(name: str) -> tuple[Any, str]:
     """Return the file system of a path or an address, and the path there."""
     if "://" not in name or _LOCAL_ADDRESS.match(name):
         return LocalFiles(), Path(os.path.abspath(os.path.expanduser(_LOCAL_ADDRESS.sub("", name)))).as_posix()
-    try:
-        import fsspec
-    except ImportError as error:
-        raise ImportError(
-            f"X: reading {name!r} needs the package fsspec. Install it with: pip install 'compsil-kit[scale]'"
-        ) from error
+    fsspec = require("fsspec", purpose=f"X: reading {name!r}")
     try:
         files, path = fsspec.core.url_to_fs(name)
     except ImportError as error:
         raise ImportError(f"X: {name!r} needs another package: {error}") from error
     except ValueError as error:
         raise ValueError(f"X: {name!r} is not an address that fsspec supports: {error}") from error
-    # fsspec caches listings across calls; files may have come or gone since.
+    # Listings are cached across calls, while files may have come or gone.
     files.invalidate_cache()
     return files, path
 
 
 def _native(files: Any) -> Any:
-    """Return our own local file system in place of the one of fsspec."""
+    """Return our own local file system in place of that of fsspec."""
     from fsspec.implementations.local import LocalFileSystem
 
     return LocalFiles() if isinstance(files, LocalFileSystem) else files
 
 
 def _find(files: Any, path: str) -> tuple[list[str], str | None]:
-    """Return the files in the order of their paths, and the folder below which names may hold values."""
+    """Return the files in the order of their paths, and the folder below which names may contain values."""
     if files.isfile(path):
         return [path], None
-    if files.isdir(path):
-        return _tables(files.find(path), path), path
-    if not any(c in path for c in _GLOB):
-        return [], None
-    base = _fixed_part(path).rstrip("/")
+    is_folder = files.isdir(path)
+    base = (path if is_folder else _fixed_part(path)).rstrip("/")
+    if files.isdir(f"{base}/_delta_log"):
+        raise ValueError(
+            f"X: {base!r} is a Delta Lake table, whose folder also contains files of deleted rows. "
+            "Pass DeltaTable(...).to_pyarrow_dataset() of the package deltalake."
+        )
     # A glob such as table/year=* matches folders.
-    return _tables({file for match in files.glob(path) for file in files.find(match)}, base), base
+    matches = [path] if is_folder else files.glob(path) if any(c in path for c in _GLOB) else []
+    return _tables({file for match in matches for file in files.find(match)}, base), base
 
 
 def _fixed_part(pattern: str) -> str:
@@ -184,35 +174,19 @@ def _fixed_part(pattern: str) -> str:
 
 
 def _tables(places: Iterable[str], base: str) -> list[str]:
+    """Return the files in order, without auxiliary files such as ``_SUCCESS`` and ``.part-0.parquet.crc``."""
     # Object stores mark an empty folder by a key that ends in a slash.
-    return sorted(place for place in places if not place.endswith("/") and not _is_ignored(place[len(base) :]))
-
-
-def _is_ignored(path: str) -> bool:
-    return any(part.startswith(_IGNORED) for part in path.strip("/").split("/"))
+    return sorted(place for place in places if not re.search(r"/[_.]|/$", place[len(base) :]))
 
 
 def _versions(files: Any, found: Sequence[str], base: str | None) -> dict[str, list[Any]]:
-    """Return per file what changes when it is overwritten; one listing is enough for a remote store."""
-    if isinstance(files, LocalFiles):
-        stats = {place: os.stat(place) for place in found if os.path.exists(place)}
-        return {place: [seen.st_size, seen.st_mtime_ns, seen.st_ino] for place, seen in stats.items()}
+    """Return per file what changes when it is overwritten; for a folder or a glob, by one listing."""
     files.invalidate_cache()
     listed = {found[0]: files.info(found[0])} if base is None else files.find(base, detail=True)
     return {place: [listed[place].get(key) for key in _VERSION_KEYS] for place in found if place in listed}
 
 
-def _reject_delta(files: Any, path: str, name: str) -> None:
-    """Reject a Delta Lake table: its folder also contains files of rows that were deleted or overwritten."""
-    if files.isdir(f"{path.rstrip('/')}/_delta_log"):
-        raise ValueError(
-            f"X: {name!r} is a Delta Lake table, whose folder also contains files of deleted rows. "
-            "Pass DeltaTable(...).to_pyarrow_dataset() of the package deltalake."
-        )
-
-
 def _index_columns(schema: Any) -> list[str]:
     """Return the columns that were the index of a pandas frame; a RangeIndex is stored without a column."""
     pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}")) or {}
-    names = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
-    return [name for name in names if name in schema.names]
+    return [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]

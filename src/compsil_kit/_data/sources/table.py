@@ -1,8 +1,8 @@
-"""The chosen columns of a table outside memory: some rows of them by one pass, or all of them loaded."""
+"""Chosen columns of an out-of-core table: some rows fetched in one pass, or all rows loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._data.dataset import Dataset, Preparation
-from compsil_kit._data.digest import OUTSIDE
-from compsil_kit._data.matrix import raise_not_finite, read
-from compsil_kit._data.odd_columns import odd_columns
-from compsil_kit._data.scaling import scaled, scaled_by
-from compsil_kit._data.sources.fetched import FetchedRows
-from compsil_kit._data.sources.moments import WHOLE_ROWS, Moments
-from compsil_kit._data.sources.scan import Seen, Work, gathered
-from compsil_kit._data.sources.source import Source, Tick, dtype_of
-from compsil_kit._data.whole_numbers import warn_of_rounding
+from compsil_kit._data.dataset import OUT_OF_CORE, Dataset, Preparation
+from compsil_kit._data.diagnostics import column_notes, warn_of_rounding
+from compsil_kit._data.matrix import raise_not_finite, validate_matrix
+from compsil_kit._data.scaling import WHOLE_ROWS, Moments, scale_matrix, scale_rows
+from compsil_kit._data.sources.scan import Scan, Work, merge_parts
+from compsil_kit._data.sources.source import Source, Tick, changed
+from compsil_kit._types import Scale
 from compsil_kit._util.format import few, quoted
 from compsil_kit._util.memory import available_bytes
 
@@ -29,125 +26,177 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 
+@dataclass(frozen=True, eq=False)
+class FetchedRows:
+    """A matrix of which some rows were fetched; they are indexed by an array of their numbers in the whole matrix.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the whole matrix.
+    numbers : ndarray of int
+        The ascending numbers of the fetched rows.
+    known : ndarray of shape (n_fetched, n_features)
+        The fetched rows.
+    """
+
+    n_rows: int
+    numbers: NDArray[np.int64]
+    known: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the whole matrix."""
+        return self.n_rows, self.known.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return self.known.dtype
+
+    def __len__(self) -> int:
+        """Return the number of rows of the whole matrix."""
+        return self.n_rows
+
+    def __getitem__(self, rows: Array) -> Array:
+        """Return a copy of these rows, in this order."""
+        places = np.searchsorted(self.numbers, rows)
+        if not np.array_equal(self.numbers[np.minimum(places, len(self.numbers) - 1)], rows):
+            raise IndexError("some of these rows were not fetched")
+        return self.known[places]
+
+
+def known_rows(matrix: Any) -> Any:
+    """Return the rows of a matrix that are in memory."""
+    return matrix.known if isinstance(matrix, FetchedRows) else matrix
+
+
 @dataclass(frozen=True)
 class FetchedData(Dataset):
-    """Rows that a pass has fetched, with the digest that it took on the way, and what else it found."""
+    """The rows that a pass fetched, with the digest and the moments of all rows."""
 
-    seen_digest: str
+    scanned_digest: str
     moments: Moments | None
 
     @cached_property
     def digest(self) -> str:
-        """The digest of all rows, if the pass was told to take one."""
-        if not self.seen_digest:
-            raise RuntimeError("the pass over the data took no digest")
-        return self.seen_digest
+        """The digest of all rows, if the pass computed it."""
+        if not self.scanned_digest:
+            raise RuntimeError("the pass over the data did not compute a digest")
+        return self.scanned_digest
 
 
 @dataclass(frozen=True)
 class SourceTable:
-    """Columns of a source, as they are or to be scaled; wherever data are taken, this is taken too.
+    """An out-of-core table, opened but not read, with the columns to use and the scale to put them on.
+
+    :func:`compsil_kit.prepare` returns it for large tables. Pass it wherever X is accepted: ``select_k`` and the like
+    fetch the rows of their subsamples in one pass; what needs all rows loads them if they fit into memory.
 
     Attributes
     ----------
     source : Source
-        The table.
-    at : tuple of int
-        Positions of the columns.
+        The table: Parquet files, a query, a collection of Dask or Spark, or an array on disk.
+    positions : tuple of int
+        Positions of the columns in the source.
     left_out : tuple of str
         Columns that were left out because they are not numeric.
-    scale : str or None
+    scale : {"standard", "robust", "minmax"} or None
         How to scale the columns.
     prepared : bool
-        Whether somebody has decided on columns and scale.
+        Whether the columns and the scale were chosen by ``prepare``.
     """
 
     source: Source
-    at: tuple[int, ...]
+    positions: tuple[int, ...]
     left_out: tuple[str, ...] = ()
-    scale: str | None = None
+    scale: Scale | None = None
     prepared: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, as text."""
-        return tuple(str(self.source.fields[i].name) for i in self.at)
+        """Names of the columns, as text."""
+        return tuple(str(self.source.fields[at].name) for at in self.positions)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return self.source.n_rows, len(self.at)
+        return self.source.n_rows, len(self.positions)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the matrix."""
-        return dtype_of(self.source.fields[i] for i in self.at)
+        """Type of the matrix: float32 if all columns are, otherwise float64, as in memory."""
+        single = all(self.source.fields[at].dtype == np.float32 for at in self.positions)
+        return np.dtype(np.float32 if single else np.float64)
 
     @property
     def n_bytes(self) -> int:
-        """What a pass reads, about, before it is packed or compressed."""
-        return self.source.n_rows * sum(self.source.fields[i].width for i in self.at)
+        """Approximate bytes that a pass reads, before compression."""
+        dtypes = (self.source.fields[at].dtype for at in self.positions)
+        return self.source.n_rows * sum(dtype.itemsize for dtype in dtypes if dtype is not None)
 
     @property
     def is_large(self) -> bool:
-        """Whether a pass is worth it: a small table is loaded, and everything works with it."""
+        """Whether the table is read in passes; smaller ones are loaded."""
         return self.source.n_rows > WHOLE_ROWS
 
     @property
     def preparation(self) -> Preparation | None:
-        """What is done to the table; None for an array that is taken as it is."""
+        """Columns and scale, as known before a pass; None for an array that is used as it is."""
         named = self.source.named or self.prepared
         return Preparation(self.names, self.left_out, self.scale) if named else None
 
     def fetch(self, rows: NDArray[np.int64], tick: Tick = lambda _: None, *, digest: bool = False) -> FetchedData:
-        """Read the table once; keep the rows of these numbers, which ascend, and refuse cells that are not finite."""
+        """Fetch rows in one pass, which also validates all other rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The ascending numbers of the rows.
+        tick : callable, optional
+            Called with the number of rows that were read since the last call.
+        digest : bool, default=False
+            Whether to compute the digest of all rows.
+
+        Returns
+        -------
+        FetchedData
+            The rows, scaled by the moments of all rows.
+        """
         work = Work(rows, str(self.dtype), moments=self.scale is not None, digest=digest)
-        seen = gathered(self.source.scan(self.at, work, tick), work)
-        self._check(seen)
-        known = np.ascontiguousarray(seen.found)
-        notes = tuple(odd_columns(self.names, known, rows)) if self.prepared else ()
-        if self.scale is not None and seen.moments is not None:
-            known = scaled_by(seen.moments, self.names, known, self.scale)
-        done = None if self.preparation is None else replace(self.preparation, notes=notes)
-        key = f"{OUTSIDE}{seen.digest} scale {self.scale}" if digest else ""
-        return FetchedData(FetchedRows(seen.n_rows, rows, known), done, key, seen.moments)
-
-    def check_length(self, n_rows: int) -> None:
-        """Refuse what has other rows than those that were counted."""
-        if n_rows != self.source.n_rows:
-            raise ValueError(
-                f"X has changed: {self.source.what} had {self.source.n_rows:,} rows when they were counted, and "
-                f"{n_rows:,} when they were read. Pass data that do not change during the run."
-            )
-
-    def _check(self, seen: Seen) -> None:
-        self.check_length(seen.n_rows)
-        names = list(self.names) if self.source.named else None
-        if seen.bad is not None:
-            column = seen.bad.column if names else self.at[seen.bad.column]
-            raise_not_finite(seen.bad.value, seen.bad.row, column, seen.bad.count, names, self._advice(seen.bad.value))
-        warn_of_rounding([names[place] if names else self.at[place] for place in sorted(seen.rounded)])
-
-    def _advice(self, value: float) -> str:
-        """Say what to do about a cell that is not finite: there is no frame to drop its row from."""
-        if np.isinf(value):
-            return "Replace such values where the table comes from."
-        how = "missing='drop' (--missing drop)" if self.prepared else "prepare(X, missing='drop')"
-        return f"Drop or fill such rows where the table comes from, or with {how} if it fits into memory."
+        scan = merge_parts(self.source.scan(self.positions, work, tick), work)
+        self._validate(scan)
+        known = np.ascontiguousarray(scan.found)
+        notes = column_notes(self.names, known, rows) if self.prepared else ()
+        if self.scale is not None and scan.moments is not None:
+            known = scale_rows(scan.moments, self.names, known, self.scale)
+        key = f"{OUT_OF_CORE}{scan.digest} scale {self.scale}" if digest else ""
+        return FetchedData(FetchedRows(scan.n_rows, rows, known), self._with_notes(notes), key, scan.moments)
 
     def load(self) -> Dataset:
-        """Load all rows, for what cannot be done in one pass."""
+        """Load and validate all rows, and scale them.
+
+        Returns
+        -------
+        Dataset
+            The matrix with its preparation.
+        """
         frame = self.frame()
-        _, matrix = read(frame if self.source.named else frame.to_numpy(self.dtype))
-        notes = odd_columns(self.names, matrix) if self.prepared else ()
+        _, matrix = validate_matrix(frame if self.source.named else frame.to_numpy(self.dtype))
+        notes = column_notes(self.names, matrix) if self.prepared else ()
         if self.scale is not None:
-            matrix = scaled(self.names, matrix, self.scale)
-        done = None if self.preparation is None else replace(self.preparation, notes=tuple(notes))
-        return Dataset(matrix, done, prepared=self.prepared)
+            matrix = scale_matrix(self.names, matrix, self.scale)
+        return Dataset(matrix, self._with_notes(notes), prepared=self.prepared)
 
     def frame(self) -> pd.DataFrame:
-        """Return all rows as they are, if they fit into memory."""
-        # As they are read, as columns, and as a matrix.
+        """Load all rows as they are; a MemoryError is raised before reading if they do not fit into memory.
+
+        Returns
+        -------
+        DataFrame
+            The chosen columns.
+        """
+        # Loading holds three copies: the chunks, the columns and the matrix.
         needed, free = 3 * self.shape[0] * self.shape[1] * self.dtype.itemsize, available_bytes()
         if free is not None and needed > free:
             raise MemoryError(
@@ -155,17 +204,57 @@ class SourceTable:
                 f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass fewer rows or columns. "
                 "select_k reads X in one pass with a scale other than 'robust' and missing='raise', and needs less."
             )
-        return self.source.frame(self.at)
+        return self.source.frame(self.positions)
 
     def matrices(self, moments: Moments | None) -> Iterator[Array]:
-        """Yield all rows in order, some at a time, on the scale of an earlier pass."""
-        for chunk in self.source.chunks(self.at):
+        """Yield all rows in order as matrices, scaled by the moments of an earlier pass.
+
+        Parameters
+        ----------
+        moments : Moments or None
+            The moments, as ``fetch`` returns them.
+
+        Yields
+        ------
+        ndarray
+            The next rows.
+        """
+        for chunk in self.source.chunks(self.positions):
             rows = np.ascontiguousarray(np.stack(list(chunk), axis=1), dtype=self.dtype)
-            yield rows if moments is None or self.scale is None else scaled_by(moments, self.names, rows, self.scale)
+            yield rows if moments is None or self.scale is None else scale_rows(moments, self.names, rows, self.scale)
+
+    def check_length(self, n_rows: int) -> None:
+        """Raise if a pass read another number of rows than was counted.
+
+        Parameters
+        ----------
+        n_rows : int
+            The rows that were read.
+        """
+        if n_rows != self.source.n_rows:
+            raise changed(self.source.what, self.source.n_rows, n_rows)
+
+    def _validate(self, scan: Scan) -> None:
+        self.check_length(scan.n_rows)
+        names, bad = list(self.names) if self.source.named else None, scan.not_finite
+        if bad is not None:
+            column = bad.column if names else self.positions[bad.column]
+            raise_not_finite(bad.value, bad.row, column, bad.count, names, self._advice(bad.value))
+        warn_of_rounding([names[at] if names else self.positions[at] for at in sorted(scan.rounded)])
+
+    def _advice(self, value: float) -> str:
+        """Return what to do about a cell that is not finite; the caller has no frame to drop its row from."""
+        if np.isinf(value):
+            return "Replace such values where the table comes from."
+        how = "missing='drop' (--missing drop)" if self.prepared else "prepare(X, missing='drop')"
+        return f"Drop or fill such rows where the table comes from, or with {how} if it fits into memory."
+
+    def _with_notes(self, notes: tuple[str, ...]) -> Preparation | None:
+        return None if self.preparation is None else replace(self.preparation, notes=notes)
 
 
-def as_it_is(source: Source) -> SourceTable:
-    """Return all columns of a source, which must be numeric, as they are."""
+def select_all(source: Source) -> SourceTable:
+    """Return all columns of a source, which must be numeric, unscaled."""
     if not source.fields:
         raise ValueError("X must have at least 1 column; it has none.")
     wrong = [f"{quoted(field.name)} ({field.kind})" for field in source.fields if not field.numeric]
@@ -175,13 +264,3 @@ def as_it_is(source: Source) -> SourceTable:
             "Leave them out with prepare(X, columns=[...]), or encode them as numbers first."
         )
     return SourceTable(source, tuple(range(len(source.fields))))
-
-
-def empty_frame(source: Source) -> pd.DataFrame:
-    """Return the columns of a source without rows, for choosing among them."""
-    import pandas as pd
-
-    kinds: Sequence[type] = [float if field.numeric else object for field in source.fields]
-    frame = pd.DataFrame({place: np.empty(0, dtype=kind) for place, kind in enumerate(kinds)})
-    frame.columns = pd.Index([field.name for field in source.fields])
-    return frame
