@@ -131,7 +131,7 @@ class CompsilAccessor:
         return self._series(table, _labels(table, k, keywords))
 
     def profile(
-        self, labels: Any, *, columns: Any = None, scale: Scale | None = "standard", missing: str = "drop",
+        self, labels: Any, *, columns: Any = None, scale: Scale | None = "standard", missing: Missing = "drop",
         metric: Any = "euclidean",
     ) -> pd.DataFrame:  # fmt: skip
         """Describe each cluster by size, share, silhouette, and the mean and standard deviation of each column.

@@ -171,7 +171,8 @@ class SourceTable:
         if self.scale is not None and scan.moments is not None:
             known = scale_rows(scan.moments, self.names, known, self.scale)
         key = f"{OUT_OF_CORE}{scan.digest} scale {self.scale}" if digest else ""
-        return FetchedData(FetchedRows(scan.n_rows, rows, known), self._with_notes(notes), key, scan.moments)
+        fetched = FetchedRows(scan.n_rows, rows, known)
+        return FetchedData(fetched, self._with_notes(notes), key, scan.moments, prepared=self.prepared)
 
     def load(self) -> Dataset:
         """Load and validate all rows, and scale them.
