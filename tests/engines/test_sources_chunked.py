@@ -14,7 +14,7 @@ MATRIX = np.column_stack(list(columns_of().values()))
 
 @pytest.fixture(params=["zarr", "h5py"])
 def stored(request, tmp_path):
-    """A function that stores an array in chunks, and returns it as the library has it."""
+    """Return a function that stores a matrix in chunks and opens it with the library."""
     if request.param == "zarr":
 
         def store(matrix, chunks):
@@ -39,14 +39,14 @@ def test_a_selection_is_that_of_the_array_in_memory(stored, dtype, chunks):
     assert scaled.preparation.scale == "standard"
 
 
-def test_other_shapes_are_refused(stored):
+def test_other_shapes_raise(stored):
     with pytest.raises(
         ValueError, match=r"X must have two dimensions, rows and columns; got an array of (zarr|h5py) of shape"
     ):
         select_k(stored(np.zeros((5, 2, 2)), (5, 2, 2)))
 
 
-def test_cells_that_are_not_finite_are_told_with_their_place(stored):
+def test_cells_that_are_not_finite_raise_with_their_place(stored):
     matrix = MATRIX.copy()
     matrix[44_000, 1] = np.nan
     with pytest.raises(ValueError, match="X must be finite; it has NaN at row 44000, column 1"):

@@ -1,4 +1,4 @@
-"""Frames of Spark Connect as X, in a process of its own: one that has used Spark itself cannot start its server."""
+"""Spark Connect DataFrames as X, in another process: one that has used Spark itself cannot start the server."""
 
 import json
 import subprocess
@@ -39,23 +39,23 @@ register_spark()
 try:
     with joblib.parallel_config(backend="spark", n_jobs=2):
         select_k(frame.toPandas(), **fast)
-    said = ""
+    message = ""
 except RuntimeError as error:
-    said = str(error)
-print(json.dumps([type(frame).__module__, same, labelled, sorted(set(listening)), said]))
+    message = str(error)
+print(json.dumps([type(frame).__module__, same, labelled, sorted(set(listening)), message]))
 spark.stop()
 """
 
 
-def test_tables_are_read_and_spreading_subsamples_fails_with_a_reason(tmp_path):
+def test_tables_are_read_and_distributing_subsamples_raises(tmp_path):
     place = write_parquet(tmp_path / "table", columns_of(), n_files=3)
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(place), json.dumps(FAST)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
-    module, same, labelled, listening, said = json.loads(done.stdout.splitlines()[-1])
+    module, same, labelled, listening, message = json.loads(done.stdout.splitlines()[-1])
     assert module == "pyspark.sql.connect.dataframe"
     assert same
     assert labelled == LARGE
     assert listening
     assert all(address.endswith("127.0.0.1") for address in listening)
-    assert said.endswith("or it is a Spark Connect session that has no cluster behind it.")
+    assert message.endswith("or it is a Spark Connect session that has no cluster behind it.")

@@ -35,12 +35,12 @@ def test_a_selection_is_that_of_the_table_in_memory(dtype, connection, tmp_path)
 def test_values_are_those_of_the_table_in_memory(kind, connection):
     relation = connection.sql(f"select cast(range % 2 as {kind}) as a, range as b from range(9)")
     source = DuckDBSource(relation)
-    assert (source.n_rows, source.fields[0].numeric, source.fields[0].single) == (9, True, kind == "float")
+    assert (source.n_rows, source.fields[0].numeric, source.fields[0].dtype == np.float32) == (9, True, kind == "float")
     ((found, _),) = source.chunks([0, 1])
     np.testing.assert_array_equal(found.astype(float), to_matrix(relation.to_arrow_table())[1][:, 0])
 
 
-def test_columns_and_holes(connection):
+def test_names_and_missing_values(connection):
     query = 'select range % 7 as "a ""b""", case when range = 45678 then null else range end as n, \'x\' as word'
     relation = connection.sql(f"{query} from range({LARGE})")
     table = prepare(relation)
@@ -51,28 +51,28 @@ def test_columns_and_holes(connection):
         select_k(relation, **FAST)
 
 
-def test_rows_without_an_order_are_refused(connection):
+def test_rows_without_an_order_raise(connection):
     relation = connection.sql("select range as a from range(9)")
     connection.execute("SET preserve_insertion_order = false")
     with pytest.raises(
-        ValueError, match=r"rows in the same order every time, and preserve_insertion_order is off\. Run SET"
+        ValueError, match=r"rows in the same order every time, but preserve_insertion_order is off\. Run SET"
     ):
         select_k(relation, **FAST)
 
 
-def test_no_rows(connection):
+def test_a_query_without_rows_raises(connection):
     with pytest.raises(ValueError, match="X must have at least 2 rows; got 0"):
         select_k(connection.sql("select 1 as a where false"))
 
 
-def test_rows_that_can_be_read_once_are_refused(connection):
+def test_rows_that_can_be_read_once_raise(connection):
     table = pa.table(columns_of())
     relation = connection.from_arrow(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
-    with pytest.raises(ValueError, match=r"X: a DuckDB relation cannot be read \(\w+\)\. It is run twice"):
+    with pytest.raises(ValueError, match=r"X: a DuckDB relation cannot be read \(\w+\)\. The query runs twice"):
         select_k(relation, **FAST)
 
 
-def test_what_the_database_says_is_not_repeated(connection):
+def test_errors_do_not_quote_cells(connection):
     value = "cast(case when range = 50000 then 's3cret' else '1' end as double)"
     relation = connection.sql(f"select {value} as a, range as b from range({LARGE})")
     with pytest.raises(ValueError, match=r"X: a DuckDB relation cannot be read \(\w+\)") as caught:
@@ -80,15 +80,15 @@ def test_what_the_database_says_is_not_repeated(connection):
     assert "s3cret" not in str(caught.value)
 
 
-def test_columns_beside_the_rows_come_from_one_query(connection):
-    """A connection refuses a second result while the first one is read; small ones are read at once."""
+def test_sidecar_columns_come_from_one_query(connection):
+    """A connection refuses a second large result while the first one is read."""
     n_rows = 300_000
     relation = connection.sql(f"select range % 7 as a, range % 1000 as b, 'n' || range as word from range({n_rows})")
     table = prepare(relation, columns=["a", "b"])
-    beside = SidecarColumns(table.source, ["word", "a"])
+    sidecar = SidecarColumns(table.source, ["word", "a"])
     n_seen = 0
-    for labels in label_rows(replace(table, source=beside), 2, sample_size=200):
-        kept = beside.take()
+    for labels in label_rows(replace(table, source=sidecar), 2, sample_size=200):
+        kept = sidecar.take()
         assert len(kept) == len(labels)
         assert kept["word"][0].as_py() == f"n{n_seen}"
         n_seen += len(labels)

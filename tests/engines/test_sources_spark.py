@@ -1,4 +1,4 @@
-"""Spark's frames as X: the pass runs on the executors."""
+"""Spark DataFrames as X: the pass runs on the executors."""
 
 import os
 import traceback
@@ -38,7 +38,7 @@ def spark(tmp_path_factory):
     yield session
     gateway = session.sparkContext._gateway
     session.stop()
-    # Java ends with its input; the next session of this process starts another one.
+    # Java exits when its input is closed; the next session of this process starts another.
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(PATIENCE)
@@ -57,7 +57,7 @@ def test_a_selection_is_that_of_the_frame_in_memory(spark, place, scale, monkeyp
     expected = select_k(prepare(loaded, scale=scale), **FAST).to_dict()
     table = prepare(frame, scale=scale)
     with monkeypatch.context() as patch:
-        # Here nobody can pass over rows: the executors do it, in processes of their own.
+        # Executors are other processes, which are not patched.
         patch.setattr(Work, "__call__", lambda *_: pytest.fail("the pass ran on the driver"))
         assert select_k(table, **FAST).to_dict() == expected
     np.testing.assert_array_equal(table.load().matrix, prepare(loaded, scale=scale).matrix)
@@ -71,8 +71,8 @@ def test_float32_stays_float32(spark, tmp_path):
     assert result.to_dict() == select_k(frame.toPandas(), **FAST).to_dict()
 
 
-def test_frames_that_were_sorted_and_shuffled(spark, place):
-    """What is only counted need not be sorted, so the first count does not fit; the second one does."""
+def test_sorted_frames(spark, place):
+    """Spark does not sort rows that are only counted, so the first counts per partition do not match the pass."""
     frame = spark.read.parquet(str(place)).orderBy("x0", "x1", "x2")
     loaded = frame.toPandas()
     assert select_k(prepare(frame), **FAST).to_dict() == select_k(prepare(loaded), **FAST).to_dict()
@@ -86,8 +86,8 @@ def test_partitions_without_rows(spark, place):
     assert sum(len(chunk[0]) for chunk in source.chunks([0])) == n_rows
 
 
-def test_a_selection_passes_by_partitions_without_rows(spark):
-    """They have no part in what was counted, and the rows behind them keep their numbers."""
+def test_a_selection_on_partitions_without_rows(spark):
+    """They are missing from the counts; the numbers of later rows do not change."""
     every = spark.range(0, 3 * LARGE, numPartitions=6).where((F.col("id") < LARGE) | (F.col("id") >= 2 * LARGE))
     frame = every.select((F.col("id") % 5).alias("a"), F.sin("id").alias("b"))
     assert select_k(prepare(frame), **FAST).to_dict() == select_k(prepare(frame.toPandas()), **FAST).to_dict()
@@ -104,21 +104,20 @@ def test_columns_of_many_types_and_names(spark):
     )
     source = SparkSource(frame)
     assert [field.name for field in source.fields] == ["a.b", "f", "d", "flag", "word", "f"]
-    assert [field.numeric for field in source.fields] == [True, True, True, True, False, True]
-    assert [field.width for field in source.fields] == [8, 4, 16, 1, 8, 2]
+    assert [field.dtype for field in source.fields] == ["i8", "f4", "f8", "b1", None, "i2"]
     first = next(source.chunks([0, 1, 2, 3, 5]))
     assert [float(column[4]) for column in first] == [4.0, 4.0, 1.0, 1.0, 4.0]
     with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'word' \(string\)"):
         select_k(frame, **FAST)
 
 
-def test_holes_are_told_with_row_and_column(spark):
+def test_missing_values_raise_with_row_and_column(spark):
     frame = spark.range(LARGE).select(F.col("id"), F.when(F.col("id") != 45_678, F.col("id") % 7).alias("n"))
     with pytest.raises(ValueError, match="X must be finite; it has NaN at row 45678, column 'n'"):
         select_k(prepare(frame), **FAST)
 
 
-def test_a_streaming_frame_is_refused(spark):
+def test_a_streaming_frame_raises(spark):
     frame = spark.readStream.format("rate").load()
     with pytest.raises(
         ValueError, match=r"X: the rows of a streaming Spark DataFrame cannot be counted.*Write them to"
@@ -126,8 +125,8 @@ def test_a_streaming_frame_is_refused(spark):
         select_k(frame, **FAST)
 
 
-def test_rows_that_change_are_told(spark, tmp_path):
-    """Every count and every pass makes more rows: a file beside them is written to."""
+def test_rows_that_change_raise(spark, tmp_path):
+    """Every count and every pass has one more row than the one before."""
     notes = tmp_path / "notes"
     notes.mkdir()
 
@@ -146,13 +145,12 @@ def test_rows_that_change_are_told(spark, tmp_path):
 
 
 def test_a_small_frame_is_loaded(spark):
-    # The name is that of a method of pandas on Spark, by which its frames are known.
+    # Frames of pandas on Spark are recognised by their method to_spark.
     frame = spark.range(300).select((F.col("id") % 5).alias("to_spark"), F.sin("id").alias("b"))
     assert select_k(frame, **FAST).to_dict() == select_k(frame.toPandas(), **FAST).to_dict()
 
 
-def test_cells_are_not_quoted(spark):
-    """Spark says which value it cannot cast."""
+def test_errors_do_not_quote_cells(spark):
     words = spark.createDataFrame([(str(n % 7) if n != 60_000 else "secret",) for n in range(60_001)], "a string")
     source = SparkSource(words.selectExpr("cast(a as double) as a"))
     with pytest.raises(ValueError, match=r"X: a Spark DataFrame cannot be read \(\w+\)") as caught:
