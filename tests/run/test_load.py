@@ -82,7 +82,7 @@ BAD_X = {
         TypeError,
         "X: row 0, column 0 holds a value of type Decimal",
     ),
-    "whole number beyond floats": ([[10**400, 1], [2, 3]], ValueError, "X must be finite.*whole number.*float64"),
+    "whole number beyond floats": ([[10**400, 1], [2, 3]], ValueError, "X must be finite.*an integer.*float64"),
     "long double beyond floats": (
         np.array([[1, 2], [3, "1e4000"]], np.longdouble),
         ValueError,
