@@ -9,7 +9,7 @@ from tables import LARGE, CutSource, columns_of, write_parquet
 from compsil_kit import PreparedTable, prepare, select_k
 from compsil_kit._data import dataset
 from compsil_kit._data.dataset import Dataset, Preparation
-from compsil_kit._data.given import in_memory, load_data, open_data
+from compsil_kit._data.given import load_data, open_data
 from compsil_kit._data.sources.table import SourceTable
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
@@ -85,12 +85,3 @@ def test_large_tables_are_loaded_on_request(wrap, tmp_path):
 def test_columns_without_names_have_no_preparation():
     assert load_data(CutSource(columns_of(), named=False)).preparation is None
     assert load_data(CutSource(columns_of(), named=True)).preparation is not None
-
-
-def test_loaded_columns_keep_their_names():
-    columns = columns_of()
-    assert in_memory(CutSource(columns)).equals(pd.DataFrame(columns))
-    assert isinstance(in_memory(CutSource(columns, named=False)), np.ndarray)
-    table = prepare(CutSource(columns))
-    assert np.array_equal(in_memory(table), table.load().matrix)
-    assert in_memory(columns) is columns
