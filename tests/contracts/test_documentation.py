@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import matplotlib as mpl
@@ -100,6 +101,14 @@ def test_readme_figures_match_the_benchmarks():
     assert with_figures(text, table) == text
     task = next(task for task in table if task.startswith("whole selection, N = 2,000"))
     assert with_figures(text, {**table, task: ("9 s", "8 s", "7777")}) != text
+
+
+def test_method_page_names_existing_functions():
+    rows = re.findall(r"\| (`compsil_kit[^|]*?) \| (`[^|]*?) \|", (ROOT / "docs" / "method.md").read_text())
+    assert len(rows) > 10
+    for modules, functions in rows:
+        homes = [import_module(name) for name in re.findall("`(.+?)`", modules)]
+        assert [name for name in re.findall("`(.+?)`", functions) if not any(hasattr(h, name) for h in homes)] == []
 
 
 def signatures(path):
