@@ -1,1 +1,1 @@
-"""Measurements of speed and memory, and the experiments of the paper."""
+"""Measurements of speed and memory, and reproduction of the paper's experiments."""

@@ -1,6 +1,6 @@
-"""Are the labels of compiled k-means scikit-learn's? ``python -m benchmarks.kmeans_labels --fits 20000``
+"""Compare the labels of compiled k-means with scikit-learn's: ``python -m benchmarks.kmeans_labels --fits 20000``.
 
-Random sets of every awkward kind, sizes, scales and types, with random k, seeds, starts and tolerances.
+Random sets of difficult kinds, sizes, scales and types, with random k, seeds, initialisations and tolerances.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def make(kind: str, rng: np.random.Generator) -> Array:
 
 
 def compare_fits(seed: int, n_fits: int, kind: str | None = None, dtype: str | None = None) -> Counter[str]:
-    """Fit so many times by both, and count what differs and which help was needed."""
+    """Fit with both, and count differences and fallbacks to scikit-learn."""
     rng, counts = np.random.default_rng(seed), Counter[str]()
     settings = {"assume_finite": True, "skip_parameter_validation": True}
     with threadpool_limits(1), sklearn.config_context(**settings), warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Timing side by side, and peak memory, for the benchmarks."""
+"""Alternating timings, and peak memory, for the benchmarks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 Work = Callable[[], object]
 
 
-def best_times(contenders: Mapping[str, Work], rounds: int) -> dict[str, float]:
-    """Run the contenders in turn, several rounds, and return the best time of each in seconds.
+def best_times(tasks: Mapping[str, Work], rounds: int) -> dict[str, float]:
+    """Run the tasks alternately, several rounds, and return the best time of each in seconds.
 
-    Taking turns puts a slow moment of the machine on all of them; the best of a few rounds leaves it out.
+    Alternating exposes all tasks to the same load of the machine; the minimum excludes temporary load.
     """
-    best = dict.fromkeys(contenders, float("inf"))
+    best = dict.fromkeys(tasks, float("inf"))
     for _ in range(rounds):
-        for name, work in contenders.items():
+        for name, work in tasks.items():
             start = time.perf_counter()
             work()
             best[name] = min(best[name], time.perf_counter() - start)
@@ -27,7 +27,7 @@ def best_times(contenders: Mapping[str, Work], rounds: int) -> dict[str, float]:
 
 
 def extra_peak_mib(setup: str, work: str) -> float:
-    """Return how far the resident memory of a fresh process rises above its level before the work, in MiB."""
+    """Return the increase of the peak resident memory of a new process during the work, in MiB."""
     script = f"""
 import pathlib
 def level(name):
@@ -43,7 +43,7 @@ print(level("VmHWM") - before)
 
 
 def fresh_process(script: str, **environment: str) -> float:
-    """Return the number that a script prints in a process of its own."""
+    """Return the number that a script prints in a new process."""
     run = subprocess.run(
         [sys.executable, "-c", script], env={**os.environ, **environment}, capture_output=True, text=True, check=True
     )
@@ -51,7 +51,7 @@ def fresh_process(script: str, **environment: str) -> float:
 
 
 def machine() -> str:
-    """Return what the figures were measured on, without naming the machine."""
+    """Return the processor model and the number of cores."""
     model = "unknown processor"
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():

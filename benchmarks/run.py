@@ -1,4 +1,4 @@
-"""Speed and memory against the public alternatives, side by side in one run, written to docs/benchmarks.md.
+"""Measure speed and memory of compsil-kit and of public alternatives in one run, and write docs/benchmarks.md.
 
 Usage: python benchmarks/run.py [--quick] [--only NAME ...]
 """
@@ -34,18 +34,18 @@ KS = range(2, 11)
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table."""
+    """One row of the table."""
 
-    work: str
-    against: str
+    task: str
+    peer: str
     theirs: str
     ours: str
     ratio: str
     goal: str
 
 
-def ratio_row(work: str, against: str, theirs: float, ours: float, goal: str) -> Row:
-    return Row(work, against, seconds(theirs), seconds(ours), f"{theirs / ours:.1f}", goal)
+def ratio_row(task: str, peer: str, theirs: float, ours: float, goal: str) -> Row:
+    return Row(task, peer, seconds(theirs), seconds(ours), f"{theirs / ours:.1f}", goal)
 
 
 def seconds(value: float) -> str:
@@ -57,7 +57,7 @@ def data(n: int, d: int, centers: int = 6) -> Any:
 
 
 def whole_selection(n: int, n_subsamples: int, goal: str) -> list[Row]:
-    """Time whole selections; theirs runs on joblib's processes, ours on one thread, two threads, and two processes."""
+    """Time whole selections: compsil with joblib's processes, ours with one thread, two threads and two processes."""
     X = data(n, 10)
     seeds = range(42, 42 + n_subsamples)
 
@@ -71,13 +71,13 @@ def whole_selection(n: int, n_subsamples: int, goal: str) -> list[Row]:
         with joblib.parallel_config(backend="loky", n_jobs=2):
             ours(2)
 
-    contenders = {"one worker": ours, "two threads": lambda: ours(2), "two processes": processes}
-    for contender in contenders.values():
-        contender()
-    best = best_times({"theirs": theirs, **contenders}, rounds=3)
-    work = f"whole selection, N = {n:,}, d = 10, ks 2..10, B = {n_subsamples}"
-    against = "compsil 0.1.4, n_jobs=-1"
-    return [ratio_row(f"{work}, {name}", against, best["theirs"], best[name], goal) for name in contenders]
+    variants = {"one worker": ours, "two threads": lambda: ours(2), "two processes": processes}
+    for run in variants.values():
+        run()
+    best = best_times({"theirs": theirs, **variants}, rounds=3)
+    task = f"whole selection, N = {n:,}, d = 10, ks 2..10, B = {n_subsamples}"
+    peer = "compsil 0.1.4, n_jobs=-1"
+    return [ratio_row(f"{task}, {name}", peer, best["theirs"], best[name], goal) for name in variants]
 
 
 def nine_labelings(d: int, dtype: str, goal: str) -> list[Row]:
@@ -99,15 +99,15 @@ def nine_labelings(d: int, dtype: str, goal: str) -> list[Row]:
             silhouette.MIN_COMPILED_POINTS = threshold
             ours()
             best = best_times({"theirs": theirs, "ours": ours}, rounds=4)
-            work = f"silhouettes of nine labelings, m = 6,000, d = {d}, {dtype}, one thread, {path}"
+            task = f"silhouettes of nine labelings, m = 6,000, d = {d}, {dtype}, one thread, {path}"
             aim = goal if path == "compiled" else "–"
-            rows.append(ratio_row(work, "scikit-learn, nine times, float64", best["theirs"], best["ours"], aim))
+            rows.append(ratio_row(task, "scikit-learn, nine times, float64", best["theirs"], best["ours"], aim))
     silhouette.MIN_COMPILED_POINTS = normal
     return rows
 
 
 def nine_fits(m: int, d: int, goal: str) -> list[Row]:
-    """Time k-means alone: one start of each, and the best of five of ours against one of scikit-learn's."""
+    """Time k-means alone: one initialisation of each, and five of ours against one of scikit-learn's."""
     X = data(m, d)
     counts: Counter[str] = Counter()
 
@@ -125,11 +125,12 @@ def nine_fits(m: int, d: int, goal: str) -> list[Row]:
         ours(5)
         counts.clear()
         best = best_times({"theirs": theirs, "ours": ours, "five": lambda: ours(5)}, rounds=10)
-    work = f"nine k-means fits, m = {m:,}, d = {d}, one thread"
-    helped = f"{counts['handed over']} of {counts['fits']} fits handed over, {counts['settled']} chunks settled"
+    task = f"nine k-means fits, m = {m:,}, d = {d}, one thread"
+    fallback = f"by scikit-learn: {counts['handed over']} of {counts['fits']} fits, {counts['settled']} chunks"
+    five = f"{task}, best of five initialisations"
     return [
-        ratio_row(f"{work} ({helped})", "scikit-learn", best["theirs"], best["ours"], goal),
-        ratio_row(f"{work}, best of five starts", "scikit-learn, one start", best["theirs"], best["five"], "0.5"),
+        ratio_row(f"{task} ({fallback})", "scikit-learn", best["theirs"], best["ours"], goal),
+        ratio_row(five, "scikit-learn, one initialisation", best["theirs"], best["five"], "0.5"),
     ]
 
 
@@ -141,8 +142,8 @@ def one_labeling() -> list[Row]:
         best = best_times(
             {"theirs": lambda: silhouette_samples(X, labels), "ours": lambda: silhouettes(X, labels)}, rounds=3
         )
-    work = "silhouette of one labeling, m = 20,000, d = 10, one thread"
-    return [ratio_row(work, "scikit-learn", best["theirs"], best["ours"], "5, aim 15")]
+    task = "silhouette of one labeling, m = 20,000, d = 10, one thread"
+    return [ratio_row(task, "scikit-learn", best["theirs"], best["ours"], "5, aim 15")]
 
 
 MEMORY_SETUP = """
@@ -168,11 +169,11 @@ def memory() -> list[Row]:
     rows = []
     for which, name in (("8", "one labeling"), (":", "nine labelings")):
         here, growth = mine[30_000, which], mine[60_000, which] - mine[15_000, which]
-        work = f"extra peak memory of silhouettes, m = 30,000, d = 10, {name}"
+        task = f"extra peak memory of silhouettes, m = 30,000, d = 10, {name}"
         peers = f"scikit-learn {theirs:,.0f} MiB, genieclust {genie:.0f} MiB (one labeling)"
-        rows.append(Row(work, peers, f"{theirs:,.0f} MiB", f"{here:.0f} MiB", f"{theirs / here:.0f}", "64 MiB, aim 16"))
+        rows.append(Row(task, peers, f"{theirs:,.0f} MiB", f"{here:.0f} MiB", f"{theirs / here:.0f}", "64 MiB, aim 16"))
         rows.append(
-            Row(f"its growth from m = 15,000 to 60,000, {name}", "–", "–", f"{growth:.0f} MiB", "–", "at most 32 MiB")
+            Row(f"increase of it, m = 15,000 to 60,000, {name}", "–", "–", f"{growth:.0f} MiB", "–", "at most 32 MiB")
         )
     return rows
 
@@ -190,9 +191,9 @@ def against_full_data(quick: bool) -> list[Row]:
             },
             rounds=3 if n <= 20_000 else 1,
         )
-        work = f"one k = 5, d = 10, B = 20, N = {n:,}, clustering included, all cores"
+        task = f"one k = 5, d = 10, B = 20, N = {n:,}, clustering included, all cores"
         goal = "faster" if n >= 10_000 else "–"
-        rows.append(ratio_row(work, "scikit-learn's silhouette of all the data", best["theirs"], best["ours"], goal))
+        rows.append(ratio_row(task, "scikit-learn's silhouette of all the data", best["theirs"], best["ours"], goal))
     return rows
 
 
@@ -209,16 +210,14 @@ print(time.perf_counter() - start)
 
 
 def first_call() -> list[Row]:
-    """Time the first selection of a process: with loops that were compiled before, and with none."""
+    """Time the first selection of a process, with compiled loops in the cache and without."""
     with TemporaryDirectory() as cache:
         compiling = fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache)
         loading = min(fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache) for _ in range(5))
-    work = (
-        "first selection of a process, N = 2,000, d = 10, ks 2..10, B = 20, one worker, beyond importing scikit-learn"
-    )
+    task = "first selection of a process, N = 2,000, d = 10, ks 2..10, B = 20, one worker, scikit-learn imported before"
     return [
-        Row(f"{work}; compiled before", "–", "–", seconds(loading), "–", "0.5 s, aim 0.2 s"),
-        Row(f"{work}; compiling, once on a machine", "–", "–", seconds(compiling), "–", "15 s"),
+        Row(f"{task}; compiled code cached", "–", "–", seconds(loading), "–", "0.5 s, aim 0.2 s"),
+        Row(f"{task}; compilation included", "–", "–", seconds(compiling), "–", "15 s"),
     ]
 
 
@@ -246,38 +245,38 @@ def markdown(rows: list[Row], command: str) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Measured side by side in one run: contenders take turns, the best of a few rounds counts. Ratios above 1 mean",
-        "that compsil-kit is faster, or takes less memory. The plain NumPy path is what runs without the extra `fast`.",
+        "All packages are measured alternately in one run, and the best of a few rounds is reported. Ratios above 1",
+        "mean that compsil-kit is faster or uses less memory. The plain NumPy path is used without the extra `fast`.",
         "",
-        '"Two processes" is `joblib.parallel_config(backend="loky", n_jobs=2)` around the call, the backend that',
-        "`compsil` itself uses; the workers of both have been started before. k-means gives scikit-learn's labels; how",
-        "often it needed scikit-learn's own arithmetic for that stands beside its figures.",
+        '"Two processes" is `joblib.parallel_config(backend="loky", n_jobs=2)` around the call, the backend of',
+        "`compsil`; the workers are started before the measurement. Compiled k-means returns scikit-learn's labels;",
+        "brackets contain the number of fits and chunks that scikit-learn computed for this.",
         "",
         f"Command: `{command}`. On {machine()}; {versions}.",
         "",
-        "| work | against | theirs | ours | ratio | goal |",
+        "| task | compared with | other package | compsil-kit | ratio | goal |",
         "|---|---|---|---|---|---|",
-        *(f"| {r.work} | {r.against} | {r.theirs} | {r.ours} | {r.ratio} | {r.goal} |" for r in rows),
+        *(f"| {r.task} | {r.peer} | {r.theirs} | {r.ours} | {r.ratio} | {r.goal} |" for r in rows),
     ]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
-    parser.add_argument("--only", nargs="+", help="run these alone and write no file")
+    parser.add_argument("--quick", action="store_true", help="skip measurements that take minutes")
+    parser.add_argument("--only", nargs="+", help="run only these, and write no file")
     arguments = parser.parse_args()
     rows: list[Row] = []
     for name, suite in suites(arguments.quick).items():
         if arguments.only and name not in arguments.only:
             continue
         for row in suite():
-            print(f"{row.ratio:>6}  (goal {row.goal})  {row.work}: {row.ours} against {row.theirs}", flush=True)
+            print(f"{row.ratio:>6}  (goal {row.goal})  {row.task}: {row.ours} against {row.theirs}", flush=True)
             rows.append(row)
     if not arguments.only:
         OUTPUT.write_text(markdown(rows, "make bench" + (" with --quick" if arguments.quick else "")))
         readme.main()
-        print(f"Table: {OUTPUT.relative_to(Path.cwd())}; the README has its figures.")
+        print(f"Wrote {OUTPUT.relative_to(Path.cwd())} and the figures in the README.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Size and power of the test for clusters: how often data without clusters are said to have some, and labelled data.
+"""Size and power of the structure test: rejection rates on data without clusters and on labelled data.
 
 python -m benchmarks.structure --null 200
 python -m benchmarks.structure --labelled convex.npz
@@ -29,7 +29,7 @@ def _directions(random: np.random.Generator, shape: tuple[int, int]) -> Any:
 
 
 def _mixed(random: np.random.Generator, X: Any) -> Any:
-    """Return the columns mixed, so that their covariance is a random one."""
+    """Return the data with a random covariance."""
     n_columns = X.shape[1]
     return X @ (random.normal(size=(n_columns, n_columns)) * np.exp(random.normal(size=n_columns) / 2))
 
@@ -61,7 +61,7 @@ KINDS = {
 
 
 def without_clusters(count: int, seed: int = 0) -> Iterator[tuple[str, str, Any]]:
-    """Yield kind, name and points of data sets without clusters."""
+    """Yield kind, name and data of sets without clusters."""
     for number in range(count):
         random = np.random.default_rng((seed, number))
         kind = list(KINDS)[number % len(KINDS)]
@@ -81,7 +81,7 @@ def labelled(path: Path) -> Iterator[tuple[str, str, Any]]:
 
 
 def outcome(X: Any, seed: int) -> Structure:
-    """Return the outcome of the test alone, as a selection would give it."""
+    """Run the structure test without a selection."""
     settings = {"structure": True, "n_subsamples": 1, "random_state": seed}
     table = open_data(X)
     plan = make_plan(table, SelectionConfig(**settings))
@@ -95,8 +95,8 @@ def main() -> None:
     parser.add_argument("--null", type=int, default=0, help="number of data sets without clusters")
     parser.add_argument("--labelled", type=Path, help="file of labelled sets, X_<name> each")
     parser.add_argument("--seed", type=int, default=0, help="seed of the data sets without clusters")
-    parser.add_argument("--first", type=int, default=0, help="number of sets to pass over")
-    parser.add_argument("--step", type=int, default=1, help="take every so many sets only")
+    parser.add_argument("--first", type=int, default=0, help="number of sets to skip")
+    parser.add_argument("--step", type=int, default=1, help="use every STEP-th set")
     parser.add_argument("--references", type=int, default=structure.N_NULL, help="reference sets of each kind")
     given = parser.parse_args()
     structure.N_NULL = given.references

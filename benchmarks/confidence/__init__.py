@@ -1,1 +1,1 @@
-"""The chance of being right: generated data sets, what a selection says of each, and the model made of both."""
+"""The confidence model: generated data sets, selections on them, and the fit."""

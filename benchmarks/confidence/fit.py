@@ -1,4 +1,4 @@
-"""Fit the model to what was measured: ``python -m benchmarks.confidence.fit``. Takes seconds."""
+"""Fit the confidence model to the measured selections, in seconds: ``python -m benchmarks.confidence.fit``."""
 
 from __future__ import annotations
 
@@ -12,26 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from benchmarks.confidence.generate import MOST_CLUSTERS, SEED
-from benchmarks.confidence.measure import MOST_ROWS, N_SUBSAMPLES, STARTS, read
+from benchmarks.confidence.generate import MAX_CLUSTERS, SEED
+from benchmarks.confidence.measure import MAX_ROWS, N_SUBSAMPLES, STARTS, plan_of, read
 from compsil_kit._method import likelihood
 from compsil_kit._method.likelihood import MODEL, features
-from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
 
-# Keeps coefficients of features that hardly differ from being large with opposite signs.
+# Ridge penalty, against large coefficients of opposite sign for correlated features.
 PENALTY = 3e-4
-# Sets with a cluster that lies inside another one teach nothing: nobody would count it.
-LEAST_RECALL = 0.6
-# What a selection must not exceed: somewhat beyond the generated data sets.
-LIMITS = {"k": MOST_CLUSTERS + 10, "features": 150, "subsamples": 5}
-
-
-def plan_of(record: dict[str, Any], starts: int) -> Plan:
-    """Return the plan of a measured selection, as far as the model looks at it."""
-    facts = (record["n"], record["d"], tuple(record["ks"]), N_SUBSAMPLES, 0, record["n"], ())
-    return Plan(*facts, "kmeans", "euclidean", "float64", starts)
+# Sets with a cluster hidden inside another one are excluded.
+MIN_RECALL = 0.6
+# Limits within which the confidence is defined: slightly beyond the generated data sets.
+LIMITS = {"k": MAX_CLUSTERS + 10, "features": 150, "subsamples": 5}
 
 
 def numbers_of(record: dict[str, Any], starts: int) -> dict[str, Array]:
@@ -40,9 +33,9 @@ def numbers_of(record: dict[str, Any], starts: int) -> dict[str, Array]:
 
 
 def fit(records: list[dict[str, Any]], starts: int) -> dict[str, Any]:
-    """Return the coefficients under which the true ks, or their absence, were most likely."""
-    rows = [features(numbers_of(record, starts), plan_of(record, starts)) for record in records]
-    # The better half of the subsamples stands for more starts, so it tells nothing where these were made.
+    """Fit the coefficients by penalised maximum likelihood."""
+    rows = [features(numbers_of(record, starts), plan_of(record, starts, N_SUBSAMPLES)) for record in records]
+    # The better half of the subsamples approximates several initialisations and is redundant with them.
     names = [name for name in rows[0][0] if starts == 1 or "better" not in name]
     none_names = list(rows[0][1])
     n, width = len(rows), max(len(record["ks"]) for record in records)
@@ -81,16 +74,16 @@ def fit(records: list[dict[str, Any]], starts: int) -> dict[str, Any]:
 
 
 def write(model: dict[str, Any]) -> None:
-    """Write the model where the package finds it."""
+    """Write the model to its file in the package."""
     MODEL.write_text(json.dumps(model, indent=2) + "\n")
     likelihood.model.cache_clear()
 
 
 def sharpen(model: dict[str, Any], labelled: list[dict[str, Any]]) -> None:
-    """Set how sharp each model is: so that what it says of choices on labelled sets has the smallest Brier score.
+    """Set the sharpness of each model to minimise the Brier score of its confidence on labelled sets.
 
-    Generated selections have fewer and smaller subsamples than real ones. Their numbers are noisier, and what is fitted
-    to them trusts them less than it could. The choices are the composite's and the model's own; all sets count alike.
+    Generated selections have fewer and smaller subsamples than real ones, so that the fitted model is underconfident.
+    The scored choices are the composite's and the model's own; all sets have equal weight.
     """
     runs = Counter(record["set"] for record in labelled)
     for starts, name in zip(STARTS, model["starts"], strict=True):
@@ -106,22 +99,20 @@ def sharpen(model: dict[str, Any], labelled: list[dict[str, Any]]) -> None:
 
 
 def _brier(record: dict[str, Any], starts: int) -> float:
-    """Return the squared distance between what is said of two choices and whether they are right."""
-    said = likelihood.likelihood(numbers_of(record, starts), plan_of(record, starts))[:-1]
+    """Return the squared error of the confidence of two choices."""
+    confidence = likelihood.likelihood(numbers_of(record, starts), plan_of(record, starts, N_SUBSAMPLES))[:-1]
     right = np.array(record["ks"]) == record["k"]
-    choices = int(said.argmax()), int(np.argmax(record["1"]["composite"]))
-    return float(sum((said[at] - right[at]) ** 2 for at in choices))
+    choices = int(confidence.argmax()), int(np.argmax(record["1"]["composite"]))
+    return float(sum((confidence[at] - right[at]) ** 2 for at in choices))
 
 
 def main() -> None:
-    """Fit both models and write them where the package finds them."""
+    """Fit both models and write them to their file in the package."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measured", type=Path, default=Path("benchmarks/confidence/measured.jsonl"))
     parser.add_argument("--labelled", type=Path, default=Path("benchmarks/truth/results/runs.jsonl"))
     options = parser.parse_args()
-    records = [
-        record for record in read(options.measured) if record["recall"] >= LEAST_RECALL and len(record["ks"]) >= 3
-    ]
+    records = [record for record in read(options.measured) if record["recall"] >= MIN_RECALL and len(record["ks"]) >= 3]
     few, several = STARTS
     model = {
         "recipe": "make confidence: benchmarks/confidence generates data sets, runs selections on them and fits a "
@@ -129,7 +120,7 @@ def main() -> None:
         "data_sets": len(records),
         "seed": SEED,
         "subsamples": N_SUBSAMPLES,
-        "most_rows_in_a_subsample": MOST_ROWS,
+        "most_rows_in_a_subsample": MAX_ROWS,
         "limits": LIMITS,
         "starts": {"1": fit(records, few), "several": fit(records, several)},
     }

@@ -1,4 +1,4 @@
-"""Data sets with a known number of clusters, of every kind that a table may be; each follows from its number alone."""
+"""Generated data sets with a known number of clusters; each is determined by its number."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Array = NDArray[np.float64]
 Random = np.random.Generator
 
 SEED = 20261117
-# Shares of the sets without clusters, and of those with each further difficulty.
+# Share of sets without clusters, and of sets with each difficulty.
 NO_CLUSTERS, TABLES, UNBALANCED, STRETCHED, NOISE_COLUMNS, OUTLIERS, ROUNDED = 0.1, 0.2, 0.5, 0.5, 0.2, 0.15, 0.1
 STANDARDISED = 0.6
-MOST_CLUSTERS, MOST_IMBALANCE, FEWEST_POINTS = 40, 50.0, 10
+MAX_CLUSTERS, MAX_IMBALANCE, MIN_POINTS = 40, 50.0, 10
 
 
 @dataclass(frozen=True)
 class Generated:
-    """Points, how many clusters they were made of (1 where there are none), and the candidates to be tried on them."""
+    """A data set: points, labels, the number of clusters (1 for none), and the candidates."""
 
     X: Array
     y: NDArray[np.int64]
@@ -30,28 +30,28 @@ class Generated:
     ks: tuple[int, ...]
 
     def recalls(self) -> Array:
-        """Return, per cluster, the share of its points that are nearest to its own mean: how far it can be seen."""
+        """Return, per cluster, the share of its points that are nearest to its own mean."""
         means = np.stack([self.X[self.y == each].mean(axis=0) for each in range(self.k)])
         nearest = pairwise_distances_argmin(self.X, means)
         return np.array([(nearest[self.y == each] == each).mean() for each in range(self.k)])
 
 
 def generate(number: int, more: int = 1) -> Generated:
-    """Return the data set of this number, or one of its kind with so many times more rows."""
+    """Return the data set of this number, or one of its kind with ``more`` times as many rows."""
     rng = np.random.default_rng((SEED, number))
     kind = rng.random()
-    # Plane pictures, as most collections hold, and tables.
+    # One to three columns, as in most collections of clustering data, or many, as in tables.
     d = int(rng.integers(1, 4)) if rng.random() < 0.4 else _between(rng, 2, 100)
     if kind < NO_CLUSTERS:
         X, k = _without_clusters(rng, more * _between(rng, 100, 20_000), d), 1
         y = np.zeros(len(X), dtype=np.int64)
     elif kind < NO_CLUSTERS + TABLES:
-        # Two classes are the most common case.
+        # Two classes are the most frequent case.
         k, d = 2 if rng.random() < 0.5 else _between(rng, 2, 8), max(d, 4)
         X, y = _table(rng, _sizes(rng, more * _between(rng, 100, 20_000), k), d)
     else:
-        k = int(rng.integers(2, 11)) if rng.random() < 0.5 else _between(rng, 2, MOST_CLUSTERS)
-        X, y = _clusters(rng, _sizes(rng, more * _between(rng, max(100, 2 * FEWEST_POINTS * k), 20_000), k), d)
+        k = int(rng.integers(2, 11)) if rng.random() < 0.5 else _between(rng, 2, MAX_CLUSTERS)
+        X, y = _clusters(rng, _sizes(rng, more * _between(rng, max(100, 2 * MIN_POINTS * k), 20_000), k), d)
     if rng.random() < OUTLIERS:
         low, high = X.min(axis=0), X.max(axis=0)
         n = int(len(X) * rng.uniform(0.005, 0.03))
@@ -64,12 +64,12 @@ def generate(number: int, more: int = 1) -> Generated:
 
 
 def _between(rng: Random, low: int, high: int) -> int:
-    """Return a whole number, each doubling as likely as the next."""
+    """Return an integer with a log-uniform distribution."""
     return int(np.exp(rng.uniform(np.log(low), np.log(high + 1))))
 
 
 def _candidates(rng: Random, k: int) -> tuple[int, ...]:
-    """Return a range of ks: often the default, else one around the true k, or, now and then, far from it."""
+    """Return a range of ks: the default, one around the true k or, rarely, one that may not contain it."""
     kind = rng.random()
     if kind < 0.35 and k <= 12:
         low, high = 2, 10
@@ -82,14 +82,14 @@ def _candidates(rng: Random, k: int) -> tuple[int, ...]:
 
 
 def _sizes(rng: Random, n: int, k: int) -> NDArray[np.int64]:
-    """Return the sizes of k clusters; the largest may be fifty times the smallest."""
-    ratio = np.exp(rng.uniform(0.0, np.log(MOST_IMBALANCE))) if rng.random() < UNBALANCED else 1.0
+    """Return the sizes of k clusters, with a ratio of at most fifty."""
+    ratio = np.exp(rng.uniform(0.0, np.log(MAX_IMBALANCE))) if rng.random() < UNBALANCED else 1.0
     shares = ratio ** -rng.permutation(np.linspace(0.0, 1.0, k) ** rng.uniform(0.5, 2.0))
-    return np.maximum(FEWEST_POINTS, n * shares / shares.sum()).astype(np.int64)
+    return np.maximum(MIN_POINTS, n * shares / shares.sum()).astype(np.int64)
 
 
 def _table(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDArray[np.int64]]:
-    """Return what tables look like: a few hidden clusters, seen through correlated, skewed and rounded columns."""
+    """Return a realistic table: a few latent clusters in correlated, skewed and rounded columns."""
     hidden, y = _clusters(rng, sizes, int(rng.integers(2, 5)))
     columns = hidden / hidden.std() @ rng.normal(size=(hidden.shape[1], d))
     columns += rng.uniform(0.1, 1.0) * rng.normal(size=columns.shape)
@@ -106,12 +106,12 @@ def _table(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDArra
 
 
 def _clusters(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDArray[np.int64]]:
-    """Return clusters around centres that are so many standard deviations apart, in some or all of the columns."""
+    """Return clusters with a random separation, in some or all of the columns."""
     k = len(sizes)
     used = max(2, int(d * rng.uniform(0.3, 1.0))) if d > 2 and rng.random() < NOISE_COLUMNS else d
     centres = _centres(rng, k, used)
     gaps = np.sqrt(np.square(centres[:, None] - centres[None]).sum(axis=2)) + np.diag(np.full(k, np.inf))
-    # Half the distance to the next cluster, in standard deviations: from "one heap" to "far apart".
+    # Half the distance to the nearest cluster in standard deviations: from overlapping to well separated.
     separation = np.exp(rng.uniform(np.log(1.3), np.log(8.0)))
     spread = float(np.median(gaps.min(axis=1))) / (2.0 * separation)
     spreads = spread * np.exp(rng.uniform(-1.0, 1.0, k) * rng.uniform(0.0, 0.6))
@@ -129,24 +129,24 @@ def _clusters(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDA
 
 
 def _centres(rng: Random, k: int, d: int) -> Array:
-    """Return centres, each the farthest of a few random places from those before: from scattered to evenly spread."""
-    n_tries = int(rng.integers(1, 12))
+    """Return centres, each the farthest of a few random points from the previous ones."""
+    n_points = int(rng.integers(1, 12))
     place: Callable[[int], Array] = (
         (lambda n: rng.normal(size=(n, d))) if rng.random() < 0.5 else (lambda n: rng.uniform(-1.5, 1.5, (n, d)))
     )
     centres = place(1)
     while len(centres) < k:
-        tries = place(n_tries)
-        nearest = np.square(tries[:, None] - centres[None]).sum(axis=2).min(axis=1)
-        centres = np.vstack([centres, tries[nearest.argmax()]])
+        points = place(n_points)
+        nearest = np.square(points[:, None] - centres[None]).sum(axis=2).min(axis=1)
+        centres = np.vstack([centres, points[nearest.argmax()]])
     return centres
 
 
 def _without_clusters(rng: Random, n: int, d: int) -> Array:
-    """Return one heap of points of some shape, stretched and turned."""
+    """Return a single cluster of a random shape, stretched and rotated."""
     points = SHAPES[int(rng.integers(len(SHAPES)))](rng, n, d)
     if rng.random() < 0.2:
-        # A long tail on one side, as amounts of money have.
+        # A long tail on one side, as in amounts of money.
         points = np.exp(rng.uniform(0.3, 0.9) * points)
     axes = rng.uniform(1.0, 6.0) ** rng.uniform(-1.0, 1.0, d)
     return (points * axes) @ np.linalg.qr(rng.normal(size=(d, d)))[0]

@@ -1,6 +1,6 @@
-"""What selections say of the generated data sets, kept line by line: ``python -m benchmarks.confidence.measure``.
+"""Run selections on the generated data sets: ``python -m benchmarks.confidence.measure``.
 
-The work may be stopped at any time; the same command goes on where it ended.
+Writes one line per data set. The command can be interrupted and resumes.
 """
 
 from __future__ import annotations
@@ -20,38 +20,45 @@ from compsil_kit import SelectionResult, select_k
 from compsil_kit._method import likelihood
 from compsil_kit._method.selection import finite_mean
 from compsil_kit._method.subsample import resolve_sample_size
+from compsil_kit.plan import Plan
 
-# Small budgets: what the model sees are means over subsamples, which these estimate as well as more would, but noisier.
-N_SUBSAMPLES, MOST_ROWS, STARTS, FEWEST_KS = 6, 1500, (1, 5), 3
+# Small budgets: the features of the model are means over subsamples, which these estimate with more noise.
+N_SUBSAMPLES, MAX_ROWS, STARTS, MIN_KS = 6, 1500, (1, 5), 3
 
 
 def measured(number: int) -> dict[str, Any]:
-    """Return what is known of one data set, and what selections of one start and of several say of it."""
-    made = generate(number)
-    ks = candidates(made)
-    size = min(MOST_ROWS, resolve_sample_size("auto", len(made.X), max(ks, default=2)))
-    record: dict[str, Any] = {"number": number, "k": made.k, "n": len(made.X), "d": made.X.shape[1], "ks": ks}
-    record["recall"] = round(float(made.recalls().min()), 4)
-    if len(ks) < FEWEST_KS:
+    """Return the properties of one data set, and selections with one and with several initialisations."""
+    data = generate(number)
+    ks = candidates(data)
+    size = min(MAX_ROWS, resolve_sample_size("auto", len(data.X), max(ks, default=2)))
+    record: dict[str, Any] = {"number": number, "k": data.k, "n": len(data.X), "d": data.X.shape[1], "ks": ks}
+    record["recall"] = round(float(data.recalls().min()), 4)
+    if len(ks) < MIN_KS:
         # Too few distinct rows for the candidates.
         return record
     for starts in STARTS:
         result = select_k(
-            made.X, ks=ks, n_starts=starts, n_subsamples=N_SUBSAMPLES, sample_size=size, random_state=number,
+            data.X, ks=ks, n_starts=starts, n_subsamples=N_SUBSAMPLES, sample_size=size, random_state=number,
             on_failure="skip", progress=False,
         )  # fmt: skip
         record[str(starts)] = plain_numbers(result)
     return record
 
 
-def candidates(made: Generated) -> list[int]:
-    """Return those of a set's candidates for which it has enough rows, and enough distinct ones."""
-    n_distinct = len(np.unique(made.X, axis=0))
-    return [k for k in made.ks if 2 * k <= n_distinct and 4 * k <= len(made.X)]
+def candidates(data: Generated) -> list[int]:
+    """Return the candidates for which a set has enough rows and enough distinct rows."""
+    n_distinct = len(np.unique(data.X, axis=0))
+    return [k for k in data.ks if 2 * k <= n_distinct and 4 * k <= len(data.X)]
+
+
+def plan_of(record: dict[str, Any], n_starts: int, n_subsamples: int) -> Plan:
+    """Return a plan with everything that the model uses from a measured selection."""
+    shape, ks, seeds = (record["n"], record["d"]), tuple(record["ks"]), tuple(range(n_subsamples))
+    return Plan(*shape, ks, n_subsamples, 0, record["n"], seeds, "kmeans", "euclidean", "float64", n_starts)
 
 
 def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:
-    """Return the numbers per k that the model is made of, for JSON."""
+    """Return the numbers per k that are the basis of the features, for JSON."""
     found = likelihood.means({name: getattr(result.trials, name) for name in likelihood.NUMBERS})
     others = {"micro": result.micro, "macro": result.macro, "composite": result.composite}
     found |= {name: finite_mean(values) for name, values in others.items()}
@@ -59,7 +66,7 @@ def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:
 
 
 def main() -> None:
-    """Measure the data sets that are not in the file yet."""
+    """Measure the data sets that are not in the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=5570)
     parser.add_argument("--first", type=int, default=0)
@@ -76,7 +83,7 @@ def main() -> None:
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file; a last line that was cut off is passed over."""
+    """Yield the records of a file; skip a truncated last line."""
     if not path.exists():
         return
     for line in path.read_text().splitlines():

@@ -1,1 +1,1 @@
-"""What large tables cost, and what they change: the size of subsamples, and seconds and memory against rows."""
+"""Run time and memory by number of rows, and the effect of the size of subsamples."""

@@ -1,6 +1,6 @@
-"""``n_subsamples="auto"`` against a fixed 200 on the paper's sets: the same choice, and how many clusterings?
+"""Compare ``n_subsamples="auto"`` with a fixed 200 on the paper's sets: choices and number of clusterings.
 
-``python -m benchmarks.scale.adaptive FOLDER`` replays the decisions on the selections that ``longest`` keeps there.
+``python -m benchmarks.scale.adaptive FOLDER`` replays the decisions on the selections stored by ``longest``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RESULTS = Path(__file__).parent / "results" / "adaptive.jsonl"
 
 
 def result_of(ks: Sequence[int], micro: Any, macro: Any, *, adaptive: str = "composite") -> SelectionResult:
-    """Return the selection from silhouettes, ks by subsamples."""
+    """Return the selection for these silhouettes, ks by subsamples."""
     n = micro.shape[1]
     plan = Plan(10**6, 2, tuple(ks), n, 0, 10**5, tuple(range(n)), "kmeans", "euclidean", "float64", adaptive=adaptive)
     return collect(plan, [Trial(b, tuple(micro[:, b]), tuple(macro[:, b])) for b in range(n)])
@@ -33,35 +33,35 @@ def result_of(ks: Sequence[int], micro: Any, macro: Any, *, adaptive: str = "com
 def replay(ks: Sequence[int], micro: Any, macro: Any) -> tuple[int | None, int, int]:
     """Return the choice, the number of subsamples, and the number of clusterings."""
     seen = {"micro": np.full_like(micro, np.nan), "macro": np.full_like(macro, np.nan)}
-    going_on, n_clusterings = tuple(range(len(ks))), 0
+    active, n_clusterings = tuple(range(len(ks))), 0
     for low in range(0, N_SUBSAMPLES, ROUND):
         high = low + ROUND
         for name, values in (("micro", micro), ("macro", macro)):
-            seen[name][list(going_on), low:high] = values[list(going_on), low:high]
-        n_clusterings += len(going_on) * ROUND
+            seen[name][list(active), low:high] = values[list(active), low:high]
+        n_clusterings += len(active) * ROUND
         result = result_of(ks, seen["micro"][:, :high], seen["macro"][:, :high])
-        enough, going_on = review_candidates(result.selection_probability, result._selectable, going_on)
+        enough, active = review_candidates(result.selection_probability, result._selectable, active)
         if enough:
             break
     return (None if result._best_index is None else result.best_k), high, n_clusterings
 
 
 def main() -> None:
-    """Replay all selections that are there, and write the outcome."""
+    """Replay all stored selections, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     records = []
     for file in sorted(parser.parse_args().folder.glob("*.npz")):
         name, _, seed = file.stem.rpartition("-")
-        known = np.load(file)
-        ks = known["ks"].tolist()
-        fixed = result_of(ks, known["micro"], known["macro"], adaptive="")
-        best, n_subsamples, n_clusterings = replay(ks, known["micro"], known["macro"])
+        stored = np.load(file)
+        ks = stored["ks"].tolist()
+        fixed = result_of(ks, stored["micro"], stored["macro"], adaptive="")
+        best, n_subsamples, n_clusterings = replay(ks, stored["micro"], stored["macro"])
         records.append(
             {
                 "set": name,
                 "seed": int(seed),
-                "k": int(known["k"]),
+                "k": int(stored["k"]),
                 "fixed": fixed.best_k,
                 "auto": best,
                 "probability": round(float(fixed.selection_probability[fixed._best_index]), 3),

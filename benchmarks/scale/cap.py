@@ -1,7 +1,7 @@
-"""Does a cap on the size of subsamples change the choice? Caps against the paper's 40 % on sets of 200,000 rows.
+"""Effect of a limit on the size of subsamples: limits against the paper's 40 % on sets of 200,000 rows.
 
-The same cap is also tried with other subsamples: where those choose another k, too, noise decides, and not the size.
-``python -m benchmarks.scale.cap`` adds what is missing to results/cap.jsonl.
+One limit is run twice with different subsamples, which shows the effect of noise alone.
+``python -m benchmarks.scale.cap`` adds missing runs to results/cap.jsonl.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from compsil_kit import select_k
 
 RESULTS = Path(__file__).parent / "results" / "cap.jsonl"
 N_SEEDS, N_SUBSAMPLES = 10, 10
-# By what they are called in the results: the size that is asked for.
+# Requested sizes by their name in the results.
 SIZES: dict[str, int | str] = {"5000": 5_000, "10000": 10_000, "20000": 20_000, "again": 20_000, "paper": "paper"}
-# Candidates go on beyond the right number.
+# Number of candidates above the true k.
 BEYOND = 4
 
 
@@ -29,7 +29,7 @@ def runs() -> list[dict[str, object]]:
 
 
 def main() -> None:
-    """Run what is missing."""
+    """Run the missing runs."""
     done = {(run["set"], run["seed"], str(run["asked"])) for run in runs()}
     todo = [(name, seed, asked) for seed in range(N_SEEDS) for name in SETS for asked in SIZES]
     for name, seed, asked in tqdm([job for job in todo if job not in done]):

@@ -1,8 +1,8 @@
-"""Is the confidence right where subsamples are a small part of the rows? ``python -m benchmarks.scale.confidence``.
+"""Calibration of the confidence with small subsamples: ``python -m benchmarks.scale.confidence``.
 
-Generated sets of the kinds that the model was fitted on, but not those sets: once as they are, and once with forty
-times as many rows and subsamples of the same size, where stability is seen on rows that all subsamples label. It
-adds what is missing to results/confidence.jsonl.
+New generated sets of the kinds used for fitting the model, as generated and with forty times as many rows and
+subsamples of the same size, where the stability is measured on rows common to all subsamples. Adds missing runs to
+results/confidence.jsonl.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.confidence.fit import LEAST_RECALL
+from benchmarks.confidence.fit import MIN_RECALL
 from benchmarks.confidence.generate import generate
-from benchmarks.confidence.measure import FEWEST_KS, MOST_ROWS, candidates
+from benchmarks.confidence.measure import MAX_ROWS, MIN_KS, candidates
 from compsil_kit import select_k
 from compsil_kit._method.subsample import resolve_sample_size
 
 RESULTS = Path(__file__).parent / "results" / "confidence.jsonl"
-# Far from the numbers of the sets that the model was fitted on.
+# Outside the range of numbers used for fitting the model.
 FIRST, N_SETS = 1_000_000, 400
 MORE = 40
-MOST_DISTINCT = 20_000
+MAX_DISTINCT_ROWS = 20_000
 
 
 def measured(number: int) -> dict[str, Any]:
-    """Return what is said of one set, few and many rows of it, and whether it is right."""
+    """Return the confidence on one set with few and with many rows, and whether the choice is correct."""
     few, many = generate(number), generate(number, MORE)
-    # Of many rows, a part tells how many distinct ones there are.
-    ks = sorted({*candidates(few)} & {*candidates(replace(many, X=many.X[:MOST_DISTINCT]))})
+    # A part of the rows is sufficient to count distinct rows.
+    ks = sorted({*candidates(few)} & {*candidates(replace(many, X=many.X[:MAX_DISTINCT_ROWS]))})
     record: dict[str, Any] = {"number": number, "k": few.k, "rows": len(few.X), "columns": few.X.shape[1]}
-    if len(ks) < FEWEST_KS or few.recalls().min() < LEAST_RECALL:
+    if len(ks) < MIN_KS or few.recalls().min() < MIN_RECALL:
         return record
-    size = min(MOST_ROWS, resolve_sample_size("auto", len(few.X), max(ks)))
+    size = min(MAX_ROWS, resolve_sample_size("auto", len(few.X), max(ks)))
     for name, X in (("few", few.X), ("many", many.X)):
         result = select_k(X, ks=ks, sample_size=size, random_state=number, on_failure="skip", progress=False)
         if result.confidence_note:
@@ -50,7 +50,7 @@ def measured(number: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure the sets that are missing."""
+    """Measure the missing sets."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=N_SETS)
     parser.add_argument("--workers", type=int, default=os.cpu_count())

@@ -1,6 +1,6 @@
-"""Selections of 200 subsamples on the paper's sets, ten seeds each: what ``n_subsamples="auto"`` is held against.
+"""Selections of 200 subsamples on the paper's sets, ten seeds each, as a reference for ``n_subsamples="auto"``.
 
-``python -m benchmarks.scale.longest FOLDER`` keeps the silhouettes of each in a file; it may be stopped and continued.
+``python -m benchmarks.scale.longest FOLDER`` stores the silhouettes of each in a file, and resumes if interrupted.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ N_SUBSAMPLES, N_SEEDS = 200, 10
 
 
 def main() -> None:
-    """Run what is missing."""
+    """Run the missing selections."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    # STL-10 cannot be had.
+    # STL-10 is not available.
     sets = [each for each in SETS.values() if each.key != "Stl"]
     for seed in range(N_SEEDS):
         for data in tqdm(sets, desc=f"seed {seed}"):
@@ -33,8 +33,8 @@ def main() -> None:
             X = np.asarray(data.load("published"), dtype=np.float64)
             ks = range(max(2, data.k - 5), data.k + 6)
             result = select_k(X, ks=ks, n_subsamples=N_SUBSAMPLES, random_state=seed, on_failure="skip")
-            known = {name: getattr(result.trials, name) for name in ("micro", "macro")}
-            np.savez(file, ks=np.array(result.ks), k=data.k, **known)
+            silhouettes = {name: getattr(result.trials, name) for name in ("micro", "macro")}
+            np.savez(file, ks=np.array(result.ks), k=data.k, **silhouettes)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""docs/scale.md and its picture, from what was measured: ``python -m benchmarks.scale.report``."""
+"""Write docs/scale.md and its plot from the results: ``python -m benchmarks.scale.report``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,14 @@ CLUSTER = 32
 
 
 def write_page() -> None:
-    """Write the page and the picture."""
-    scale = json.loads((HERE / "results" / "scale.json").read_text())
+    """Write the page and the plot."""
+    (DOCS / "scale.md").write_text(text())
+    _draw(_scale()["sizes"])
+
+
+def text() -> str:
+    """Return the page."""
+    scale = _scale()
     page = (HERE / "scale.template.md").read_text()
     parts = {
         "machine": scale["machine"],
@@ -36,10 +42,13 @@ def write_page() -> None:
         "adaptive": _adaptive(_lines("adaptive.jsonl")),
         "confidence": _confidence(_lines("confidence.jsonl")),
     }
-    for name, text in parts.items():
-        page = page.replace(f"{{{{{name}}}}}", text)
-    (DOCS / "scale.md").write_text(page)
-    _draw(scale["sizes"])
+    for name, value in parts.items():
+        page = page.replace(f"{{{{{name}}}}}", value)
+    return page
+
+
+def _scale() -> dict[str, Any]:
+    return dict(json.loads((HERE / "results" / "scale.json").read_text()))
 
 
 def _lines(name: str) -> list[dict[str, Any]]:
@@ -66,13 +75,13 @@ def _times(sizes: dict[str, Any]) -> str:
 
 
 def _chosen(sizes: dict[str, Any]) -> str:
-    """Return which k was chosen; the figures of speed mean little without it."""
+    """Return the selected k of each method."""
     rows = []
     for size, row in sizes.items():
         found = row["parquet"]
-        said = [f"{found[kind]} ({found['confidence'][str(found[kind])]:.0%})" for kind in ("best", "likely")]
+        ours = [f"{found[kind]} ({found['confidence'][str(found[kind])]:.0%})" for kind in ("best", "likely")]
         others = [str(row[name]["best"]) if name in row else "–" for name in ("scikit-learn", "spark")]
-        rows.append([f"{int(size):,}", *said, *others])
+        rows.append([f"{int(size):,}", *ours, *others])
     return _table(
         ["rows", "composite (confidence)", "likely k (confidence)", "scikit-learn's loop", "Spark's loop"], rows
     )
@@ -82,9 +91,9 @@ def _parts(sizes: dict[str, Any]) -> str:
     heading = [
         "rows",
         "one scan by pyarrow",
-        "the selection alone",
-        "whole / (scan + selection)",
-        "predicted / measured",
+        "selection on the fetched rows",
+        "total / (scan + selection)",
+        "estimated / measured",
     ]
     rows = []
     for size, row in sizes.items():
@@ -98,12 +107,12 @@ def _parts(sizes: dict[str, Any]) -> str:
 
 
 def _computed() -> str:
-    """Return what the cost model says of tables that nobody measured here."""
+    """Return the times of the cost model for larger tables."""
     plan = Plan(10**9, 10, tuple(range(2, 11)), 30, 0, 20_000, tuple(range(30)), "kmeans", "euclidean", "float32")
     rows = []
     for n_rows in (10**9, 10**10):
         cost = cost_of(replace(plan, n_rows=n_rows, scanned_bytes=n_rows * 40))
-        # The pass runs on the workers, too, and so do the subsamples, of which there are 30.
+        # The workers share the scan and the 30 subsamples.
         one = cost.seconds()
         many = ONCE + cost.scanning / CLUSTER + (cost.clustering + cost.distances) / min(CLUSTER, 30)
         rows.append([f"{n_rows:,}", f"{n_rows * 40 / 1e9:,.0f} GB", _seconds(one), _seconds(many)])
@@ -114,7 +123,7 @@ Runs = dict[tuple[str, int, str], dict[str, Any]]
 
 
 def _by_key(runs: list[dict[str, Any]]) -> Runs:
-    """Return runs by set, seed and size; of seeds that all sizes have."""
+    """Return the runs by set, seed and size, for seeds with all sizes."""
     found = {(run["set"], run["seed"], str(run["asked"])): run for run in runs}
     whole = {(name, seed) for name, seed, _ in found if all((name, seed, asked) in found for asked in SIZES)}
     return {key: run for key, run in found.items() if key[:2] in whole}
@@ -129,12 +138,12 @@ def _cap(found: Runs) -> str:
         same = [sum(a == b for a, b in zip(chosen[one], chosen[two], strict=True)) for one, two in pairs]
         right = [sum(k == found[name, seeds[0], asked]["k"] for k in chosen[asked]) for asked in ("20000", "paper")]
         rows.append([name, *(f"{n} of {len(seeds)}" for n in (*same, *right))])
-    heading = ["set", "5,000", "10,000", "20,000", "20,000, drawn twice", "right with 20,000", "right with 80,000"]
+    heading = ["set", "5,000", "10,000", "20,000", "20,000, drawn twice", "correct with 20,000", "correct with 80,000"]
     return _table(heading, rows)
 
 
 def _cap_sentence(found: Runs) -> str:
-    """Say where the two sizes differ, how often chance alone does it, and what the larger one costs."""
+    """Summarise how often the two sizes differ, how often two draws of one size differ, and the cost."""
     keys = sorted({key[:2] for key in found})
 
     def differ(one: str, two: str) -> list[tuple[Any, Any]]:
@@ -146,11 +155,11 @@ def _cap_sentence(found: Runs) -> str:
     cpu = [np.mean([found[*key, asked]["cpu"] for key in keys]) for asked in ("paper", "20000")]
     right = [sum(found[*key, asked]["best"] == found[*key, asked]["k"] for key in keys) for asked in ("20000", "paper")]
     return (
-        f"Of {len(keys)} pairs of runs, {len(keys) - len(sizes)} choose the same k with 20,000 rows as with 80,000; of "
-        f"{len(keys)} pairs of runs with 20,000 rows that differ in nothing but the rows drawn, "
-        f"{len(keys) - len(chance)} do. In {len(sure)} of the {len(sizes)} where the sizes differ, both runs are sure "
-        f"of their choice (selection probability of 95 % or more). The right k is found {right[0]} times with 20,000 "
-        f"rows and {right[1]} times with 80,000, which cost {cpu[0] / cpu[1]:.0f} times the CPU time."
+        f"Of {len(keys)} pairs of runs, {len(keys) - len(sizes)} select the same k with 20,000 rows as with 80,000; of "
+        f"{len(keys)} pairs of runs with 20,000 rows that differ only in the rows drawn, {len(keys) - len(chance)} do. "
+        f"In {len(sure)} of the {len(sizes)} pairs in which the sizes differ, both runs have a selection probability "
+        f"of at least 95 %. The true k is selected {right[0]} times with 20,000 rows and {right[1]} times with 80,000, "
+        f"which cost {cpu[0] / cpu[1]:.0f} times the CPU time."
     )
 
 
@@ -165,7 +174,7 @@ def _adaptive(runs: list[dict[str, Any]]) -> str:
     same = np.mean([run["fixed"] == run["auto"] for run in runs])
     share = np.mean([run["share"] for run in runs])
     total = [f"**all {len(runs)} runs**", f"**{same:.1%}**", "", f"**{share:.1%}**"]
-    return _table(["set", "same choice as 200", "subsamples", "clusterings, of those of 200"], [*rows, total])
+    return _table(["set", "same choice as with 200", "subsamples", "share of the clusterings"], [*rows, total])
 
 
 def _confidence(runs: list[dict[str, Any]]) -> str:
@@ -177,7 +186,7 @@ def _confidence(runs: list[dict[str, Any]]) -> str:
         for kind in kinds
         for rows in names
     }
-    return calibration_table({name: (list(said), list(true)) for name, (said, true) in found.items()})
+    return calibration_table({name: (list(estimate), list(correct)) for name, (estimate, correct) in found.items()})
 
 
 def _seconds(value: float) -> str:
@@ -198,7 +207,7 @@ def _draw(sizes: dict[str, Any]) -> None:
     for (kind, label), marker in zip(names.items(), "os^D", strict=True):
         known = [(int(size), row[kind]["seconds"]) for size, row in sizes.items() if kind in row]
         left.loglog(*zip(*known, strict=True), marker=marker, label=label)
-    left.set(xlabel="rows", ylabel="seconds", title="Choosing k among 2 to 10")
+    left.set(xlabel="rows", ylabel="seconds", title="Run time, k from 2 to 10")
     left.legend(frameon=False, fontsize="small")
     for kind in ("parquet", "scikit-learn"):
         known = [(int(size), row[kind]["peak"] / 1e9) for size, row in sizes.items() if kind in row]

@@ -1,6 +1,6 @@
-"""Seconds and memory against rows: ``python -m benchmarks.scale.run`` measures and writes docs/scale.md.
+"""Measure run time and memory by number of rows, and write docs/scale.md: ``python -m benchmarks.scale.run``.
 
-Every measurement is a process of its own. A contender that took too long at one size is not tried at the next.
+Every measurement runs in a new process. A method that is too slow at one size is skipped at larger sizes.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from benchmarks.scale.tables import K, rows, write
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
-# Seconds after which a contender is not tried with more rows, and those after which it is ended.
-ENOUGH, MOST = 300, 600
+# Seconds above which a method is skipped at larger sizes, and the time limit of a measurement.
+SKIP_SECONDS, TIMEOUT_SECONDS = 300, 600
 KINDS = ("parquet", "memory", "scikit-learn", "spark")
-# Best of so many: one slow moment of the machine is no figure. The others take minutes anyway.
+# Number of measurements, of which the best is used; the other methods take minutes and are measured once.
 ROUNDS = {"parquet": 3, "memory": 3}
 
 
 def measure(kind: str, place: Path) -> dict[str, Any] | None:
-    """Return what a fresh process measures, None if it takes too long."""
+    """Return the measurement of a new process, or None if it exceeds the time limit."""
     python = ROOT / ".venv-engines" / "bin" / "python" if kind == "spark" else Path(sys.executable)
     command = [str(python), "-m", "benchmarks.scale.work", kind, str(place)]
     try:
         done = subprocess.run(
-            command, cwd=ROOT, env={**os.environ, "PYSPARK_PYTHON": str(python)}, timeout=MOST, check=True,
+            command, cwd=ROOT, env={**os.environ, "PYSPARK_PYTHON": str(python)}, timeout=TIMEOUT_SECONDS, check=True,
             capture_output=True, text=True,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -47,7 +47,7 @@ def measure(kind: str, place: Path) -> dict[str, Any] | None:
 
 
 def best_silhouettes() -> dict[int, float]:
-    """Return what k-means can reach at best, about, with the number of clusters that were drawn and with one fewer."""
+    """Return the best mean silhouettes of k-means with the true number of clusters and with one fewer."""
     X = rows(SIZES[0])
     return {k: float(silhouette_score(X, KMeans(k, n_init=20, random_state=0).fit_predict(X))) for k in (K - 1, K)}
 
@@ -55,23 +55,23 @@ def best_silhouettes() -> dict[int, float]:
 def main() -> None:
     """Measure all sizes, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, help="where the tables are kept; a temporary folder otherwise")
+    parser.add_argument("--folder", type=Path, help="folder for the tables (default: a temporary one)")
     parser.add_argument("--most-rows", type=int, default=SIZES[-1])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         found: dict[str, Any] = {"machine": machine(), "silhouettes": best_silhouettes(), "sizes": {}}
-        going_on = set(KINDS)
+        active = set(KINDS)
         for size in [size for size in SIZES if size <= options.most_rows]:
             place = write(folder, size)
             found["sizes"][str(size)] = row = {}
             for kind in KINDS:
-                if kind not in going_on:
+                if kind not in active:
                     continue
                 runs = [measure(kind, place) for _ in range(ROUNDS.get(kind, 1))]
                 best = min((run for run in runs if run is not None), key=lambda run: run["seconds"], default=None)
-                if best is None or best["seconds"] > ENOUGH:
-                    going_on.discard(kind)
+                if best is None or best["seconds"] > SKIP_SECONDS:
+                    active.discard(kind)
                 if best is not None:
                     row[kind] = best
                 print(f"{size:>11,} rows, {kind}: {best}", flush=True)

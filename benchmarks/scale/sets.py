@@ -1,4 +1,4 @@
-"""Generated sets of many rows, made of Gaussian clusters: balanced, imbalanced and overlapping ones."""
+"""Generated sets of many rows with balanced, imbalanced and overlapping Gaussian clusters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N_ROWS = 200_000
 
 @dataclass(frozen=True)
 class Generated:
-    """How a set is made: the shares of its clusters, its features, and how far apart the centres are."""
+    """Parameters of a set: the shares of its clusters, the number of features, and the distance of the centres."""
 
     shares: tuple[float, ...]
     n_features: int
@@ -50,7 +50,7 @@ def generate(name: str, seed: int = 0, n_rows: int = N_ROWS) -> NDArray[Any]:
 
 
 def _centres(recipe: Generated, random: np.random.Generator) -> NDArray[Any]:
-    """Draw centres in a box that grows until they are far enough apart."""
+    """Draw centres in a box that is enlarged until they are far enough apart."""
     side = recipe.distance
     while True:
         for _ in range(200):

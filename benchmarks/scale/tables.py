@@ -1,4 +1,4 @@
-"""Large tables of ten columns on disk, written once and read many times."""
+"""Large Parquet tables of ten columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows(n_rows: int, part: int = 0) -> NDArray[np.float32]:
 
 
 def write(folder: Path, n_rows: int) -> Path:
-    """Write Parquet files of so many rows, unless they are there, and return their folder."""
+    """Write Parquet files with this number of rows unless they exist, and return their folder."""
     place = folder / f"{n_rows}.parquet"
     if place.exists():
         return place

@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: ``python -m benchmarks.scale.work KIND PLACE`` prints it as JSON."""
+"""Run one measurement and print it as JSON: ``python -m benchmarks.scale.work KIND PLACE``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SILHOUETTE_ROWS = 20_000
 
 
 def from_parquet(place: Path) -> dict[str, Any]:
-    """Time a selection from Parquet; and by themselves, in between, one scan and the selection on what was fetched."""
+    """Time a selection from Parquet, a plain scan, and the selection on the fetched rows."""
     import pyarrow.dataset as ds
 
     from compsil_kit import plan_selection, select_k
@@ -50,7 +50,7 @@ def from_parquet(place: Path) -> dict[str, Any]:
 
 
 def from_memory(place: Path) -> dict[str, Any]:
-    """Time a selection on an array, and by itself the look for cells that are not finite."""
+    """Time a selection on an array, and the check for non-finite cells."""
     from compsil_kit import plan_selection, select_k
     from compsil_kit._data.matrix import as_matrix
 
@@ -66,7 +66,7 @@ def from_memory(place: Path) -> dict[str, Any]:
 
 
 def scikit_learn(place: Path) -> dict[str, Any]:
-    """Time the loop that people write: k-means on all rows, silhouette on a part of them."""
+    """Time the usual loop: k-means on all rows, silhouette on a sample of them."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
 
@@ -84,7 +84,7 @@ def scikit_learn(place: Path) -> dict[str, Any]:
 
 
 def spark(place: Path) -> dict[str, Any]:
-    """Time Spark's own loop on two cores: k-means and ClusteringEvaluator on all rows."""
+    """Time Spark on two cores: k-means and ClusteringEvaluator on all rows."""
     from pyspark.ml.clustering import KMeans
     from pyspark.ml.evaluation import ClusteringEvaluator
     from pyspark.ml.feature import VectorAssembler
@@ -117,7 +117,7 @@ def spark(place: Path) -> dict[str, Any]:
 
 
 def loaded(place: Path) -> Any:
-    """Return the rows as one array."""
+    """Load the rows into one array."""
     import pyarrow.dataset as ds
 
     dataset = ds.dataset(place)
@@ -131,21 +131,21 @@ def loaded(place: Path) -> Any:
 
 
 def warm_up() -> None:
-    """Load what a first call loads."""
+    """Import and compile everything that a first call needs."""
     from compsil_kit import select_k
 
     select_k(np.random.default_rng(0).normal(size=(3_000, 10)).astype(np.float32), n_subsamples=2, progress=False)
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds that work takes, and what it returns."""
+    """Return the run time of a call in seconds, and its value."""
     start = time.perf_counter()
     found = work()
     return round(time.perf_counter() - start, 3), found
 
 
 def peak_bytes() -> int:
-    """Return the largest resident memory of this process so far; getrusage would count that of its parent, too."""
+    """Return the peak resident memory of this process; getrusage would include that of its parent."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
 

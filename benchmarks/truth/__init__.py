@@ -1,1 +1,1 @@
-"""How often each criterion is right on labelled data, and how far its confidence can be believed: ``make truth``."""
+"""Rates of correct choices and calibration of the confidence on labelled data: ``make truth``."""

@@ -1,4 +1,4 @@
-"""The authors' package on 52 sets, beside our composite with equal seeds: ``python -m benchmarks.truth.authors``."""
+"""Compare the authors' package with our composite on 52 sets: ``python -m benchmarks.truth.authors``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from benchmarks.paper.runs import authors_package
 from benchmarks.truth.runs import RESULTS, sets
 from compsil_kit import select_k
 
-# A small budget, for the sake of the slower of the two.
-MOST_ROWS, SEEDS = 1000, list(range(10))
+# A small budget, because the authors' package is slow.
+MAX_ROWS, SEEDS = 1000, list(range(10))
 
 
 def main() -> None:
-    """Write what both choose, and how far their scores differ."""
+    """Write the choices of both, and the largest difference of their scores."""
     with (RESULTS / "authors.jsonl").open("w") as file:
         for name, data in sets().items():
             if data.collection != "collection":
                 continue
             X = data.load()
-            X = X[np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]]
+            X = X[np.random.default_rng(0).permutation(len(X))[:MAX_ROWS]]
             settings = {"ks": [k for k in data.ks if 3 * k < len(X)], "random_state": SEEDS}
             ours = select_k(X, n_subsamples=len(SEEDS), progress=False, **settings)
             table, theirs = authors_package(X, settings)

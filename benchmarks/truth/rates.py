@@ -1,4 +1,4 @@
-"""Rates, intervals and calibration from the runs; plain functions on records."""
+"""Rates, intervals and calibration, computed from the records of the runs."""
 
 from __future__ import annotations
 
@@ -11,31 +11,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.confidence.measure import plan_of
 from compsil_kit._method.likelihood import likelihood
-from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]
 
-N_REDRAWS = 2000
+N_SUBSAMPLES, N_RESAMPLES = 30, 2000
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def plan_of(record: Record, starts: int) -> Plan:
-    """Return the plan of a run, as far as the model looks at it."""
-    return Plan(
-        record["n"], record["d"], tuple(record["ks"]), 30, 0, record["n"], (), "kmeans", "euclidean", "float64", starts
-    )
-
-
 def means(record: Record, starts: int, name: str) -> Array:
-    """Return the mean of a number over subsamples, per k."""
+    """Return the mean over subsamples per k."""
     return np.array(record[str(starts)][name], dtype=np.float64)
 
 
 def confidence(record: Record, starts: int) -> Array:
-    """Return the confidence per k and, last, in none, under the present model."""
-    return likelihood({name: means(record, starts, name) for name in record[str(starts)]}, plan_of(record, starts))
+    """Return the confidence per k and, last, of none of them, under the current model."""
+    return likelihood(
+        {name: means(record, starts, name) for name in record[str(starts)]}, plan_of(record, starts, N_SUBSAMPLES)
+    )
 
 
 def stable(record: Record) -> Array:
@@ -47,23 +42,23 @@ CRITERIA: dict[str, Callable[[Record], Array]] = {
     "composite": lambda record: means(record, 1, "composite"),
     "micro": lambda record: means(record, 1, "micro"),
     "macro": lambda record: means(record, 1, "macro"),
-    "micro of the better half": lambda record: means(record, 1, "better best_micro"),
-    "micro, best of 5 starts": lambda record: means(record, 5, "best_micro"),
-    "macro, best of 5 starts": lambda record: means(record, 5, "best_macro"),
+    "micro, better half of subsamples": lambda record: means(record, 1, "better best_micro"),
+    "micro, best of 5 initialisations": lambda record: means(record, 5, "best_micro"),
+    "macro, best of 5 initialisations": lambda record: means(record, 5, "best_macro"),
     "stability alone": lambda record: means(record, 5, "agreement"),
     "stable": stable,
-    "likely, one start": lambda record: confidence(record, 1)[:-1],
+    "likely, one initialisation": lambda record: confidence(record, 1)[:-1],
     "likely": lambda record: confidence(record, 5)[:-1],
 }
 
 
 def chosen(record: Record, values: Array) -> int:
-    """Return the k of the largest value."""
+    """Return the k with the largest value."""
     return int(record["ks"][int(np.nanargmax(values))])
 
 
 def right(records: Iterable[Record], criterion: str) -> dict[str, list[bool]]:
-    """Return, per set, whether each run found its k."""
+    """Return, per set, whether each run selected the true k."""
     found: dict[str, list[bool]] = defaultdict(list)
     for record in records:
         found[record["set"]].append(chosen(record, CRITERIA[criterion](record)) == record["k"])
@@ -71,15 +66,15 @@ def right(records: Iterable[Record], criterion: str) -> dict[str, list[bool]]:
 
 
 def rate(found: dict[str, list[bool]]) -> tuple[float, float, float]:
-    """Return the mean over sets of the share that is right, and its 95 % interval from redrawing sets."""
+    """Return the mean rate over sets, and its 95 % interval from resampling sets."""
     shares = np.array([np.mean(each) for each in found.values()])
-    draws = np.random.default_rng(0).integers(len(shares), size=(N_REDRAWS, len(shares)))
+    draws = np.random.default_rng(0).integers(len(shares), size=(N_RESAMPLES, len(shares)))
     low, high = np.quantile(shares[draws].mean(axis=1), [0.025, 0.975])
     return float(shares.mean()), float(low), float(high)
 
 
 def sign_test(one: dict[str, list[bool]], other: dict[str, list[bool]]) -> tuple[int, int, float]:
-    """Return on how many sets each is right more often, and how probable such a difference is by chance."""
+    """Return the numbers of sets on which each is better, and the p-value of the sign test."""
     better = sum(np.mean(one[name]) > np.mean(other[name]) for name in one)
     worse = sum(np.mean(one[name]) < np.mean(other[name]) for name in one)
     n, fewer = better + worse, min(better, worse)
@@ -87,9 +82,11 @@ def sign_test(one: dict[str, list[bool]], other: dict[str, list[bool]]) -> tuple
     return int(better), int(worse), min(1.0, 2 * tail)
 
 
-def calibration(said: Sequence[float], true: Sequence[bool]) -> tuple[float, float, list[tuple[float, float, int]]]:
-    """Return the expected calibration error, the Brier score, and per fifth what was said, what was true, how many."""
-    p, y = np.array(said), np.array(true, dtype=np.float64)
+def calibration(
+    estimates: Sequence[float], correct: Sequence[bool]
+) -> tuple[float, float, list[tuple[float, float, int]]]:
+    """Return the calibration error, the Brier score, and per bin: mean estimate, observed rate, number of runs."""
+    p, y = np.array(estimates), np.array(correct, dtype=np.float64)
     rows, error = [], 0.0
     for low, high in pairwise(BINS):
         here = (p >= low) & ((p < high) | (high == BINS[-1]))

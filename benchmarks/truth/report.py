@@ -1,4 +1,4 @@
-"""Write docs/truth.md and its picture from the results: ``python -m benchmarks.truth.report``."""
+"""Write docs/truth.md and its plot from the results: ``python -m benchmarks.truth.report``."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ GROUPS: dict[str, Callable[[Record], bool]] = {
     "k = 5 to 7": lambda record: 5 <= record["k"] <= 7,
     "k >= 8": lambda record: record["k"] >= 8,
 }
-# Of the collection, whose classes are known point by point.
+# Groups of the collection, which has labels for every point.
 BY_CLASSES: dict[str, Callable[[Record], bool]] = {
-    "even classes (ratio up to 2)": lambda record: _fact(record, "imbalance") <= 2,
+    "ratio up to 2": lambda record: _fact(record, "imbalance") <= 2,
     "ratio 2 to 5": lambda record: 2 < _fact(record, "imbalance") <= 5,
     "ratio above 5": lambda record: _fact(record, "imbalance") > 5,
     "overlap up to 2 %": lambda record: _fact(record, "overlap") <= 0.02,
@@ -49,19 +49,19 @@ def _fact(record: Record, name: str) -> float:
 
 
 def known(records: Iterable[Record]) -> list[Record]:
-    """Return the runs of sets for which the model has something to say; Banking77 has too many clusters."""
-    most = model()["limits"]["k"]
-    return [record for record in records if record["ks"][-1] <= most]
+    """Return the runs of sets within the limits of the model; Banking77 has too many clusters."""
+    limit = model()["limits"]["k"]
+    return [record for record in records if record["ks"][-1] <= limit]
 
 
 def rates_table(records: list[Record], groups: dict[str, Callable[[Record], bool]]) -> str:
-    """Return how often each criterion is right, by group of sets."""
+    """Return how often each criterion is correct, by group of sets."""
     some = {name: [record for record in records if holds(record)] for name, holds in groups.items()}
     sizes = [len({record["set"] for record in group}) for group in some.values()]
     lines = [
         "| criterion | "
         + " | ".join(f"{n} ({m} sets)" for n, m in zip(some, sizes, strict=True))
-        + " | against the composite |"
+        + " | compared with the composite |"
     ]
     lines.append("|---|" + "---:|" * (len(some) + 1))
     composite = right(records, "composite")
@@ -76,72 +76,76 @@ def rates_table(records: list[Record], groups: dict[str, Callable[[Record], bool
     return "\n".join(lines)
 
 
-def said_and_true(records: list[Record]) -> dict[str, tuple[list[float], list[bool]]]:
-    """Return what each number said of a choice, and whether the choice was right."""
+def estimates_and_outcomes(records: list[Record]) -> dict[str, tuple[list[float], list[bool]]]:
+    """Return each estimate for the choices, and whether these are correct."""
     found: dict[str, tuple[list[float], list[bool]]] = {}
 
-    def note(name: str, said: float | None, is_true: bool) -> None:
+    def add(name: str, estimate: float | None, correct: bool) -> None:
         lists = found.setdefault(name, ([], []))
-        if said is not None:
-            lists[0].append(float(said))
-            lists[1].append(is_true)
+        if estimate is not None:
+            lists[0].append(float(estimate))
+            lists[1].append(correct)
 
     for record in records:
         k = chosen(record, CRITERIA["composite"](record))
         at = record["ks"].index(k)
-        note("selection probability, of the composite's choice", record["1"]["probability"][at], k == record["k"])
-        for starts, words in ((1, "one start"), (5, "five starts")):
+        add("selection probability of the composite's choice", record["1"]["probability"][at], k == record["k"])
+        for starts, words in ((1, "one initialisation"), (5, "five initialisations")):
             chances = confidence(record, starts)
-            note(f"confidence, of the composite's choice, {words}", chances[at], k == record["k"])
+            add(f"confidence of the composite's choice, {words}", chances[at], k == record["k"])
             own = chosen(record, chances[:-1])
-            note(f"confidence, of the likely k, {words}", chances[record["ks"].index(own)], own == record["k"])
+            add(f"confidence of the likely k, {words}", chances[record["ks"].index(own)], own == record["k"])
     return found
 
 
 def calibration_table(found: dict[str, tuple[list[float], list[bool]]]) -> str:
-    """Return how far what was said is from what came true."""
-    lines = ["| what is said | runs | calibration error | Brier | said 80 % or more: right | 40 to 80 % | below 40 % |"]
+    """Return the calibration error and the Brier score of each estimate, and the correct runs by estimate."""
+    lines = ["| estimate | runs | calibration error | Brier | 80 % or more: correct | 40 to 80 % | below 40 % |"]
     lines.append("|---|---:|---:|---:|---:|---:|---:|")
-    for name, (said, true) in found.items():
-        error, brier, _ = calibration(said, true)
+    for name, (estimates, correct) in found.items():
+        error, brier, _ = calibration(estimates, correct)
         parts = []
         for low, high in ((0.8, 1.1), (0.4, 0.8), (-0.1, 0.4)):
-            here = [is_true for p, is_true in zip(said, true, strict=True) if low <= p < high]
+            here = [is_correct for p, is_correct in zip(estimates, correct, strict=True) if low <= p < high]
             parts.append(f"{sum(here)} of {len(here)}")
-        lines.append(f"| {name} | {len(said)} | {100 * error:.1f} points | {brier:.3f} | " + " | ".join(parts) + " |")
+        lines.append(
+            f"| {name} | {len(estimates)} | {100 * error:.1f} points | {brier:.3f} | " + " | ".join(parts) + " |"
+        )
     return "\n".join(lines)
 
 
-def picture(found: dict[str, tuple[list[float], list[bool]]], path: Path) -> None:
-    """Draw what was said against what came true."""
+def plot(found: dict[str, tuple[list[float], list[bool]]], path: Path) -> None:
+    """Draw the estimates against the observed rates."""
     shown = {
-        "selection probability": found["selection probability, of the composite's choice"],
-        "confidence (one start)": found["confidence, of the composite's choice, one start"],
-        "confidence of the likely k (five starts)": found["confidence, of the likely k, five starts"],
+        "selection probability": found["selection probability of the composite's choice"],
+        "confidence (one initialisation)": found["confidence of the composite's choice, one initialisation"],
+        "confidence of the likely k (five initialisations)": found["confidence of the likely k, five initialisations"],
     }
     figure, axes = plt.subplots(1, len(shown), figsize=(11, 3.8), sharey=True, layout="constrained")
-    for ax, (name, (said, true)) in zip(axes, shown.items(), strict=True):
-        _, _, rows = calibration(said, true)
+    for ax, (name, (estimates, correct)) in zip(axes, shown.items(), strict=True):
+        _, _, rows = calibration(estimates, correct)
         ax.plot([0, 1], [0, 1], color="0.7", lw=1)
         ax.plot([p for p, _, _ in rows], [y for _, y, _ in rows], color="#2f8fd0", lw=1.5)
-        ax.scatter([p for p, _, _ in rows], [y for _, y, _ in rows], s=[12 + 240 * n / len(said) for *_, n in rows])
+        ax.scatter(
+            [p for p, _, _ in rows], [y for _, y, _ in rows], s=[12 + 240 * n / len(estimates) for *_, n in rows]
+        )
         for p, y, n in rows:
             ax.annotate(str(n), (p, y), textcoords="offset points", xytext=(6, -12), fontsize=8, color="0.4")
-        ax.set(title=name, xlabel="said", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    axes[0].set_ylabel("share that was right")
+        ax.set(title=name, xlabel="estimate", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    axes[0].set_ylabel("observed rate")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
 def tried_table() -> str:
-    """Return how often criteria from the literature were right, on fewer subsamples of the collection."""
+    """Return how often criteria from the literature are correct on the collection."""
     records = list(read(RESULTS / "tried.jsonl"))
     if not records:
         return "Not run."
     names = list(records[0]["choices"])
     counts = {name: sum(record["choices"][name] == record["k"] for record in records) for name in names}
     large = [record for record in records if record["k"] >= 8]
-    lines = [f"| criterion | right of {len(records)} | k >= 8: of {len(large)} |", "|---|---:|---:|"]
+    lines = [f"| criterion | correct of {len(records)} | k >= 8: of {len(large)} |", "|---|---:|---:|"]
     for name in sorted(names, key=lambda name: -counts[name]):
         many = sum(record["choices"][name] == record["k"] for record in large)
         lines.append(f"| {name} | {counts[name]} | {many} |")
@@ -149,19 +153,19 @@ def tried_table() -> str:
 
 
 def carve_table() -> str:
-    """Return how often CARVE was right."""
+    """Return how often CARVE is correct."""
     records = list(read(RESULTS / "carve.jsonl"))
     if not records:
         return "Not run."
     done = [record for record in records if record["choices"]]
-    lines = [f"| CARVE: measure, rule | right of {len(done)} |", "|---|---:|"]
+    lines = [f"| CARVE: measure, rule | correct of {len(done)} |", "|---|---:|"]
     counts = {name: sum(record["choices"][name] == record["k"] for record in done) for name in done[0]["choices"]}
     lines += [f"| {name} | {count} |" for name, count in counts.items()]
     return "\n".join(lines)
 
 
 def authors_line() -> str:
-    """Return how often the authors' package was right, and how often it chose what our composite chose."""
+    """Return how often the authors' package is correct, and how often it agrees with our composite."""
     records = list(read(RESULTS / "authors.jsonl"))
     if not records:
         return "Not run."
@@ -169,13 +173,13 @@ def authors_line() -> str:
     same = sum(record["authors"] == record["ours"] for record in records)
     apart = max(record["apart"] for record in records)
     return (
-        f"it chose the k of our composite on {same} of {len(records)} sets (scores at most {apart:.0e} apart), and was "
-        f"right on {right_of['authors']}, our composite on {right_of['ours']}."
+        f"it selects the k of our composite on {same} of {len(records)} sets (scores differ by at most {apart:.0e}) "
+        f"and is correct on {right_of['authors']}, our composite on {right_of['ours']}."
     )
 
 
 def failures_table(records: list[Record]) -> str:
-    """Return the sets on which a criterion is never right, and what it chooses there."""
+    """Return the sets on which a criterion is never correct, with its choices."""
     lines = ["| set | k | composite | micro | likely |", "|---|---:|---|---|---|"]
     for name in dict.fromkeys(record["set"] for record in records):
         own = [record for record in records if record["set"] == name]
@@ -188,23 +192,28 @@ def failures_table(records: list[Record]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Write the page."""
+def text() -> str:
+    """Return the page."""
     records = known(read(RESULTS / "runs.jsonl"))
-    found = said_and_true(records)
-    picture(found, DOCS / "_static" / "truth-reliability.png")
     facts: dict[str, Any] = {
         "n_runs": len(records), "n_sets": len({record["set"] for record in records}),
         "n_seeds": max(record["seed"] for record in records) + 1, "n_generated": f"{model()['data_sets']:,}",
         "rates": rates_table(records, GROUPS),
         "by_classes": rates_table(records, BY_CLASSES),
-        "calibration": calibration_table(found), "tried": tried_table(),
+        "calibration": calibration_table(estimates_and_outcomes(records)), "tried": tried_table(),
         "carve": carve_table(), "authors": authors_line(), "failures": failures_table(records),
     }  # fmt: skip
     template = (Path(__file__).parent / "truth.template.md").read_text()
     for name, value in facts.items():
         template = template.replace("{" + name + "}", str(value))
-    (DOCS / "truth.md").write_text(template)
+    return template
+
+
+def main() -> None:
+    """Write the page and its plot."""
+    (DOCS / "truth.md").write_text(text())
+    runs = known(read(RESULTS / "runs.jsonl"))
+    plot(estimates_and_outcomes(runs), DOCS / "_static" / "truth-reliability.png")
 
 
 if __name__ == "__main__":

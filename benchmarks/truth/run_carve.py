@@ -1,7 +1,6 @@
-"""CARVE 1.0.0 on the same sets, in an environment of its own (Python 3.12): see CONTRIBUTING, "Truth".
+"""Run CARVE 1.0.0 on the same sets: ``python benchmarks/truth/run_carve.py convex.npz carve.jsonl``.
 
-It needs numpy, scikit-learn and ``carve-validate`` only, and none of this project's code:
-``python benchmarks/truth/run_carve.py convex.npz carve.jsonl``.
+Needs a separate environment with Python 3.12, numpy, scikit-learn and ``carve-validate``, without this package.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from carve import CARVE
 from sklearn.cluster import KMeans
 
 warnings.filterwarnings("ignore")
-# A small budget: for each resample and k it grows a random forest.
-N_RESAMPLES, N_TREES, MOST_ROWS, SEED = 10, 25, 500, 0
+# A small budget, because CARVE fits a random forest for each resample and k.
+N_RESAMPLES, N_TREES, MAX_ROWS, SEED = 10, 25, 500, 0
 
 
 def main(source: str, target: str) -> None:
-    """Write the k that each of its rules chooses; candidates are those of the other criteria."""
+    """Write the k selected by each of its rules, with the candidates of the other criteria."""
     with np.load(source) as stored, open(target, "w") as file:
         for key in sorted(key for key in stored.files if key.startswith("X_")):
             X, k = np.asarray(stored[key], dtype=float), len(np.unique(stored[f"y_{key[2:]}"]))
             if key.startswith("X_real_"):
                 X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-            X = X[np.random.default_rng(SEED).permutation(len(X))[:MOST_ROWS]]
+            X = X[np.random.default_rng(SEED).permutation(len(X))[:MAX_ROWS]]
             ks = [each for each in range(max(2, k - 5), k + 6) if 4 * each < len(X)]
             record = {"set": key[2:], "k": k, "choices": {}}
             try:
@@ -39,7 +38,7 @@ def main(source: str, target: str) -> None:
                 for measure in ("stability", "generalizability"):
                     for rule in ("max", "1se"):
                         record["choices"][f"{measure}, {rule}"] = int(model.get_k(measure=measure, rule=rule))
-            except Exception as error:  # noqa: BLE001  (another project's failure is a finding, not ours to hide)
+            except Exception as error:  # noqa: BLE001  (failures of CARVE are recorded)
                 record["failed"] = type(error).__name__
             print(json.dumps(record), file=file, flush=True)
 

@@ -1,4 +1,4 @@
-"""Run all criteria on all labelled sets, ten seeds each: ``python -m benchmarks.truth.runs``. It may be stopped."""
+"""Run all criteria on all labelled sets, ten seeds each: ``python -m benchmarks.truth.runs``. Can be resumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.confidence.measure import plain_numbers, read
-from benchmarks.truth.sets import MOST_ROWS, Labelled, labelled
+from benchmarks.truth.sets import MAX_ROWS, Labelled, labelled
 from compsil_kit import SelectionResult, select_k
 from compsil_kit._method.subsample import resolve_sample_size
 
@@ -29,11 +29,11 @@ def sets() -> dict[str, Labelled]:
 
 
 def run(name: str, seed: int) -> dict[str, Any]:
-    """Return what selections of one start and of several say of one set."""
+    """Return the results of selections with one and with five initialisations on one set."""
     data = sets()[name]
     X = data.load()
     ks = [k for k in data.ks if 3 * k < len(X)]
-    size = min(MOST_ROWS, resolve_sample_size("auto", len(X), ks[-1]))
+    size = min(MAX_ROWS, resolve_sample_size("auto", len(X), ks[-1]))
     record: dict[str, Any] = {
         "set": name, "collection": data.collection, "seed": seed, "k": data.k, "n": len(X), "d": X.shape[1], "ks": ks,
     }  # fmt: skip
@@ -56,7 +56,7 @@ def _plain(values: NDArray[np.float64]) -> list[float | None]:
 
 
 def main() -> None:
-    """Run what is not in the file yet."""
+    """Run the selections that are not in the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
@@ -65,7 +65,7 @@ def main() -> None:
     facts = {name: each.facts() for name, each in sets().items() if each.y is not None}
     (RESULTS / "facts.json").write_text(json.dumps(facts, indent=1) + "\n")
     known = {(record["set"], record["seed"]) for record in read(options.out)}
-    # All sets with the first seed, then with the second: a run that is stopped has as many seeds of each.
+    # Seed by seed, so that an interrupted run has equally many seeds of each set.
     todo = [(name, seed) for seed in range(options.seeds) for name in sets() if (name, seed) not in known]
     with ProcessPoolExecutor(options.workers) as pool, options.out.open("a") as file:
         for record in pool.map(run, *zip(*todo, strict=True)) if todo else ():

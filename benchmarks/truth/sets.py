@@ -13,13 +13,13 @@ from benchmarks.paper.data import SETS, MissingData, folder, standardised
 
 Array = NDArray[np.float64]
 
-# Rows in a subsample, at most: the paper's rule would take hours on its largest sets.
-MOST_ROWS = 3000
+# Maximum number of rows in a subsample; the paper's rule would take hours on its largest sets.
+MAX_ROWS = 3000
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """One data set, and how many classes it has."""
+    """A data set with its number of classes."""
 
     name: str
     collection: str
@@ -29,11 +29,11 @@ class Labelled:
 
     @property
     def ks(self) -> list[int]:
-        """The candidates: five below to five above the number of classes, from 2 on."""
+        """The candidates: from five below to five above the number of classes, at least 2."""
         return list(range(max(2, self.k - 5), self.k + 6))
 
     def facts(self) -> dict[str, float]:
-        """Return how uneven the classes are, and which share of the points is nearest to the mean of another class."""
+        """Return the imbalance of the classes, and the share of points nearest to the mean of another class."""
         if self.y is None:
             return {}
         X, sizes = self.load(), np.bincount(self.y)
@@ -43,11 +43,11 @@ class Labelled:
 
 
 def labelled() -> Iterator[Labelled]:
-    """Yield all sets that can be had."""
+    """Yield all available sets."""
     local = folder()
     path = None if local is None else local / "convex.npz"
     if path is None or not path.exists():
-        raise MissingData("convex.npz is not in the local folder; COMPSIL_DATA names another one.")
+        raise MissingData("convex.npz is not in the local folder. Set COMPSIL_DATA to the folder that has it.")
     with np.load(path) as stored:
         for key in sorted(stored.files):
             if key.startswith("X_"):
@@ -56,6 +56,6 @@ def labelled() -> Iterator[Labelled]:
                 classes, y = np.unique(stored[f"y_{name}"], return_inverse=True)
                 yield Labelled(name, "collection", len(classes), lambda X=X: X, y)
     for data in SETS.values():
-        # The first cannot be had, and the second has more clusters than the confidence is known for.
+        # STL-10 is not available, and Banking77 has too many clusters for the confidence model.
         if data.key not in ("Stl", "B77"):
             yield Labelled(data.name, "paper", data.k, lambda data=data: np.asarray(data.load("published"), np.float64))

@@ -1,7 +1,8 @@
 """Criteria from the literature on the same subsamples: ``python -m benchmarks.truth.tried``.
 
-Near-neighbour indices (WCNN, DuNN: Gagolewski 2021), a null reference per k (as M3C), instability corrected by that of
-null data, agreement with another clusterer (Ward), BIC of a mixture, starts that grow with k, and two classics.
+Near-neighbour indices (WCNN, DuNN: Gagolewski 2021), a null reference per k (as in M3C), instability corrected by that
+of null data, agreement with another clusterer (Ward), BIC of a mixture, a number of initialisations that grows with k,
+and two classic criteria.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._method.subsample import derive_seed, resolve_sample_size, subsample_rows
 
 Array = NDArray[Any]
-N_SUBSAMPLES, N_NULL, MOST_ROWS, N_NEIGHBOURS = 6, 2, 1500, 25
+N_SUBSAMPLES, N_NULL, MAX_ROWS, N_NEIGHBOURS = 6, 2, 1500, 25
 KMEANS = resolve_clusterer("kmeans", resolve_metric("euclidean"))
 
 
 def measured(X: Array, ks: list[int], seed: int, *, everything: bool) -> dict[str, Array]:
-    """Return each criterion per k, averaged over subsamples; without the costly ones for null data."""
-    size = min(MOST_ROWS, resolve_sample_size("auto", len(X), ks[-1]))
+    """Return each criterion per k, averaged over subsamples; only the cheap ones unless ``everything``."""
+    size = min(MAX_ROWS, resolve_sample_size("auto", len(X), ks[-1]))
     rows: dict[str, list[list[float]]] = {}
     before: tuple[Array, list[Array]] | None = None
     for index in range(N_SUBSAMPLES):
@@ -74,7 +75,7 @@ def _others(points: Array, labelings: list[Array], ks: list[int], seed: int) -> 
 
 
 def _dunn(distances: Array, same: Array) -> float:
-    """Return how far near neighbours of other clusters are, against those of the own; smallest to largest."""
+    """Return the smallest distance of near neighbours across clusters divided by the largest within clusters."""
     across, within = distances[~same], distances[same]
     nearest = across.min() if across.size else distances.max()
     return float(nearest / within.max()) if within.size and within.max() > 0 else 0.0
@@ -89,14 +90,14 @@ def null_like(X: Array, seed: int) -> Array:
 
 
 def tried(name: str, seed: int) -> dict[str, Any]:
-    """Return the k that each criterion chooses on one set."""
+    """Return the k selected by each criterion on one set."""
     data = sets()[name]
     X = data.load()
     ks = [k for k in data.ks if 4 * k < len(X)]
     own = measured(X, ks, seed, everything=True)
     nulls = [measured(null_like(X, draw), ks, seed + draw, everything=False) for draw in range(N_NULL)]
     null = {key: np.mean([each[key] for each in nulls], axis=0) for key in nulls[0]}
-    within, n = own.pop("within"), min(len(X), MOST_ROWS)
+    within, n = own.pop("within"), min(len(X), MAX_ROWS)
     curves = {
         **own,
         "micro x stability": own["micro, best of 5"] * np.maximum(own["stability"], 0.0),
@@ -110,7 +111,7 @@ def tried(name: str, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Try them on every set of the collection."""
+    """Run the criteria on every set of the collection."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS / "tried.jsonl")
