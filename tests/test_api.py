@@ -67,8 +67,6 @@ def test_the_data_are_positional_and_everything_else_has_a_name():
 @pytest.mark.parametrize(
     ("function", "name", "value"),
     [
-        (plan_selection, "rule", "lcb"),
-        (plan_selection, "n_jobs", 2),
         (plan_selection, "checkpoint", None),
         (stream, "progress", False),
     ],

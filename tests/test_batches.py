@@ -407,5 +407,5 @@ def test_a_transform_that_is_a_function_is_passed_again():
 
 
 def test_workers_are_a_setting_of_the_batch():
-    with pytest.raises(TypeError, match="plan_batches has no n_jobs"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'n_jobs'"):
         plan_batches(CLOSE, n_batches=2, n_jobs=2)

@@ -223,10 +223,10 @@ def test_checkpoints_are_absolute_paths_of_files(tmp_path, monkeypatch):
 
 def test_a_checkpoint_needs_seeds_that_repeat(tmp_path):
     events = Events(checkpoint=tmp_path / "run.json")
-    events.require_repeatable(SelectionConfig())
-    Events().require_repeatable(SelectionConfig(random_state=None))
+    events.require_repeatable(42)
+    Events().require_repeatable(None)
     with pytest.raises(ValueError, match="checkpoint needs the same seeds in every run"):
-        events.require_repeatable(SelectionConfig(random_state=None))
+        events.require_repeatable(None)
 
 
 def test_progress_is_a_switch_or_a_function():

@@ -313,7 +313,7 @@ def test_a_clusterer_that_is_not_installed_has_the_usual_tags(monkeypatch):
     def missing(clusterer, metric):
         raise ImportError("not installed")
 
-    monkeypatch.setattr("compsil_kit.estimator.resolve_clusterer", missing)
+    monkeypatch.setattr("compsil_kit.config.resolve_clusterer", missing)
     assert not get_tags(make()).input_tags.sparse
 
 

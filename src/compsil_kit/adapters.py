@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from compsil_kit._run.fingerprint import fingerprint
     from compsil_kit._run.load import load, warn_of_scale
     from compsil_kit._run.native_threads import one_openmp_thread
+    from compsil_kit._run.planning import make_plan, resolve_starts
     from compsil_kit._run.select import compile_notice, run_selection, stream_selection
     from compsil_kit._run.subsample import take_rows
     from compsil_kit._show.card import COMPOSITE, MUTED, WARNING, table
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
     from compsil_kit._util.imports import require
     from compsil_kit.cli.options import TAKES, add_options, flags_of, options_of, report_path, told
     from compsil_kit.labels import fit_rows
-    from compsil_kit.plan import make_plan, resolve_starts
 
 _HOMES = {
     "COMPOSITE": "_show.card",
@@ -137,7 +137,7 @@ _HOMES = {
     "list_files": "_data.sources.parquet",
     "load": "_run.load",
     "load_data": "_data.given",
-    "make_plan": "plan",
+    "make_plan": "_run.planning",
     "no_clusters": "_show.text",
     "number": "_util.format",
     "number_by_size": "_method.labels",
@@ -163,7 +163,7 @@ _HOMES = {
     "render": "_show.report",
     "report_path": "cli.options",
     "require": "_util.imports",
-    "resolve_starts": "plan",
+    "resolve_starts": "_run.planning",
     "run_comparison": "_criteria.compare",
     "run_selection": "_run.select",
     "sentence": "_util.format",

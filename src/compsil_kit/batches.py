@@ -6,62 +6,43 @@ plan; a finished one also contains the packed trials of its subsamples.
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, Unpack
 
 from compsil_kit._config.setting import check_names, takes
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._data.given import open_data
 from compsil_kit._method.clusterers import NAMED
 from compsil_kit._method.metrics import NAMES
-from compsil_kit._method.selection import CRITERIA, RULES
 from compsil_kit._method.weights import TRANSFORMS, transform_name
-from compsil_kit._result.records import dump, load_preparation, pack_trial, read_trial
+from compsil_kit._result.records import dump, pack_trial
 from compsil_kit._result.trials import Trial, current_versions
+from compsil_kit._run.batch_records import (
+    DEFAULT_CHOICE,
+    FORMAT,
+    VERSION,
+    Batch,
+    check_complete,
+    check_planned,
+    check_same,
+    divide,
+    passed_or_named,
+    read_plan,
+    read_trials,
+    restore_preparation,
+    shorten_preparation,
+)
 from compsil_kit._run.engine import run
-from compsil_kit._run.fingerprint import differences, fingerprint
+from compsil_kit._run.fingerprint import fingerprint
 from compsil_kit._run.load import load
+from compsil_kit._run.planning import make_plan
 from compsil_kit._run.structure import structure_of_batch, structure_of_batches
-from compsil_kit._types import ChoiceKeywords, ClustererLike, MetricLike, OnFailure, SelectionKeywords
+from compsil_kit._types import ChoiceKeywords, ClustererLike, MetricLike, SelectionKeywords
 from compsil_kit._util import schema
-from compsil_kit._util.checks import check_integer, describe
-from compsil_kit._util.format import few
 from compsil_kit.config import CHOICE, Events, SelectionConfig, build, settings_of
-from compsil_kit.plan import Plan, make_plan
 from compsil_kit.result import SelectionResult, collect
-
-FORMAT = "compsil-kit/batch"
-VERSION = 1
-DIGEST = "digest of the preparation"
-# A longer description of the table, with the names of many columns, is not part of every batch.
-MAX_PREPARATION = 1000
-# Batches of earlier releases have no choice.
-_NO_CHOICE = {name: setting.default for name, setting in settings_of(SelectionConfig).items() if name in CHOICE}
-
-_PLANNED = {
-    "plan": schema.anything,
-    "fingerprint": schema.record(
-        {"clusterer": schema.text, "metric": schema.text, "on_failure": schema.choice(get_args(OnFailure))}
-    ),
-    "preparation": schema.optional(schema.mapping_of(schema.anything)),
-    "indices": schema.list_of(schema.anything),
-    "choice": schema.record(
-        {
-            "criterion": schema.choice(CRITERIA),
-            "transform": schema.text,
-            "rule": schema.choice(RULES),
-            "z": schema.real(0.0, 1e6),
-        }
-    ),
-}
-_FINISHED = {**_PLANNED, "trials": schema.anything, "versions": schema.mapping_of(schema.text)}
-
-Batch = dict[str, Any]
 
 
 @takes(SelectionConfig, leave_out=("n_jobs",))
@@ -97,8 +78,8 @@ def plan_batches(
     >>> combine_batches([run_batch(X, batch) for batch in batches]).best_k
     5
     """
-    if "n_jobs" in keywords:
-        raise TypeError("plan_batches has no n_jobs: workers run the batches. Pass n_jobs to run_batch.")
+    # The number of workers is a setting of run_batch.
+    check_names(keywords, {name: each for name, each in settings_of(SelectionConfig).items() if name != "n_jobs"})
     config = build(SelectionConfig, keywords)
     config.require_fixed_subsamples("batches, which run independently")
     table = open_data(X)
@@ -110,9 +91,9 @@ def plan_batches(
         "plan": plan.to_dict(),
         "choice": {**config.choice, "transform": transform_name(config.transform)},
         "fingerprint": fingerprint(plan, data),
-        "preparation": _short(dump(data.preparation)),
+        "preparation": shorten_preparation(dump(data.preparation)),
     }
-    parts = _divide(len(plan.seeds), n_batches, batch_size)
+    parts = divide(len(plan.seeds), n_batches, batch_size)
     return [{**shared, "indices": list(part)} for part in parts]
 
 
@@ -151,10 +132,10 @@ def run_batch(
     ClusteringError
         A clusterer failed and the plan has ``on_failure="raise"``.
     """
-    plan, planned = _read(batch, "batch"), batch["fingerprint"]
+    plan, planned = read_plan(batch, "batch"), batch["fingerprint"]
     config = plan.config.changed(
-        clusterer=_passed("clusterer", clusterer, planned, NAMED),
-        metric=_passed("metric", metric, planned, NAMES),
+        clusterer=passed_or_named("clusterer", clusterer, planned, NAMED),
+        metric=passed_or_named("metric", metric, planned, NAMES),
         n_jobs=n_jobs,
         on_failure=planned["on_failure"],
     )
@@ -168,9 +149,9 @@ def run_batch(
     table = open_data(X)
     # The shape first: the plan's rows can be read only from data of the same shape.
     shape = {"rows": table.shape[0], "features": table.shape[1], "dtype": str(table.dtype)}
-    _check_planned({name: planned.get(name) for name in shape}, shape)
+    check_planned({name: planned.get(name) for name in shape}, shape)
     data = load(table, plan, Events(), indices=batch["indices"], digest=True)
-    _check_planned(planned, fingerprint(plan, data))
+    check_planned(planned, fingerprint(plan, data))
     # Clusterers that silence warnings in two threads at once leave the filters changed.
     with warnings.catch_warnings():
         work = run(data.matrix, plan, Events(), indices=batch["indices"])
@@ -215,9 +196,9 @@ def combine_batches(
     """
     if isinstance(batches, Mapping | str) or not isinstance(batches, Sequence) or not batches:
         raise ValueError("batches must be a non-empty list of what run_batch returned.")
-    plans = [_read(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
+    plans = [read_plan(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
     plan, first = plans[0], batches[0]
-    choice = {**_NO_CHOICE, **first.get("choice", {})}
+    choice = {**DEFAULT_CHOICE, **first.get("choice", {})}
     if choice["transform"] not in TRANSFORMS:
         if "transform" not in keywords:
             raise ValueError(
@@ -230,124 +211,15 @@ def combine_batches(
     plan.config.changed(**{**choice, **keywords})
     trials: list[Trial] = []
     for at, batch in enumerate(batches):
-        _check_same(batch, first, at)
-        trials += _trials(batch, at, plan)
-    _check_whole([trial.index for trial in trials], plan)
+        check_same(batch, first, at)
+        trials += read_trials(batch, at, plan)
+    check_complete([trial.index for trial in trials], plan)
     plan = replace(plan, config=plan.config.changed(**choice))
     others: dict[str, Any] = {
-        "preparation": _whole(first["preparation"], preparation),
+        "preparation": restore_preparation(first["preparation"], preparation),
         "versions": dict(first["versions"]),
     }
     result = collect(plan, trials, **plan.config.choice, **others, structure=structure_of_batches(batches))
     result = result.reweigh(**keywords) if keywords else result
     result._chosen()
     return result
-
-
-def _check_planned(planned: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    differing = differences(planned, here)
-    if differing:
-        raise ValueError(
-            f"batch was planned for another selection: {'; '.join(differing)}. "
-            "Pass the data and settings of plan_batches, or plan again."
-        )
-
-
-def _short(preparation: Batch | None) -> Batch | None:
-    """Return the preparation, or its digest if it is too long for every batch."""
-    if preparation is None or len(json.dumps(preparation)) <= MAX_PREPARATION:
-        return preparation
-    return {"n_columns": len(preparation["columns"]), DIGEST: schema.digest(preparation)}
-
-
-def _whole(held: Mapping[str, Any] | None, passed: Preparation | Mapping[str, Any] | None) -> Preparation | None:
-    """Return the preparation in the batches, or the passed one if they contain its digest."""
-    if held is None or DIGEST not in held:
-        return load_preparation(held)
-    if passed is None:
-        warnings.warn(
-            f"the names of {held['n_columns']:,} columns are not part of batches, and are missing in the result; "
-            "pass preparation=table.preparation of the prepared table to combine_batches.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-        return None
-    plain = dump(passed) if isinstance(passed, Preparation) else dict(passed)
-    if schema.digest(plain) != held[DIGEST]:
-        raise ValueError("preparation must be that of the table for which the batches were planned; it differs.")
-    return load_preparation(plain)
-
-
-def _divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
-    """Return consecutive ranges, ``n_batches`` of nearly equal length or each of ``batch_size``."""
-    if (n_batches is None) == (batch_size is None):
-        raise ValueError("pass either n_batches or batch_size.")
-    if batch_size is not None:
-        step = check_integer("batch_size", batch_size, minimum=1)
-        return [range(low, min(low + step, n_items)) for low in range(0, n_items, step)]
-    n_parts = min(n_items, check_integer("n_batches", n_batches, minimum=1))
-    edges = [n_items * part // n_parts for part in range(n_parts + 1)]
-    return [range(low, high) for low, high in pairwise(edges)]
-
-
-def _read(batch: Any, name: str) -> Plan:
-    """Validate a batch and return its plan."""
-    if not isinstance(batch, Mapping) or batch.get("format") != FORMAT:
-        raise ValueError(f"{name} must be what plan_batches or run_batch returned, with format {FORMAT!r}.")
-    if batch.get("version") != VERSION:
-        raise ValueError(
-            f"{name} has version {describe(batch.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
-            "Use one release for planning, running and combining."
-        )
-    fields = _FINISHED if "trials" in batch else _PLANNED
-    schema.record(fields)({"choice": _NO_CHOICE, **batch}, name)
-    plan = Plan.from_dict(batch["plan"], f"{name}.plan")
-    schema.list_of(schema.integer(0, len(plan.seeds) - 1))(batch["indices"], f"{name}.indices")
-    return plan
-
-
-def _passed(name: str, value: Any, planned: Mapping[str, Any], names: Any) -> Any:
-    """Return the clusterer or the metric: as passed, or by its name in the batch."""
-    if value is not None:
-        return value
-    if planned[name] not in names:
-        raise ValueError(
-            f"batch was planned with {name}={planned[name]}, which a batch cannot contain. Pass the same {name}= again."
-        )
-    return planned[name]
-
-
-def _check_same(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
-    differing = differences(batch["fingerprint"], first["fingerprint"])
-    if not differing and json.dumps(batch["plan"]) != json.dumps(first["plan"]):
-        differing = ["its plan has other seeds or numbers of subsamples"]
-    if differing:
-        raise ValueError(
-            f"batches must belong to one selection; batches[{at}] differs from batches[0]: {'; '.join(differing)}."
-        )
-    if "trials" not in batch:
-        raise ValueError(f"batches[{at}] has not been run: pass what run_batch returned for it.")
-
-
-def _trials(batch: Mapping[str, Any], at: int, plan: Plan) -> list[Trial]:
-    """Return the trials of a finished batch."""
-    try:
-        schema.check_digest(batch, "batch")
-        return [
-            read_trial(record, index, plan) for index, record in zip(batch["indices"], batch["trials"], strict=True)
-        ]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"batches[{at}] is damaged: its trials are not those of its subsamples. Run it again."
-        ) from error
-
-
-def _check_whole(found: list[int], plan: Plan) -> None:
-    """Raise for missing or duplicate subsamples."""
-    doubled = sorted(index for index, count in Counter(found).items() if count > 1)
-    if doubled:
-        raise ValueError(f"batches contain subsamples {few(doubled)} more than once. Pass each batch once.")
-    n_all = len(plan.seeds)
-    missing = sorted(set(range(n_all)) - set(found))
-    if missing:
-        raise ValueError(f"batches are missing subsamples {few(missing)} of {n_all}. Pass all planned batches.")

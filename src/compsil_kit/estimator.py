@@ -10,11 +10,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from compsil_kit._config.setting import documented
-from compsil_kit._data.dataset import Dataset
+from compsil_kit._data.estimator_input import Parameter, with_names
 from compsil_kit._data.given import load_data
 from compsil_kit._method.clusterers import takes_sparse
 from compsil_kit._method.silhouette import silhouettes
 from compsil_kit._run.load import load
+from compsil_kit._run.planning import make_plan
 from compsil_kit._run.select import run_selection
 from compsil_kit._types import (
     ClustererLike,
@@ -30,7 +31,6 @@ from compsil_kit._types import (
 from compsil_kit._util.checks import check_bool
 from compsil_kit.config import Events, SelectionConfig, build, settings_of
 from compsil_kit.labels import fit_rows
-from compsil_kit.plan import make_plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,22 +51,6 @@ def _refitted_can_predict(self: CompositeSilhouette) -> bool:
 def _refits(self: CompositeSilhouette) -> bool:
     """Return whether ``fit`` stores labels."""
     return bool(self.refit)
-
-
-class _Parameter:
-    """A parameter that scikit-learn reads by ``get_params``, but that is not an attribute of the estimator.
-
-    scikit-learn treats every object with an attribute ``transform`` as a transformer: pipelines would call it.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        raise AttributeError(f"{self._name!r} is a parameter, not a method: read get_params()[{self._name!r}].")
-
-    def __set__(self, instance: object, value: Any) -> None:
-        instance.__dict__[self._name] = value
 
 
 @documented(SelectionConfig, Events)
@@ -119,7 +103,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ks: Any
     clusterer: Any
     refit: bool
-    transform = _Parameter()
+    transform = Parameter()
 
     def __init__(
         self,
@@ -187,8 +171,8 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         params.pop("refit")
         table = load_data(X)
         self._config = config = build(SelectionConfig, {**params, "ks": self._candidates(table.shape[0])})
-        validate_data(self, _with_names(X, table), skip_check_array=True)
-        events.require_repeatable(config)
+        validate_data(self, with_names(X, table), skip_check_array=True)
+        events.require_repeatable(config.random_state)
         plan = make_plan(table, config)
         data = load(table, plan, events)
         self.result_ = run_selection(plan, data, events)
@@ -240,7 +224,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "best_estimator_")
         table = load_data(X, min_rows=1)
-        validate_data(self, _with_names(X, table), skip_check_array=True, reset=False)
+        validate_data(self, with_names(X, table), skip_check_array=True, reset=False)
         # scikit-learn's k-means predicts only data of the dtype it was fitted to.
         labels: NDArray[Any] = self.best_estimator_.predict(table.matrix.astype(self.result_.plan.dtype, copy=False))
         return labels
@@ -306,14 +290,3 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = config.resolved_metric.takes_sparse and takes_sparse(config.resolved_clusterer)
         tags.input_tags.pairwise = config.resolved_metric.precomputed
         return tags
-
-
-def _with_names(X: Any, table: Dataset) -> Any:
-    """Return X in a form in which scikit-learn finds the number and the names of the columns."""
-    if hasattr(X, "iloc"):
-        return X
-    if table.preparation is None:
-        return table.matrix
-    import pandas as pd
-
-    return pd.DataFrame(table.matrix, columns=list(table.preparation.columns), copy=False)

@@ -14,10 +14,10 @@ from compsil_kit._method.all_rows import fit_all_rows
 from compsil_kit._method.labels import number_by_size
 from compsil_kit._method.subsample import subsample_rows
 from compsil_kit._run.load import load
+from compsil_kit._run.planning import make_plan
 from compsil_kit._types import ClustererLike, MetricLike, Progress, Seeds
 from compsil_kit._util.checks import check_integer
 from compsil_kit.config import Events, SelectionConfig
-from compsil_kit.plan import make_plan
 
 Array = NDArray[Any]
 

@@ -10,6 +10,7 @@ from compsil_kit._data.given import open_data
 from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._run.load import load
 from compsil_kit._run.memory import resolve_workers
+from compsil_kit._run.planning import make_plan
 from compsil_kit._run.select import run_selection, stream_selection
 from compsil_kit._types import (
     ClustererLike,
@@ -25,7 +26,7 @@ from compsil_kit._types import (
     Transform,
 )
 from compsil_kit.config import Events, SelectionConfig, build
-from compsil_kit.plan import Plan, make_plan
+from compsil_kit.plan import Plan
 from compsil_kit.result import SelectionResult
 
 
@@ -97,7 +98,7 @@ def select_k(
     # Capture the arguments before defining locals.
     settings = {name: value for name, value in locals().items() if name not in ("X", "checkpoint", "progress")}
     config, events = SelectionConfig(**settings), Events(checkpoint=checkpoint, progress=progress)
-    events.require_repeatable(config)
+    events.require_repeatable(config.random_state)
     table = open_data(X)
     plan = make_plan(table, config)
     # After the plan: it determines the rows that are read of an out-of-core table.
@@ -134,7 +135,7 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
     """
     events = Events(checkpoint=keywords.pop("checkpoint", None))
     config = build(SelectionConfig, keywords)
-    events.require_repeatable(config)
+    events.require_repeatable(config.random_state)
     table = open_data(X)
     plan = make_plan(table, config)
     return stream_selection(plan, load(table, plan, events), events, pause_between=True)

@@ -23,6 +23,7 @@ from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.load import load
 from compsil_kit._run.memory import n_workers, resolve_workers
+from compsil_kit._run.planning import make_plan
 from compsil_kit._run.progress import Meter, make_meter
 from compsil_kit._run.select import announce_compiling
 from compsil_kit._run.subsample import Labelings, cluster_all, score_labelings
@@ -30,7 +31,7 @@ from compsil_kit._run.workers import Tick, in_threads
 from compsil_kit._types import CompareKeywords
 from compsil_kit.config import ComparisonConfig, Events, build
 from compsil_kit.errors import Interrupted
-from compsil_kit.plan import Plan, make_plan
+from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 
 Array = NDArray[np.float64]

@@ -88,7 +88,7 @@ def _start(
     plan: Plan, data: Dataset, events: Events, *, pause_between: bool = False
 ) -> tuple[list[Trial], Generator[Trial, None, None]]:
     """Return the trials of the checkpoint, and an iterator that computes the others."""
-    events.require_repeatable(plan.config)
+    events.require_repeatable(plan.config.random_state)
     if events.checkpoint is not None:
         return resume(plan, data, events, pause_between=pause_between)
     return [], run(data.matrix, plan, events, pause_between=pause_between)
