@@ -1,4 +1,4 @@
-"""The exceptions of the engine. Each that ends a run carries what was finished, as ``.result``."""
+"""Exceptions and warnings of the engine. Exceptions that end a run have the finished part as ``.result``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 class ScaleWarning(UserWarning):
-    """The columns differ in scale, and nothing was said about scaling them."""
+    """The columns differ in scale and were not scaled."""
 
 
 class ClusteringError(RuntimeError, ValueError):
-    """A clusterer failed on a subsample, or gave labels that cannot be scored.
+    """A clusterer failed on a subsample, or returned labels that cannot be scored.
 
-    ``result`` holds the selection from the subsamples that were finished before, or None.
+    ``result`` is the selection from the subsamples finished before, or None.
     """
 
     result: SelectionResult | None = None
@@ -24,33 +24,33 @@ class ClusteringError(RuntimeError, ValueError):
 class SelectionError(RuntimeError, ValueError):
     """No candidate k can be selected, because too many of its subsamples failed.
 
-    ``result`` holds the trials and the causes of the failures.
+    ``result`` has the trials and the causes of the failures.
     """
 
     result: SelectionResult | None = None
 
 
-# What an interrupted pass over a table outside memory counts.
+# Unit of an interrupted pass over an out-of-core table.
 ROWS_READ = "rows read"
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was stopped by Ctrl-C or by the kernel's interrupt.
+    """The run was stopped by Ctrl-C or by an interrupt of the kernel.
 
-    ``done`` of ``total`` ``unit`` ("subsamples", "groups" or "rows read") were finished. ``result`` holds the selection
-    from the finished subsamples, marked partial, or None if none was finished; of a selection per group, the
-    ``GroupSelection`` of what was finished. In a notebook, ``sys.last_value.result`` reaches it after the fact.
+    ``done`` of ``total`` ``unit`` ("subsamples", "groups" or "rows read") were finished. ``result`` is the partial
+    selection from the finished subsamples, or None without any; for a selection per group, the ``GroupSelection`` of
+    the finished groups. In a notebook, it is available as ``sys.last_value.result``.
     """
 
     result: Any = None
 
     def __init__(self, done: int = 0, total: int = 0, unit: str = "subsamples", where: str = "") -> None:
-        """Say how far the run got, and where the finished part is."""
+        """Store the progress, and where the finished part is."""
         self.done, self.total, self.unit = done, total, unit
         super().__init__(f"{self.summary}; {where}" if where else self.summary)
 
     @property
     def summary(self) -> str:
-        """How far the run got, in a few words."""
+        """The progress in a few words."""
         form = "," if self.unit == ROWS_READ else ""
         return f"stopped after {self.done:{form}} of {self.total:{form}} {self.unit}"

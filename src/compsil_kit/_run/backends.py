@@ -1,4 +1,4 @@
-"""What joblib's backends for clusters need to run subsamples, and errors that say what to do where it is missing."""
+"""joblib backends on clusters: what Dask, Ray and Spark need to run subsamples, and helpful errors if it is missing."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ REGISTRATIONS = {
     "spark": "from joblibspark import register_spark; register_spark()",
 }
 DASK, RAY, SPARK = "DaskDistributedBackend", "RayBackend", "SparkDistributedBackend"
-# Where results do not arrive one by one: so many subsamples of each worker make a portion, at whose end they do.
+# Subsamples per worker in a portion, for backends that return results only at the end of a call.
 PER_WORKER = 2
 
 
 def _unregistered(name: str) -> Callable[..., Any]:
-    def refuse(**_: Any) -> Any:
+    def fail(**_: Any) -> Any:
         raise ValueError(
             f"joblib's backend {name!r} is not registered. Run '{REGISTRATIONS[name]}' before "
             f"joblib.parallel_config(backend={name!r})."
         )
 
-    return refuse
+    return fail
 
 
 def explain_unregistered() -> None:
-    """Stand in for backends that nobody has registered yet: joblib would only say that it does not know the name.
+    """Register placeholders for backends that are not registered yet, with an error that shows how to register them.
 
-    joblib raises before anything of ours is called, so its register of backends is the place. The real one, whenever
-    it is registered, takes this one's place.
+    joblib raises before our code runs, so the placeholders are part of its registry. Registering the real backend
+    replaces them.
     """
     for name in REGISTRATIONS:
         if name not in BACKENDS:
@@ -45,7 +45,7 @@ def explain_unregistered() -> None:
 
 
 def check_started(backend: Any) -> None:
-    """Refuse a backend whose cluster is not there, before it is asked how many workers it has."""
+    """Raise if the cluster of the backend is not running."""
     kind = type(backend).__name__
     if kind == DASK and backend.client.status == "closed":
         raise RuntimeError(
@@ -63,20 +63,20 @@ def check_started(backend: Any) -> None:
 
 
 def is_elsewhere() -> bool:
-    """Tell whether the workers of the backend in force need not be on this machine."""
+    """Return whether the workers of the active backend may be on other machines."""
     backend, _ = get_active_backend()
     return type(backend).__name__ in (DASK, RAY, SPARK)
 
 
 def effective_workers(n_jobs: int | None) -> int:
-    """Return the number of workers that joblib makes of ``n_jobs``; at least 1, also while a cluster is starting."""
+    """Return the number of workers that joblib derives from ``n_jobs``; at least 1, also while a cluster starts."""
     return max(1, int(joblib.effective_n_jobs(n_jobs)))
 
 
 def check_workers(backend: Any) -> None:
-    """Refuse workers of Spark that run another Python or other versions; joblibspark hides why they fail.
+    """Raise if Spark's workers run another Python or other library versions; joblibspark hides the cause.
 
-    They run what PYSPARK_PYTHON says, by default the first python3 that is found, in no virtual environment.
+    They run the interpreter in PYSPARK_PYTHON, by default the first python3 on the path, outside virtual environments.
     """
     if type(backend).__name__ != SPARK:
         return
@@ -84,7 +84,7 @@ def check_workers(backend: Any) -> None:
     from pyspark.sql.utils import is_remote
 
     if is_remote():
-        # Spark Connect does not let its clients near the workers.
+        # Spark Connect gives clients no access to the workers.
         return
     context = SparkSession.builder.getOrCreate().sparkContext
     try:
@@ -111,7 +111,7 @@ def _other_python(command: str, why: str) -> RuntimeError:
 
 
 def without_advice(backend: Any) -> AbstractContextManager[Any]:
-    """Keep Dask from warning of tasks that carry data: subsamples must, to outlive the worker that has them."""
+    """Silence Dask's warning about large tasks: tasks contain their subsample, so lost workers lose no data."""
     if type(backend).__name__ != DASK:
         return nullcontext()
     import dask
@@ -121,13 +121,13 @@ def without_advice(backend: Any) -> AbstractContextManager[Any]:
 
 
 def sendable(backend: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function such that its errors survive the way back from the workers."""
+    """Return a delayed function whose errors reach the caller unchanged."""
     call: Callable[..., Any] = joblib.delayed(_Returning(function) if type(backend).__name__ == SPARK else function)
     return call
 
 
 class _Returning:
-    """A function that returns errors instead of raising them; joblibspark makes a TypeError of each that is raised."""
+    """A function that returns errors instead of raising them; joblibspark turns every raised one into a TypeError."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -135,15 +135,15 @@ class _Returning:
     def __call__(self, *args: Any) -> Any:
         try:
             return self.function(*args)
-        except Exception as error:  # noqa: BLE001  (it is raised on the other side)
+        except Exception as error:  # noqa: BLE001  (the caller raises it)
             error.add_note(f"On the worker:\n{traceback.format_exc()}")
             return error
 
 
 def in_portions(calls: Iterable[Any], n_jobs: int | None) -> Generator[Any, None, None]:
-    """Yield what calls return from a backend that hands over nothing until all that it was given is done.
+    """Yield the results of calls from a backend that returns nothing until a whole call is done.
 
-    In portions there is progress to see and a checkpoint to continue from; the workers are kept between them.
+    Portions make progress and checkpoints possible; the workers are kept between them.
     """
     remaining = iter(calls)
     with joblib.Parallel(n_jobs=n_jobs) as parallel:
@@ -159,13 +159,13 @@ def _results(parallel: joblib.Parallel, part: list[Any]) -> list[Any]:
     try:
         return list(parallel(part))
     except (TypeError, AttributeError) as error:
-        # With Spark Connect, joblibspark fails a second time while it cleans up.
+        # With Spark Connect, joblibspark fails again during its cleanup.
         if "_ExceptionWithTraceback" not in f"{error} {error.__context__}":
             raise
         raise RuntimeError(
-            "Spark could not finish a subsample, and joblibspark does not say why: Spark's log has the cause. "
-            "Usually workers were lost or ran out of memory, or cannot import the clusterer or the metric; or it is a "
-            "Spark Connect session that has no cluster behind it."
+            "Spark could not finish a subsample, and joblibspark does not report the cause, which is in Spark's log. "
+            "Usually workers were lost, ran out of memory or cannot import the clusterer or the metric, or the Spark "
+            "Connect session has no cluster."
         ) from error
 
 

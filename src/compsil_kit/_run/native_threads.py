@@ -16,26 +16,26 @@ _state: dict[str, Any] = {"users": 0, "limiter": None}
 
 
 def process_controller() -> ThreadpoolController:
-    """Return the thread pools of this process, found anew only if modules were imported: it takes milliseconds."""
+    """Return the thread pools of this process; they are looked up again, in milliseconds, only after imports."""
     return _controller(len(sys.modules))
 
 
 @lru_cache(maxsize=1)
-def _controller(n_modules: int) -> ThreadpoolController:  # noqa: ARG001  (a key: libraries come with modules)
+def _controller(n_modules: int) -> ThreadpoolController:  # noqa: ARG001  (a cache key: importing modules may load libraries)
     return ThreadpoolController()
 
 
 @contextmanager
 def one_blas_thread(controller: ThreadpoolController | None = None) -> Iterator[None]:
-    """Hold BLAS at one thread while at least one run is under way, and restore it after the last.
+    """Limit BLAS to one thread while at least one run is active, and restore the limit after the last.
 
-    Counting the runs matters: were two overlapping runs each to save and restore, the second would restore the
-    limit that the first had set.
+    The runs are counted: if each of two overlapping runs saved and restored the limit, the second would restore the
+    limit set by the first.
     """
     with _lock:
         if _state["users"] == 0:
-            # Of BLAS alone: a limiter gives back the limits of every library it knows, and those of OpenMP belong to
-            # the thread that set them.
+            # BLAS alone: a limiter restores the limits of all its libraries, but OpenMP limits belong to the thread
+            # that set them.
             blas = (controller or ThreadpoolController()).select(user_api="blas")
             _state["limiter"] = blas.limit(limits=1)
         _state["users"] += 1
@@ -50,6 +50,6 @@ def one_blas_thread(controller: ThreadpoolController | None = None) -> Iterator[
 
 @contextmanager
 def one_openmp_thread(controller: ThreadpoolController) -> Iterator[None]:
-    """Hold OpenMP at one thread in the calling thread."""
+    """Limit OpenMP to one thread in the calling thread."""
     with controller.limit(limits=1, user_api="openmp"):
         yield

@@ -1,4 +1,4 @@
-"""The progress bar: on when a terminal or a notebook is watching, off otherwise."""
+"""The progress bar: shown in terminals and notebooks by default."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ ProgressLike = bool | Callable[[int, int], None] | None
 
 
 class Meter(Protocol):
-    """Something that is told about every finished subsample."""
+    """Receives every finished step."""
 
     def resume(self, done: int) -> None:
-        """Count those that an earlier run has finished."""
+        """Start from the steps that an earlier run finished."""
 
     def advance(self, n: int = 1) -> None:
-        """Count one more, or several."""
+        """Add finished steps."""
 
     def announce(self, text: str) -> None:
         """Show a line of text."""
 
     def close(self) -> None:
-        """Leave the line tidy."""
+        """Remove the bar."""
 
 
 def make_meter(progress: ProgressLike, total: int) -> Meter:
-    """Return the meter that the user's choice and the surroundings call for."""
+    """Return the meter for the user's choice and the environment."""
     if callable(progress):
         return _Callback(progress, total)
-    if progress is False or (progress is None and not _somebody_watches()):
+    if progress is False or (progress is None and not _is_interactive()):
         return _Silent()
     return _Bar(total=total, desc="compsil", unit="subsample")
 
 
 def make_row_meter(progress: ProgressLike, n_rows: int) -> Meter:
-    """Return the meter of a pass over rows; a function of the user's is told of them if it has a function ``rows``."""
+    """Return the meter of a pass over rows; a function receives them by its attribute ``rows``, if it has one."""
     if callable(progress):
-        told = getattr(progress, "rows", None)
-        return _Silent() if told is None else _Callback(told, n_rows)
-    if progress is False or (progress is None and not _somebody_watches()):
+        report = getattr(progress, "rows", None)
+        return _Silent() if report is None else _Callback(report, n_rows)
+    if progress is False or (progress is None and not _is_interactive()):
         return _Silent()
     return _Bar(total=n_rows, desc="reading", unit="row", unit_scale=True)
 
 
-def _somebody_watches() -> bool:
-    # Programs without a console have no stderr at all.
+def _is_interactive() -> bool:
+    # Programs without a console have no stderr.
     return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def _in_notebook() -> bool:
-    """Tell whether a Jupyter kernel runs this code; IPython is asked only if it is loaded already."""
+    """Return whether a Jupyter kernel runs this code, without importing IPython."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return shell is not None and hasattr(shell, "kernel")
@@ -100,7 +100,7 @@ class _Bar:
             self._bar = tqdm(**settings)
 
     def resume(self, done: int) -> None:
-        # As the bar's start: they took no time, and would spoil its guess of the time left.
+        # As the initial value: these steps took no time, and would distort the estimate of the remaining time.
         self._bar.n = self._bar.initial = done
         self._bar.refresh()
 
@@ -113,5 +113,5 @@ class _Bar:
     def close(self) -> None:
         self._bar.close()
         if self._shown is not None:
-            # Otherwise a saved notebook and a page read again would look for a widget that is gone.
+            # A saved notebook would otherwise refer to a widget that no longer exists.
             self._shown.update({"text/plain": "", "text/html": ""}, raw=True)
