@@ -71,11 +71,11 @@ def take_explorer(browser: Browser, folder: Path) -> None:
                 screen.tab(name)
                 if name == "Compare":
                     screen.press("compare")
-                    screen.says("note-compare", "choose k", seconds=120)
+                    screen.wait_for_text("note-compare", "choose k", seconds=120)
                 if name in PICTURES:
-                    screen.picture()
+                    screen.image()
                 else:
-                    screen.says(f"note-{name.lower()}", "customers|columns")
+                    screen.wait_for_text(f"note-{name.lower()}", "customers|columns")
                 # A pointer that rests on a button or tab changes its colour.
                 notebook.page.mouse.move(0, 0)
                 save(with_margin(screen.root), f"explorer-{name.lower()}.png")

@@ -1,4 +1,4 @@
-"""A browser on a notebook, and the explorer as a user sees and touches it."""
+"""A browser on a notebook, and the explorer as its user sees it."""
 
 import re
 import shutil
@@ -13,11 +13,11 @@ from waiting import NOTEBOOK_PATIENCE, PATIENCE
 from frontends import Kernel, Server
 
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
-# Voilà's template asks for the icons of buttons there; without a network they are missing and nothing else is.
+# The template of Voilà loads the icons of buttons from there; without a network only the icons are missing.
 VOILA_ICONS = "https://cdn.jsdelivr.net/npm/@fortawesome/fontawesome-free@"
-# The one picture that can be seen, as its pixels, once there is one and it is another than the old one. A picture's
-# address changes with every new picture, perhaps just now: then it cannot be decoded, and the next frame is looked at.
-SEEN = """async ([root, old, milliseconds]) => {
+# Return the pixels of the only visible image once they differ from the old ones. An image that is replaced at this
+# moment cannot be decoded, so the next frame tries again.
+NEXT_IMAGE = """async ([root, old, milliseconds]) => {
   const visible = image => image.getClientRects().length && getComputedStyle(image).visibility !== "hidden";
   const end = performance.now() + milliseconds;
   while (performance.now() < end) {
@@ -31,13 +31,13 @@ SEEN = """async ([root, old, milliseconds]) => {
     }
     await new Promise(requestAnimationFrame);
   }
-  throw new Error("waited in vain for another picture");
+  throw new Error("no other image appeared");
 }"""
 COUNT = r"(\d+) of \d+ subsamples"
-GROWN = f"([part, count]) => Number((part.innerText.match(/{COUNT}/) || [0, 0])[1]) > count"
+HAS_MORE = f"([part, count]) => Number((part.innerText.match(/{COUNT}/) || [0, 0])[1]) > count"
 MILLISECONDS = PATIENCE * 1000
 
-# Machines that test are busy, and five seconds are the default.
+# The default of five seconds is too short for busy machines.
 expect.set_options(timeout=MILLISECONDS)
 
 
@@ -57,24 +57,24 @@ def launch():
             browser.close()
 
 
-class Complaints(list):
-    """What a page logs as an error, does not catch, or asks of other machines, which it does not get."""
+class Problems(list):
+    """Errors in the console of a page, uncaught exceptions, and requests to other machines, which are blocked."""
 
     def __init__(self, page):
         """Listen to a page."""
         super().__init__()
-        page.on("console", self._logged)
+        page.on("console", self._add_logged)
         page.on("pageerror", lambda error: self.append(f"not caught: {error}"))
-        page.route(re.compile(r"^(?!(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:)"), self._refuse)
+        page.route(re.compile(r"^(?!(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:)"), self._block)
 
-    def _logged(self, message):
-        where = message.location.get("url", "")
-        if message.type == "error" and not where.startswith(VOILA_ICONS):
-            self.append(f"{message.text} ({where})")
+    def _add_logged(self, message):
+        source = message.location.get("url", "")
+        if message.type == "error" and not source.startswith(VOILA_ICONS):
+            self.append(f"{message.text} ({source})")
 
-    def _refuse(self, route):
+    def _block(self, route):
         if not route.request.url.startswith(VOILA_ICONS):
-            self.append(f"asked for {route.request.url}")
+            self.append(f"requested {route.request.url}")
         route.abort()
 
 
@@ -85,24 +85,24 @@ class Notebook:
     server: Server
     page: Page
     kernel: Kernel | None
-    complaints: Complaints
+    problems: Problems
     evidence: Path
 
     @contextmanager
     def watch(self, name):
-        """See to it that nothing complains; a failure leaves a screenshot and says where it is."""
-        self.complaints.clear()
+        """Fail if the page has problems; add a screenshot to every failure."""
+        self.problems.clear()
         try:
             yield
-            assert self.complaints == []
+            assert self.problems == []
         except BaseException as failure:
-            picture = self.evidence / f"{self.server.kind}-{name}.png"
-            self.page.screenshot(path=picture)
-            failure.add_note(f"screenshot: {picture}\nserver's log: {self.server.log}\ncomplaints: {self.complaints}")
+            image = self.evidence / f"{self.server.kind}-{name}.png"
+            self.page.screenshot(path=image)
+            failure.add_note(f"screenshot: {image}\nserver log: {self.server.log}\nproblems: {self.problems}")
             raise
 
     def enter(self, code):
-        """Type lines into a new cell, in JupyterLab, and run them."""
+        """Type code into a new cell of JupyterLab and run it."""
         self.page.locator(".jp-NotebookPanel-toolbar [data-command='notebook:insert-cell-below']").click()
         self.page.keyboard.press("Enter")
         expect(self.page.locator(".jp-Notebook .jp-Cell.jp-mod-active .cm-content")).to_be_focused()
@@ -112,18 +112,19 @@ class Notebook:
 
 @contextmanager
 def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
-    """Open a notebook and run it all."""
+    """Open a notebook and run all cells."""
     page = browser.new_page(viewport={"width": width, "height": height})
     page.set_default_timeout(MILLISECONDS)
-    notebook = Notebook(server, page, None, Complaints(page), evidence)
+    notebook = Notebook(server, page, None, Problems(page), evidence)
+    file = server.connection_file(name)
     try:
         with notebook.watch(f"opening-{name}"):
-            # Voilà answers when it has run the cells.
+            # Voilà responds after it has run the cells.
             page.goto(server.url(name), timeout=NOTEBOOK_PATIENCE * 1000)
             if server.kind == "lab":
                 run_all(page)
-            until(page, server.note(name).exists, "all cells have run", NOTEBOOK_PATIENCE)
-        notebook.kernel = Kernel(server.note(name))
+            until(page, file.exists, "all cells have run", NOTEBOOK_PATIENCE)
+        notebook.kernel = Kernel(file)
         yield notebook
         notebook.kernel.close()
     finally:
@@ -131,16 +132,15 @@ def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
 
 
 def run_all(page):
-    """Run all cells of the notebook in front by JupyterLab's menu."""
-    # Earlier, JupyterLab would start a second kernel, or ask which one to use. The sign in the notebook's own toolbar
-    # says idle too soon.
+    """Run all cells from the menu of JupyterLab."""
+    # Before this, JupyterLab would start a second kernel or ask for one; the toolbar shows idle too early.
     page.locator("#jp-main-statusbar").get_by_text(" | Idle").wait_for()
     page.locator(".lm-MenuBar-itemLabel", has_text=re.compile("^Run$")).click()
     page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Run All Cells$")).click()
 
 
 def until(page, condition, what, seconds=PATIENCE):
-    """Wait until a condition holds that is none of the page, and let the page live meanwhile."""
+    """Wait for a condition outside the page while the page continues."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited {seconds} s in vain until {what}"
@@ -148,15 +148,15 @@ def until(page, condition, what, seconds=PATIENCE):
 
 
 class Screen:
-    """One explorer on a page, found and touched as by a user."""
+    """An explorer on a page."""
 
     def __init__(self, page, mark=""):
-        """Wait for an explorer that is marked by a class of its own, or for the only one there is."""
+        """Wait for the explorer with this CSS class, or for the only one."""
         self.page, self.root = page, page.locator(f".compsil-explorer{mark and '.'}{mark}")
         self.root.wait_for()
 
     def part(self, name):
-        """Return a part by the name that the explorer gives it."""
+        """Return a part by its CSS class."""
         return self.root.locator(f".compsil-{name}")
 
     def press(self, name):
@@ -168,7 +168,7 @@ class Screen:
         self.part(name).locator("select").select_option(label=label)
 
     def type(self, name, text):
-        """Type into a field, and leave it."""
+        """Type into a field and leave it."""
         field = self.part(name).locator("input")
         field.fill(text)
         field.press("Enter")
@@ -178,47 +178,43 @@ class Screen:
         self.part(name).locator(".noUi-handle").press(key)
 
     def tab(self, name):
-        """Bring a tab to the front."""
+        """Select a tab."""
         self.root.locator(".compsil-tabs .lm-TabBar-tab", has_text=re.compile(f"^{name}$")).click()
 
     def text(self, name):
-        """Return what a part says."""
+        """Return the text of a part."""
         return self.part(name).inner_text()
 
-    def says(self, name, pattern, seconds=PATIENCE):
-        """Wait until a part says something."""
+    def wait_for_text(self, name, pattern, seconds=PATIENCE):
+        """Wait until the text of a part matches."""
         expect(self.part(name)).to_contain_text(re.compile(pattern), timeout=seconds * 1000)
 
-    def says_no_more(self, name, text):
-        """Wait until a part says something else."""
+    def wait_for_change(self, name, text):
+        """Wait until a part has another text."""
         expect(self.part(name)).not_to_have_text(text, use_inner_text=True)
 
     @property
     def count(self):
-        """How many subsamples are finished, as the explorer says."""
+        """The displayed number of finished subsamples."""
         found = re.search(COUNT, self.text("progress"))
         return int(found[1]) if found else 0
 
-    def grows(self, count):
+    def wait_for_more(self, count):
         """Wait until more subsamples are finished."""
-        self.page.wait_for_function(GROWN, arg=[self.part("progress").element_handle(), count])
+        self.page.wait_for_function(HAS_MORE, arg=[self.part("progress").element_handle(), count])
 
     @property
-    def pictures(self):
-        """All pictures that can be seen."""
+    def images(self):
+        """All visible images."""
         return self.root.locator("img:visible")
 
-    def picture(self):
-        """Return the picture that can be seen, once there is exactly one."""
-        return self.next_picture(None)
-
-    def next_picture(self, old):
-        """Wait until another picture is seen than the old one, and return it."""
-        return self.page.evaluate(SEEN, [self.root.element_handle(), old, MILLISECONDS])
+    def image(self, old=None):
+        """Wait until the only visible image differs from the old one, and return it."""
+        return self.page.evaluate(NEXT_IMAGE, [self.root.element_handle(), old, MILLISECONDS])
 
     def run(self, seconds=PATIENCE):
         """Press Run and wait for the end."""
         before = self.text("progress")
         self.press("run")
-        self.says_no_more("progress", before)
-        self.says("progress", r"(\d+) of \1 subsamples in", seconds)
+        self.wait_for_change("progress", before)
+        self.wait_for_text("progress", r"(\d+) of \1 subsamples in", seconds)

@@ -1,4 +1,4 @@
-"""JupyterLab and Voilà on loopback, untouched by the user's own settings, and a line to their kernels."""
+"""JupyterLab and Voilà on loopback, independent of the user's settings, and clients of their kernels."""
 
 import ast
 import json
@@ -9,31 +9,28 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
 
 import nbformat
+import psutil
 from jupyter_client import BlockingKernelClient
 from waiting import PATIENCE, until
 
-# The last cell of every notebook says which kernel has run it.
-TELL_KERNEL = """import json, os, pathlib, ipykernel
-pathlib.Path({name!r}).write_text(json.dumps([os.getpid(), ipykernel.get_connection_file()]));"""
+# The last cell of every notebook; its file shows that all cells have run.
+WRITE_CONNECTION_FILE = "import pathlib, ipykernel; pathlib.Path({!r}).write_text(ipykernel.get_connection_file());"
+EXTENSION = "@jupyterlab/apputils-extension"
 LAB_SETTINGS = {
-    "@jupyterlab/apputils-extension/notification": {
-        "fetchNews": "false",
-        "checkForUpdates": False,
-        "doNotDisturbMode": True,
-    },
+    f"{EXTENSION}/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
 }
 
 
 @dataclass(frozen=True)
 class Server:
-    """A front end that is up; notebooks go into ``notebooks``."""
+    """A running front end; notebooks go into ``notebooks``."""
 
     kind: str
     port: int
@@ -43,32 +40,38 @@ class Server:
 
     def url(self, name):
         """Return the address of a notebook."""
-        file = f"{name}.ipynb"
-        where = f"lab/tree/{file}?token={self.token}&reset" if self.kind == "lab" else f"voila/render/{file}"
-        return f"http://127.0.0.1:{self.port}/{where}"
+        path = f"lab/tree/{name}.ipynb?token={self.token}&reset" if self.kind == "lab" else f"voila/render/{name}.ipynb"
+        return f"http://127.0.0.1:{self.port}/{path}"
 
-    def note(self, name):
-        """Return the file that the notebook's last cell writes."""
+    def connection_file(self, name):
+        """Return the file that the last cell of a notebook writes."""
         return self.notebooks / f"{name}.kernel"
 
     def write(self, name, *cells):
-        """Write a notebook of these code cells."""
+        """Write a notebook with these code cells."""
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        self.take(name, notebook)
+        self.add(name, notebook)
 
-    def take(self, name, notebook):
-        """Write a notebook that is there already."""
-        notebook.cells.append(nbformat.v4.new_code_cell(TELL_KERNEL.format(name=self.note(name).name)))
+    def add(self, name, notebook):
+        """Write an existing notebook."""
+        last = WRITE_CONNECTION_FILE.format(self.connection_file(name).name)
+        notebook.cells.append(nbformat.v4.new_code_cell(last))
         nbformat.write(notebook, self.notebooks / f"{name}.ipynb")
 
 
 @contextmanager
 def serve(kind, folder, theme="JupyterLab Light"):
-    """Start a front end, "lab" or "voila", in a folder of its own, and stop it and its kernels at the end."""
-    port, token, log, notebooks = _free_port(), secrets.token_hex(16), folder / f"{kind}.log", folder / "notebooks"
+    """Start a front end, "lab" or "voila", in its own folder; stop it and its kernels at the end."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    token, log, notebooks = secrets.token_hex(16), folder / f"{kind}.log", folder / "notebooks"
     notebooks.mkdir(parents=True)
-    _write_settings(folder / "settings", theme)
+    for plugin, values in {**LAB_SETTINGS, f"{EXTENSION}/themes": {"theme": theme}}.items():
+        file = folder / "settings" / f"{plugin}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
     with log.open("w") as output:
         process = subprocess.Popen(
             _command(kind, port, token, notebooks, folder), env=_environment(folder), cwd=folder, stdout=output,
@@ -79,7 +82,6 @@ def serve(kind, folder, theme="JupyterLab Light"):
             yield Server(kind, port, token, notebooks, log)
         finally:
             _stop(process)
-            _wait_for_kernels(notebooks)
 
 
 def _command(kind, port, token, notebooks, folder):
@@ -87,116 +89,68 @@ def _command(kind, port, token, notebooks, folder):
         own = ["--Voila.ip=127.0.0.1", "--Voila.port_retries=0", f"--Voila.connection_dir_root={folder}"]
         return [sys.executable, "-m", "voila", str(notebooks), "--no-browser", f"--port={port}", *own]
     own = ["--ServerApp.ip=127.0.0.1", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={notebooks}"]
-    # Servers started by root refuse to run unless told otherwise, and containers are often root.
+    # Containers often run as root, which Jupyter refuses by default.
     own += ["--allow-root", f"--IdentityProvider.token={token}"]
     return [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", *own]
 
 
 def _environment(folder):
-    """Return the environment with every folder that holds a user's settings led elsewhere."""
+    """Return the environment with all folders of user settings inside the given one."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "PYTEST"))}
-    places = {
-        "JUPYTER_CONFIG_DIR": "config",
-        "JUPYTER_DATA_DIR": "data",
-        "JUPYTER_RUNTIME_DIR": "runtime",
-        "JUPYTERLAB_SETTINGS_DIR": "settings",
-        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
-        "IPYTHONDIR": "ipython",
-    }
-    return kept | {name: str(folder / place) for name, place in places.items()}
-
-
-def _write_settings(folder, theme):
-    chosen = LAB_SETTINGS | {"@jupyterlab/apputils-extension/themes": {"theme": theme}}
-    for plugin, values in chosen.items():
-        file = folder / f"{plugin}.jupyterlab-settings"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(values))
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    names = {f"JUPYTER_{name}_DIR": name.lower() for name in ("CONFIG", "DATA", "RUNTIME")}
+    names |= {f"JUPYTERLAB_{name}_DIR": name.lower() for name in ("SETTINGS", "WORKSPACES")}
+    return kept | {name: str(folder / place) for name, place in (names | {"IPYTHONDIR": "ipython"}).items()}
 
 
 def _wait_until_up(process, url, log):
-    # A proxy that the machine may have is not asked for what is on loopback.
+    # A proxy in the environment does not serve loopback addresses.
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    def answers():
-        try:
-            with direct.open(url, timeout=PATIENCE):
-                return True
-        except (URLError, ConnectionError, TimeoutError):
-            return False
+    def is_up():
+        with suppress(URLError, ConnectionError, TimeoutError), direct.open(url, timeout=PATIENCE):
+            return True
 
-    until(answers, f"the server answers; see {log}", process)
+    until(is_up, f"the server responds; see {log}", process)
 
 
 def _stop(process):
-    """End a server as a user would, which ends its kernels as well; more firmly only where that does not help."""
-    for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        process.send_signal(sign)
-        try:
-            process.wait(PATIENCE / 4)
-            return
-        except subprocess.TimeoutExpired:
-            continue
-
-
-def _wait_for_kernels(notebooks):
-    """Wait until the kernels have followed their server; end those by their number that have not."""
-    kernels = [json.loads(note.read_text())[0] for note in notebooks.glob("*.kernel")]
-    try:
-        until(lambda: not any(map(_is_alive, kernels)), "all kernels have ended")
-    finally:
-        for pid in filter(_is_alive, kernels):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _is_alive(pid):
-    """Tell whether a process goes on; one that has ended stays in the list until its parent asks for it."""
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:
-        # Ended just now, or a system without /proc.
-        return not Path("/proc").exists()
-    return state != "Z"
+    """Interrupt a server, which stops its kernels; kill what is left after some time."""
+    kernels = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    _, alive = psutil.wait_procs([process, *kernels], timeout=PATIENCE / 2)
+    for each in alive:
+        each.kill()
+    process.wait()
+    assert not alive, f"still running after the interrupt: {alive}"
 
 
 class Kernel:
-    """The kernel of a notebook, to be asked what it knows."""
+    """A client of the kernel of a notebook."""
 
-    def __init__(self, note):
-        """Find the kernel by what the notebook's last cell has written."""
-        _, file = json.loads(note.read_text())
-        self._client = BlockingKernelClient(connection_file=file)
+    def __init__(self, connection_file):
+        """Connect to the kernel."""
+        self._client = BlockingKernelClient(connection_file=connection_file.read_text())
         self._client.load_connection_file()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=PATIENCE)
 
     def value(self, expression):
-        """Return what an expression is in the kernel; it must be something that Python can write down."""
-        return ast.literal_eval(self._ask("", {"value": expression})["value"]["data"]["text/plain"])
+        """Return the value of an expression in the kernel; its repr must be a literal."""
+        return ast.literal_eval(self._execute("", {"value": expression})["value"]["data"]["text/plain"])
 
     def run(self, code):
-        """Run lines in the kernel."""
-        self._ask(code, {})
+        """Run code in the kernel."""
+        self._execute(code, {})
 
-    def _ask(self, code, expressions):
+    def _execute(self, code, expressions):
         message = self._client.execute(code, silent=True, user_expressions=expressions)
         reply = self._client._recv_reply(message, timeout=PATIENCE)["content"]
-        failed = [reply] if reply["status"] != "ok" else list(reply["user_expressions"].values())
-        for answer in failed:
-            if answer["status"] != "ok":
-                raise RuntimeError(f"{answer['ename']}: {answer['evalue']}")
+        for part in [reply] if reply["status"] != "ok" else reply["user_expressions"].values():
+            if part["status"] != "ok":
+                raise RuntimeError(f"{part['ename']}: {part['evalue']}")
         return reply["user_expressions"]
 
     def close(self):
-        """Let go of the kernel, which goes on."""
+        """Disconnect; the kernel continues."""
         self._client.stop_channels()
         self._client.context.term()
