@@ -1,12 +1,14 @@
 """Sessions of the explorer for tests, and a clusterer that blocks."""
 
 import threading
+from types import SimpleNamespace
 
 from sklearn.cluster import KMeans
 from waiting import PATIENCE
 
 from compsil_jupyter.session import Session
-from compsil_kit._settings.keywords import PlanKeywords, TableKeywords, defaults_of
+from compsil_kit import SelectionError
+from compsil_kit.config import SelectionConfig, TableConfig, settings_of
 
 KS = (2, 3, 4, 5)
 QUICK = {"ks": KS, "n_subsamples": 6}
@@ -14,8 +16,24 @@ QUICK = {"ks": KS, "n_subsamples": 6}
 
 def open_session(data, *, expression=None, **settings):
     """Return a session with these settings; the data are not scaled by default."""
-    defaults = {**defaults_of(TableKeywords), **defaults_of(PlanKeywords), "n_jobs": "auto", "scale": None}
-    return Session(data, {**defaults, **settings}, expression=expression)
+    given = {"scale": None, "n_jobs": "auto", **settings}
+    table = TableConfig(**{name: given.pop(name) for name in settings_of(TableConfig) if name in given})
+    return Session(data, table, SelectionConfig(**given), expression)
+
+
+class Result(SimpleNamespace):
+    """Given attributes of a result; ``k`` is the selected one, or None."""
+
+    k = 3
+
+    @property
+    def best_k(self):
+        if self.k is None:
+            raise SelectionError("No <k>.")
+        return self.k
+
+    def explain(self):
+        return "No <k>."
 
 
 def finish(session):

@@ -16,7 +16,7 @@ def __getattr__(name: str) -> Any:
     """Import the explorer on first use: the magic works without widgets."""
     if name not in ("Explorer", "explore"):
         raise AttributeError(f"module 'compsil_jupyter' has no attribute {name!r}")
-    from compsil_kit._util.imports import require
+    from compsil_kit.adapters import require
 
     require("ipywidgets", purpose="the explorer")
     from compsil_jupyter import explorer
@@ -34,7 +34,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     """
     from compsil_jupyter import magic
 
-    magic.load(shell)
+    magic.register(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
@@ -47,4 +47,4 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     """
     from compsil_jupyter import magic
 
-    magic.unload(shell)
+    magic.unregister(shell)

@@ -11,16 +11,15 @@ import pandas as pd
 from scipy import sparse
 
 from compsil_jupyter.data import is_table
-from compsil_jupyter.session import Session, available_criteria
+from compsil_jupyter.session import Session, comparison_settings
 from compsil_jupyter.state import Shown
 from compsil_kit.adapters import is_integer
 from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig, settings_of
+from compsil_pandas.accessor import CLUSTER_SETTINGS
 
 LINE = 88
 # Stands for data whose expression is unknown; generated code never assigns to it.
 PLACEHOLDER = "data"
-# Settings of a selection that have no effect on the clustering into one k.
-SELECTION_ONLY = ("ks", "n_starts", "structure")
 
 
 def generate_code(session: Session, expression: str | None, k: int | None = None) -> str:
@@ -65,9 +64,9 @@ class _Calls:
         if shown.result is None:
             shown = Shown(session.settings)
         self.data, self.expression, self.choice = session.data, expression, session.reading.choice
+        self.compared = comparison_settings(session.data, shown)
         self.sparse = sparse.issparse(session.data)
         self.settings = {**shown.settings, "random_state": shown.random_state}
-        self.n_subsamples = shown.n_subsamples
         if hasattr(shown.random_state, "__len__"):
             # An adaptive number of subsamples follows from the seeds.
             self.settings["n_subsamples"] = len(shown.random_state) - shown.settings["n_calibration"]
@@ -91,30 +90,25 @@ class _Calls:
 
     def comments(self) -> list[str]:
         """Return comments about anonymous functions among the settings."""
-        anonymous = [name for name, value in self._changed(SelectionConfig).items() if _is_anonymous(value)]
+        anonymous = [name for name, value in self._selection().items() if _is_anonymous(value)]
         return [f"# {name} is the function passed to the explorer." for name in anonymous]
 
     def select(self) -> str:
-        return self._call("result", "select_k", self._changed(SelectionConfig))
+        return self._call("result", "select_k", self._selection())
 
     def cluster(self, k: int) -> str:
-        used = {
-            name: v
-            for name, v in self._changed(SelectionConfig).items()
-            if name not in SELECTION_ONLY + tuple(self.choice)
-        }
+        used = {name: value for name, value in self._selection().items() if name in CLUSTER_SETTINGS}
+        if hasattr(used.get("random_state"), "__len__"):
+            used["random_state"] = used["random_state"][:1]
         return self._call("labels", "cluster", {"k": k, **used})
 
     def compare(self) -> str:
-        given = {"criteria": available_criteria(self.data, self.settings), **self.settings}
-        given["n_subsamples"] = self.n_subsamples
-        if hasattr(given["random_state"], "__len__"):
-            given["random_state"] = given["random_state"][: self.n_subsamples]
-        return self._call("comparison", "compare", _changed(given, ComparisonConfig, interactive=not self.sparse))
+        given = _changed(self.compared, ComparisonConfig, interactive=not self.sparse)
+        return self._call("comparison", "compare", given)
 
-    def _changed(self, group: type) -> dict[str, Any]:
+    def _selection(self) -> dict[str, Any]:
         choice = {name: value for name, value in self.choice.items() if name != "z" or self.choice["rule"] == "lcb"}
-        return _changed({**self.settings, **choice}, group, interactive=not self.sparse)
+        return _changed({**self.settings, **choice}, SelectionConfig, interactive=not self.sparse)
 
     def _call(self, target: str, function: str, given: Mapping[str, Any]) -> str:
         table = {} if self.sparse else _changed(self.settings, TableConfig)
@@ -149,9 +143,9 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def _changed(values: Mapping[str, Any], group: type, *, interactive: bool = True) -> dict[str, Any]:
-    """Return the keywords of a group that differ from their defaults; the accessor has interactive defaults."""
-    known = settings_of(group, interactive=interactive)
+def _changed(values: Mapping[str, Any], config: type, *, interactive: bool = True) -> dict[str, Any]:
+    """Return the settings of a config that differ from their defaults; the accessor has interactive defaults."""
+    known = settings_of(config, interactive=interactive)
     plain = {name: _plain(values[name]) for name in known if name in values}
     return {name: value for name, value in plain.items() if value != _plain(known[name].default)}
 

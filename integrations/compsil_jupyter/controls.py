@@ -16,7 +16,7 @@ from compsil_jupyter.state import AUTO
 from compsil_kit.adapters import is_integer, is_numeric_dtype
 from compsil_kit.config import SelectionConfig, TableConfig, settings_of
 
-KEYWORDS = settings_of(TableConfig, SelectionConfig)
+SETTINGS = settings_of(TableConfig, SelectionConfig)
 LEFT: dict[str, Any] = {"style": {"description_width": "104px"}, "layout": {"width": "auto"}}
 OPTION_LABELS = {"raise": "stop with an error", "drop": "drop rows"}
 DELTAS = (0.1, 0.05, 0.01, 0.001)
@@ -29,10 +29,10 @@ def heading(text: str) -> widgets.HTML:
 
 
 def tooltip(name: str, *, typed: bool = False) -> str:
-    """Return the help of a keyword, with the spelling of its values if they are typed."""
-    keyword = KEYWORDS[name] if typed else replace(KEYWORDS[name], text_form="")
+    """Return the help of a setting, with the text form of its values if they are typed."""
+    setting = SETTINGS[name] if typed else replace(SETTINGS[name], text_form="")
     # Help texts for argparse double their percent signs.
-    return keyword.help.replace("%%", "%")
+    return setting.help.replace("%%", "%")
 
 
 def label(text: str, hint: str) -> dict[str, Any]:
@@ -59,17 +59,17 @@ def options(names: Sequence[str], value: Any) -> list[tuple[str, Any]]:
 
 
 def menu(name: str, value: Any, text: str, names: Sequence[str] | None = None, **looks: Any) -> widgets.Dropdown:
-    """Return a drop-down of the choices of a keyword."""
-    choices = options(KEYWORDS[name].choices if names is None else names, value)
+    """Return a drop-down of the choices of a setting."""
+    choices = options(SETTINGS[name].choices if names is None else names, value)
     return widgets.Dropdown(options=choices, value=value, **label(text, tooltip(name)), **{**LEFT, **looks})
 
 
 def text_field(session: Session, name: str, text: str, placeholder: str) -> Any:
-    """Return a text field for a keyword; the next run reports invalid text."""
+    """Return a text field for a setting; the next run reports invalid text."""
 
     def apply(typed: str) -> None:
         try:
-            value = KEYWORDS[name].parse(typed)
+            value = SETTINGS[name].parse(typed)
         except ValueError:
             value = typed.strip()
         session.change(**{name: value})
@@ -123,7 +123,7 @@ def method_controls(session: Session) -> list[Any]:
     )
     clusterer = menu("clusterer", settings["clusterer"], "clusterer")
     # Switching to "precomputed" would need other data.
-    metrics = [name for name in KEYWORDS["metric"].choices if name != "precomputed"]
+    metrics = [name for name in SETTINGS["metric"].choices if name != "precomputed"]
     metric = menu("metric", settings["metric"], "metric", metrics)
     structure = widgets.Checkbox(settings["structure"], **label("structure test", tooltip("structure")), **LEFT)
     return [
@@ -142,7 +142,7 @@ def method_controls(session: Session) -> list[Any]:
 def _subsample_controls(session: Session) -> tuple[Any, Any]:
     """Return the number of subsamples, and the switch that makes it adaptive."""
     value = session.settings["n_subsamples"]
-    fixed = KEYWORDS["n_subsamples"].default if value == AUTO else value
+    fixed = SETTINGS["n_subsamples"].default if value == AUTO else value
     hint = tooltip("n_subsamples")
     count = widgets.BoundedIntText(
         fixed, min=1, max=max(MAX_SUBSAMPLES, fixed), disabled=value == AUTO, **label("subsamples", hint), **LEFT

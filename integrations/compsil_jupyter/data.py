@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,18 +12,16 @@ from scipy import sparse
 from compsil_kit import SourceTable, prepare
 from compsil_kit.adapters import (
     Dataset,
-    Missing,
     Scale,
     Source,
-    check_scale,
     choice,
     load_data,
+    open_data,
     open_source,
     optional,
     to_matrix,
     warn_of_scale,
 )
-from compsil_kit.adapters import open_data as open_for_engine
 from compsil_kit.config import TableConfig, settings_of
 
 # Tables are standardised by default, as in df.compsil; arrays are used unscaled, as in select_k.
@@ -51,7 +49,7 @@ def is_data(value: Any) -> bool:
     return is_table(value) or sparse.issparse(value) or is_array
 
 
-def open_data(data: Any) -> Any:
+def open_table(data: Any) -> Any:
     """Open an out-of-core table; return other data unchanged."""
     return open_source(data) or data
 
@@ -64,10 +62,10 @@ def load_numeric(data: Any) -> Any:
     return SourceTable(source, tuple(at for at, field in enumerate(source.fields) if field.numeric)).frame()
 
 
-def resolve_scale(scale: str | None, data: Any, metric: Any) -> Scale | None:
+def resolve_scale(scale: Scale | Literal["auto"] | None, data: Any, metric: Any) -> Scale | None:
     """Resolve ``"auto"`` by the type of the data; distances are never scaled, even in a frame."""
-    if scale != AUTO:
-        return check_scale(scale)
+    if scale != "auto":
+        return scale
     if metric == "precomputed":
         return None
     if is_data(data) and not is_table(data):
@@ -91,16 +89,15 @@ def column_names(data: Any) -> list[Any]:
     return [] if sparse.issparse(data) else list(as_frame(data[:0] if hasattr(data, "shape") else data).columns)
 
 
-def load_table(data: Any, *, columns: Any, scale: Scale | None, missing: Missing) -> Dataset | SourceTable:
+def load_table(data: Any, table: TableConfig) -> Dataset | SourceTable:
     """Select columns, handle missing values and scale, for data of any type."""
-    if isinstance(data, Source):
-        # Unnamed columns without a scale go through the engine's check for different scales.
-        plain = not data.named and columns is None and scale is None
-        return open_for_engine(data) if plain else prepare(data, columns=columns, scale=scale, missing=missing)
-    if not sparse.issparse(data):
-        return prepare(as_frame(data), columns=columns, scale=scale, missing=missing)
-    validate_sparse(columns, scale)
-    return load_data(data)
+    if sparse.issparse(data):
+        validate_sparse(table.columns, table.scale)
+        return load_data(data)
+    if isinstance(data, Source) and not data.named and table.columns is None and table.scale is None:
+        # The engine warns if such columns have different scales.
+        return open_data(data)
+    return open_data(prepare(data if isinstance(data, Source) else as_frame(data), **vars(table)))
 
 
 def validate_sparse(columns: Any, scale: str | None) -> None:

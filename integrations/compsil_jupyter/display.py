@@ -18,14 +18,25 @@ from PIL import Image
 
 from compsil_jupyter.clusterings import Clustering, Clusterings
 from compsil_jupyter.session import Session
-from compsil_jupyter.state import Status
+from compsil_jupyter.state import Status, selected_k
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA
-from compsil_kit._show.card import COMPOSITE, MUTED, WARNING, table
-from compsil_kit._show.cluster_plots import plot_map, plot_silhouettes
-from compsil_kit._show.comparison_plot import plot_comparison
-from compsil_kit._show.text import no_clusters, settings_line
-from compsil_kit._util.format import format_seconds, number, percent, sentence
+from compsil_kit.adapters import (
+    COMPOSITE,
+    LIKELY,
+    MULTI_INIT_CRITERIA,
+    MUTED,
+    WARNING,
+    format_seconds,
+    no_clusters,
+    number,
+    percent,
+    plot_comparison,
+    plot_map,
+    plot_silhouettes,
+    sentence,
+    settings_line,
+    table,
+)
 
 WIDE, DOUBLE, SQUARE = (8.6, 4.6), (12.4, 4.8), (12.4, 8.8)
 # Sharp on high-density displays, which halve the size, and readable on others.
@@ -113,7 +124,8 @@ def format_headline(session: Session) -> str:
     if result is None:
         empty = "Press <b>Run</b>. The curve appears after the first subsample."
         return muted("Computing the first subsample …" if session.running else empty)
-    if result._best_index is None:
+    best_k = selected_k(result)
+    if best_k is None:
         text = "no k can be selected yet" if session.running else "no k can be selected"
         return f'<div style="font-size:20px;font-weight:600">{text}</div>'
     warning = no_clusters(result)
@@ -121,8 +133,8 @@ def format_headline(session: Session) -> str:
     others = {name: k for name, k in result.choices.items() if name != result.criterion and k is not None}
     return (
         f'{banner}<div style="display:flex;gap:0 14px;align-items:baseline;flex-wrap:wrap;line-height:1.3">'
-        f'<span>k* = <span style="font-size:32px;font-weight:650;color:{COMPOSITE}">{result.best_k}</span></span>'
-        f"<span>{_format_score(result, result._best_index)}{_format_state(session, result)}</span>"
+        f'<span>k* = <span style="font-size:32px;font-weight:650;color:{COMPOSITE}">{best_k}</span></span>'
+        f"<span>{_format_score(result, result.ks.index(best_k))}{_format_state(session, result)}</span>"
         f'<span style="{MUTED}">{", ".join(f"{name}: {k}" for name, k in others.items())}</span></div>'
     )
 
@@ -175,7 +187,7 @@ def format_problem(session: Session) -> str:
         note = "The result of the previous run is still shown." if session.shows_previous else ""
         return format_error(session.status.error, note)
     result = session.result
-    if result is None or result._best_index is not None or session.running:
+    if result is None or session.running or selected_k(result) is not None:
         return ""
     return format_error(result.explain())
 
@@ -216,7 +228,7 @@ def format_comparison(status: Status, comparison: Comparison | None) -> str:
 
 def format_guarantee(result: SelectionResult, delta: float) -> str:
     """Return the Hoeffding bound for the number of subsamples."""
-    if result._best_index is None:
+    if selected_k(result) is None:
         return ""
     if result.criterion in MULTI_INIT_CRITERIA:
         return muted(f"The Hoeffding bound applies to mean silhouettes, not to the criterion {result.criterion}.")

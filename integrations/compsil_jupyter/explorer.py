@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import ipywidgets as widgets
 from scipy import sparse
 
-from compsil_jupyter.data import AUTO, as_frame, load_numeric, resolve_scale, validate_sparse
+from compsil_jupyter.data import as_frame, load_numeric, resolve_scale, validate_sparse
 from compsil_jupyter.session import Session
-from compsil_jupyter.state import Reading
+from compsil_jupyter.state import selected_k
 from compsil_jupyter.view import View
 from compsil_kit import Comparison, SelectionResult
-from compsil_kit._data.table import choose_columns
-from compsil_kit._method.selection import LIKELY
-from compsil_kit._util.format import format_ks, number, percent
-from compsil_kit.adapters import SelectionKeywords, takes
-from compsil_kit.config import CHOICE, SelectionConfig, TableConfig, build, interactive_defaults, settings_of
+from compsil_kit.adapters import (
+    LIKELY,
+    Missing,
+    Scale,
+    SelectionKeywords,
+    choose_columns,
+    format_ks,
+    number,
+    percent,
+    takes,
+)
+from compsil_kit.config import SelectionConfig, TableConfig, build, interactive_defaults
 
 
 @takes(SelectionConfig, interactive=True)
@@ -24,8 +31,8 @@ def explore(
     data: Any,
     columns: Any = None,
     *,
-    scale: str | None = AUTO,
-    missing: str = "raise",
+    scale: Scale | Literal["auto"] | None = "auto",
+    missing: Missing = "raise",
     **keywords: Unpack[SelectionKeywords],
 ) -> Explorer:
     """Open the explorer on a table, an array or a sparse matrix.
@@ -65,14 +72,9 @@ def explore(
     5
     """
     config = build(SelectionConfig, {**interactive_defaults(SelectionConfig), **keywords})
-    settings = {name: getattr(config, name) for name in settings_of(SelectionConfig)}
-    choice = {name: settings.pop(name) for name in CHOICE}
     data = load_numeric(data)
-    scaled = resolve_scale(scale, data, settings["metric"])
-    chosen = build(TableConfig, {"columns": columns, "scale": scaled, "missing": missing})
-    table = {name: getattr(chosen, name) for name in settings_of(TableConfig)}
-    table["columns"] = _resolve_columns(data, columns, table["scale"])
-    return Explorer(View(Session(data, {**table, **settings}, Reading(choice))))
+    table = TableConfig(scale=resolve_scale(scale, data, config.metric), missing=missing)
+    return Explorer(View(Session(data, table.changed(columns=_resolve_columns(data, columns, table.scale)), config)))
 
 
 def _resolve_columns(data: Any, columns: Any, scale: str | None) -> list[Any] | None:
@@ -118,10 +120,10 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if result is None:
             return "Explorer: no result yet"
         best, score = "no k", ""
-        if result._best_index is not None:
+        if (k := selected_k(result)) is not None:
             confidence = result.criterion == LIKELY
             value = f"confidence {percent(result.best_score)}" if confidence else f"score {number(result.best_score)}"
-            best, score = f"k* = {result.best_k}", f", {value}"
+            best, score = f"k* = {k}", f", {value}"
         planned = f" of {result.plan.n_subsamples}" if result.partial else ""
         return f"Explorer: {best} of {format_ks(result.ks)}{score}, {result.n_subsamples}{planned} subsamples"
 

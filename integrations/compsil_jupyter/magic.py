@@ -19,15 +19,22 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 
 import compsil_jupyter
 from compsil_jupyter import magic_line
-from compsil_jupyter.data import load_table, open_data, resolve_scale
+from compsil_jupyter.data import load_table, open_table, resolve_scale
 from compsil_jupyter.magic_line import COMMANDS, FLAGS, OPTIONS, Names, did_you_mean, match_compsil
-from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, compare, select_k
-from compsil_kit._data.sources.parquet import ENDINGS
-from compsil_kit._show.report import write
-from compsil_kit._util.format import one_line
-from compsil_kit.adapters import QUOTED, unquote
-from compsil_kit.cli.options import report_path
-from compsil_kit.config import ComparisonConfig, settings_of
+from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, SourceTable, compare
+from compsil_kit.adapters import (
+    ENDINGS,
+    QUOTED,
+    Dataset,
+    load,
+    make_plan,
+    one_line,
+    report_path,
+    run_selection,
+    unquote,
+    write,
+)
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
 
 # This import also registers the accessor df.compsil.
 from compsil_pandas import ColumnWarning
@@ -48,12 +55,12 @@ class CompsilMagics(Magics):
     @traitlets.validate(*_DEFAULTS)
     def _validate(self, proposal: Any) -> Any:
         """Validate a default; text is read as on a line."""
-        value, keyword = proposal.value, OPTIONS[proposal.trait.name]
+        value, option = proposal.value, OPTIONS[proposal.trait.name]
         if isinstance(value, str):
             with suppress(ValueError):
-                value = keyword.parse(value)
+                value = option.parse(value)
         try:
-            return keyword.validate(value)
+            return option.validate(value)
         except (ValueError, TypeError) as error:
             raise traitlets.TraitError(f"CompsilMagics.{proposal.trait.name}: {error}") from error
 
@@ -87,23 +94,25 @@ class CompsilMagics(Magics):
         settings = {name: getattr(self, name) for name in COMMANDS[command] if name in _DEFAULTS} | given
         word, quiet, others, _ = (settings.pop(name, None) for name in ("columns", "quiet", "compare", "output"))
         if command != "explore":
-            data = open_data(data)
+            data = open_table(data)
         columns = None if word is None else magic_line.read_columns(word, data, names)
         if command == "explore":
             return compsil_jupyter.explore(data, columns, **settings)
         scale = resolve_scale(settings.pop("scale"), data, settings["metric"])
-        table = load_table(data, columns=columns, scale=scale, missing=settings.pop("missing"))
+        table_config = TableConfig(columns=columns, scale=scale, missing=settings.pop("missing"))
+        events = Events(progress=False if quiet else None, checkpoint=settings.pop("checkpoint", None))
+        config = None if command == "compare" else SelectionConfig(**settings)
+        table = load_table(data, table_config)
         for note in table.preparation.notes if table.preparation else ():
             # Four calls up is the line of the magic.
             warnings.warn(note, ColumnWarning, stacklevel=4)
-        settings["progress"] = False if quiet else None
-        if command == "compare":
-            return compare(table, **settings)
+        if config is None:
+            return compare(table, progress=events.progress, **settings)
         if command == "select":
-            return select(table, settings)
+            return select(table, config, events)
         path = names.get(target)
         file = Path(path if isinstance(path, str | os.PathLike) else unquote(target)).expanduser()
-        return report(table, settings, report_path(file), with_comparison=bool(others))
+        return report(table, config, events, report_path(file), with_comparison=bool(others))
 
 
 class Stopped(KeyboardInterrupt):
@@ -128,10 +137,11 @@ def one_line_errors(finished: SelectionResult | None = None) -> Iterator[None]:
         raise usage_error from error
 
 
-def select(table: Any, keywords: dict[str, Any]) -> SelectionResult:
+def select(table: Dataset | SourceTable, config: SelectionConfig, events: Events) -> SelectionResult:
     """Select k; an interrupt returns the result of the finished subsamples, if there are any."""
     try:
-        return select_k(table, **keywords)
+        plan = make_plan(table, config)
+        return run_selection(plan, load(table, plan, events), events)
     except Interrupted as stop:
         if not isinstance(stop.result, SelectionResult):
             raise
@@ -139,14 +149,18 @@ def select(table: Any, keywords: dict[str, Any]) -> SelectionResult:
         return stop.result
 
 
-def report(table: Any, keywords: dict[str, Any], target: Path, *, with_comparison: bool) -> SelectionResult:
+def report(
+    table: Dataset | SourceTable, config: SelectionConfig, events: Events, target: Path, *, with_comparison: bool
+) -> SelectionResult:
     """Select k and write a report; an interrupt returns the selection and writes nothing."""
-    result, shared = select(table, keywords), keywords.keys() & settings_of(ComparisonConfig).keys() | {"progress"}
+    result = select(table, config, events)
+    shared = settings_of(ComparisonConfig).keys() & settings_of(SelectionConfig).keys()
+    given = {name: getattr(config, name) for name in shared}
     try:
         if result.partial:
             raise KeyboardInterrupt
         with one_line_errors(finished=result):
-            others = compare(table, **{name: keywords[name] for name in shared}) if with_comparison else None
+            others = compare(table, progress=events.progress, **given) if with_comparison else None
             write(result, target, others)
         print(f"Report: {target}")
     except KeyboardInterrupt:
@@ -196,16 +210,16 @@ def move_semicolon(lines: list[str]) -> list[str]:
     return [_CALL.sub(move, line) for line in lines]
 
 
-def load(shell: InteractiveShell) -> None:
-    """Register the magic, its completion and its ``;`` transformer, replacing those of an earlier load."""
-    unload(shell)
+def register(shell: InteractiveShell) -> None:
+    """Register the magic, its completion and its ``;`` transformer, replacing earlier ones."""
+    unregister(shell)
     shell.register_magics(CompsilMagics(shell, config=shell.config))
     shell.Completer.custom_matchers.append(match_compsil)
     shell.input_transformers_post.append(move_semicolon)
 
 
-def unload(shell: InteractiveShell) -> None:
-    """Undo :func:`load`; by module name, as a reloaded module has different objects."""
+def unregister(shell: InteractiveShell) -> None:
+    """Undo :func:`register`; by module name, as a reloaded module has different objects."""
     shell.magics_manager.registry.pop("CompsilMagics", None)
     for magics in shell.magics_manager.magics.values():
         magics.pop("compsil", None)

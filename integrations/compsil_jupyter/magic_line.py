@@ -16,9 +16,20 @@ from IPython.core.getipython import get_ipython
 from IPython.core.magic_arguments import MagicArgumentParser
 
 from compsil_jupyter.data import SCALE, column_names, is_data
-from compsil_kit._util.format import did_you_mean as nearest_spelling
-from compsil_kit.adapters import QUOTED, describe, parse_names, quote, split_list, unquote
-from compsil_kit.cli.options import TAKES, add_options, flags_of, options_of, told
+from compsil_kit.adapters import (
+    QUOTED,
+    TAKES,
+    add_options,
+    describe,
+    flags_of,
+    options_of,
+    parse_names,
+    quote,
+    split_list,
+    told,
+    unquote,
+)
+from compsil_kit.adapters import did_you_mean as nearest_spelling
 from compsil_kit.config import Setting
 
 _DESCRIPTION = """Select the number of clusters by Composite Silhouette.

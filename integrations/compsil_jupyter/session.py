@@ -13,15 +13,15 @@ from scipy import sparse
 
 from compsil_jupyter.clusterings import Clusterings
 from compsil_jupyter.data import load_table
-from compsil_jupyter.state import Reading, Settings, Shown, Status, Task
-from compsil_kit import Comparison, SelectionResult
+from compsil_jupyter.state import Reading, Settings, Shown, Status, Task, collect_settings, pick, selected_k
+from compsil_kit import Comparison, SelectionResult, SourceTable
 from compsil_kit.adapters import (
     NEED_POINTS,
+    Dataset,
     compile_notice,
     load,
     make_plan,
     one_line,
-    open_data,
     run_comparison,
     stream_selection,
     write,
@@ -35,13 +35,11 @@ class Session:
     A listener is called with ``"status"``, ``"result"``, ``"clusters"`` or ``"comparison"``, from any thread.
     """
 
-    def __init__(
-        self, data: Any, settings: Settings, reading: Reading | None = None, expression: str | None = None
-    ) -> None:
+    def __init__(self, data: Any, table: TableConfig, config: SelectionConfig, expression: str | None = None) -> None:
         """Open a session; ``expression`` is the Python expression of the data, if known."""
         self.data, self.expression = data, expression
-        self.settings = dict(settings)
-        self.reading = Reading() if reading is None else reading
+        self.settings = collect_settings(table, config)
+        self.reading = Reading(config.choice)
         self.status = Status()
         self.comparing = Status()
         self.shown = Shown(self.settings)
@@ -74,8 +72,8 @@ class Session:
     @property
     def needs_initialisations(self) -> bool:
         """Whether the criterion uses more initialisations than the displayed result has."""
-        raw = self.shown.result
-        return raw is not None and self.shown.n_starts(self.reading.choice["criterion"]) > raw.plan.n_starts
+        raw, n_starts = self.shown.result, self.shown.n_starts(self.reading.choice["criterion"])
+        return raw is not None and n_starts is not None and n_starts > raw.plan.n_starts
 
     @property
     def shows_previous(self) -> bool:
@@ -183,8 +181,9 @@ class Session:
     def _select(self, task: Task, choice: Mapping[str, Any]) -> None:
         result = None
         try:
-            events, table = Events(stop=task.stop), open_data(self._prepare(task.settings))
-            plan = make_plan(table, self._config(task.settings, choice))
+            config = SelectionConfig(**pick(task.settings, SelectionConfig), **choice)
+            events, table = Events(stop=task.stop), self._load(task.settings)
+            plan = make_plan(table, config)
             data = load(table, plan, events)
             self._update(task, note=compile_notice(plan, data))
             clusterings = Clusterings(plan, data, lambda: self._notify("clusters"))
@@ -197,18 +196,14 @@ class Session:
             return
         if result is None or result.partial:
             return
-        if result._best_index is None:
+        if selected_k(result) is None:
             # The run is complete; its table lists the failed clusterings, so it is shown.
             self._update(task, phase="failed", error=result.explain())
         else:
             self._update(task, phase="done")
 
-    def _config(self, settings: Settings, choice: Mapping[str, Any]) -> SelectionConfig:
-        known = settings_of(SelectionConfig)
-        return SelectionConfig(**{name: value for name, value in settings.items() if name in known}, **choice)
-
-    def _prepare(self, settings: Settings) -> Any:
-        return load_table(self.data, **{name: settings[name] for name in settings_of(TableConfig)})
+    def _load(self, settings: Settings) -> Dataset | SourceTable:
+        return load_table(self.data, TableConfig(**pick(settings, TableConfig)))
 
     def _show(self, task: Task, result: SelectionResult, clusterings: Clusterings) -> bool:
         """Show a result, unless a newer run has started; return whether it is shown."""
@@ -229,11 +224,11 @@ class Session:
         """Compute the other criteria in the background, with the settings of the displayed result."""
         self.stop_comparing()
         settings = self.settings if self.shown.result is None else self.shown.settings
-        seeds = self.shown.random_state
-        task = Task(settings, lambda task: self._compare(task, seeds))
         with self._lock:
-            self._comparing, self.comparing = task, Status("running")
             self.shown = replace(self.shown, settings=settings, comparison=None)
+            given = comparison_settings(self.data, self.shown)
+            task = Task(settings, lambda task: self._compare(task, given))
+            self._comparing, self.comparing = task, Status("running")
         self._notify("comparison")
         task.thread.start()
 
@@ -252,20 +247,13 @@ class Session:
                 self.shown = replace(self.shown, comparison=comparison)
         self._notify("comparison")
 
-    def _compare(self, task: Task, seeds: Any) -> None:
+    def _compare(self, task: Task, settings: Settings) -> None:
         def count(done: int, total: int) -> None:
             self._update_comparing(task, done=done, total=total)
 
-        # A comparison has no calibration subsamples; their seeds come last.
-        n_subsamples = self.shown.n_subsamples
-        seeds = seeds[:n_subsamples] if hasattr(seeds, "__len__") else seeds
-        settings = {**task.settings, "random_state": seeds, "criteria": available_criteria(self.data, task.settings)}
-        settings["n_subsamples"] = n_subsamples
-        known = settings_of(ComparisonConfig)
-        given = {name: value for name, value in settings.items() if name in known}
         try:
-            events = Events(progress=count, stop=task.stop)
-            found = run_comparison(self._prepare(settings), ComparisonConfig(**given), events)
+            config, events = ComparisonConfig(**settings), Events(progress=count, stop=task.stop)
+            found = run_comparison(self._load(task.settings), config, events)
         except Exception as error:  # noqa: BLE001  (a thread would lose the error; the explorer shows it)
             self._update_comparing(task, phase="failed", error=describe_error(error))
             return
@@ -279,11 +267,17 @@ class Session:
         return write(result, path, self.comparison)
 
 
-def available_criteria(data: Any, settings: Settings) -> str | list[str]:
-    """Return the criteria for this data; some need dense points."""
-    if not sparse.issparse(data) and settings["metric"] != "precomputed":
-        return "all"
-    return [name for name in settings_of(ComparisonConfig)["criteria"].choices if name not in ("all", *NEED_POINTS)]
+def comparison_settings(data: Any, shown: Shown) -> dict[str, Any]:
+    """Return the settings of a comparison on the subsamples of the displayed result."""
+    n_subsamples, seeds = shown.n_subsamples, shown.random_state
+    if hasattr(seeds, "__len__"):
+        # A comparison has no calibration subsamples; their seeds come last.
+        seeds = seeds[:n_subsamples]
+    given = {**pick(shown.settings, ComparisonConfig), "n_subsamples": n_subsamples, "random_state": seeds}
+    if sparse.issparse(data) or given["metric"] == "precomputed":
+        names = settings_of(ComparisonConfig)["criteria"].choices
+        given["criteria"] = [name for name in names if name not in ("all", *NEED_POINTS)]
+    return given
 
 
 def describe_error(error: Exception) -> str:

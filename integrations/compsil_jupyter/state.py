@@ -4,27 +4,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Any
 
 from compsil_jupyter.clusterings import Clusterings
-from compsil_kit import Comparison, SelectionResult
+from compsil_kit import Comparison, SelectionError, SelectionResult
 from compsil_kit.adapters import is_integer, resolve_starts
-from compsil_kit.config import CHOICE, SelectionConfig, settings_of
+from compsil_kit.config import CHOICE, SelectionConfig, TableConfig, settings_of
 
 AUTO = "auto"
-_SETTINGS = settings_of(SelectionConfig)
-
-# What to compute: keywords of the table and of the plan, and n_jobs, by name.
+# The settings of the table and of the selection by name, except those of the choice. Users edit them one by one, so
+# they are validated only when a run builds the configs.
 Settings = Mapping[str, Any]
+
+
+def collect_settings(table: TableConfig, config: SelectionConfig) -> dict[str, Any]:
+    """Return the settings of both configs by name."""
+    found = {name: getattr(each, name) for each in (table, config) for name in settings_of(type(each))}
+    return {name: value for name, value in found.items() if name not in CHOICE}
+
+
+def pick(settings: Settings, config: type) -> dict[str, Any]:
+    """Return those settings that a config class has."""
+    return {name: settings[name] for name in settings_of(config) if name in settings}
+
+
+def selected_k(result: SelectionResult) -> int | None:
+    """Return the selected k, None if no k can be selected."""
+    try:
+        return result.best_k
+    except SelectionError:
+        return None
 
 
 @dataclass(frozen=True)
 class Reading:
     """How to choose k from the finished subsamples; a change takes effect at once, without a run."""
 
-    choice: Mapping[str, Any] = field(default_factory=lambda: {name: _SETTINGS[name].default for name in CHOICE})
+    choice: Mapping[str, Any]
     delta: float = 0.05
     # Number of subsamples to use, from the first; None for all.
     first: int | None = None
@@ -74,18 +92,17 @@ class Shown:
     clusterings: Clusterings | None = None
     comparison: Comparison | None = None
 
-    def n_starts(self, criterion: str) -> int:
-        """Return the number of initialisations of a run with these settings under a criterion."""
-        names = ("clusterer", "metric", "n_starts")
-        return resolve_starts(SelectionConfig(**{name: self.settings[name] for name in names}), criterion)
+    def n_starts(self, criterion: str) -> int | None:
+        """Return the number of initialisations that a new run under a criterion would have; None without a result."""
+        return None if self.result is None else resolve_starts(self.result.plan.config, criterion)
 
     @property
     def n_subsamples(self) -> int:
         """The number of subsamples; if adaptive, that of the result."""
-        name = "n_subsamples"
-        if self.settings[name] != AUTO:
-            return int(self.settings[name])
-        return int(_SETTINGS[name].default) if self.result is None else self.result.n_subsamples
+        given = self.settings["n_subsamples"]
+        if given != AUTO:
+            return int(given)
+        return SelectionConfig().max_subsamples if self.result is None else self.result.n_subsamples
 
     @property
     def random_state(self) -> Any:

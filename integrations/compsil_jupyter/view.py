@@ -17,6 +17,7 @@ from compsil_jupyter.clusterings import Clustering, Clusterings
 from compsil_jupyter.code import generate_code
 from compsil_jupyter.controls import delta_control, follow, method_controls, reading_controls, table_controls
 from compsil_jupyter.session import Session
+from compsil_jupyter.state import selected_k
 from compsil_kit import SelectionResult
 
 TABS = ("Curve", "Weights", "Stability", "Clusters", "Compare", "Table", "Code")
@@ -152,8 +153,8 @@ class View:
         if not self.session.running and self._positioned_for is not clusterings:
             self._positioned_for = clusterings
             self._plots.clear()
-            if result._best_index is not None:
-                self._k.value = result.best_k
+            if (best_k := selected_k(result)) is not None:
+                self._k.value = best_k
 
     def _paint(self) -> None:
         """Update the selected tab."""

@@ -5,30 +5,62 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
 
 import numpy as np
 import pandas as pd
 
-from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, label_rows, prepare, select_k, silhouettes
-from compsil_kit._show.cluster_plots import plot_map, plot_silhouettes
-from compsil_kit._show.plots import KINDS
-from compsil_kit._util.checks import check_choice
-from compsil_kit._util.imports import require
-from compsil_kit.adapters import CompareKeywords, Missing, Scale, SelectKeywords, takes
-from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, interactive_defaults
+from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, label_rows, prepare, silhouettes
+from compsil_kit.adapters import (
+    ClustererLike,
+    CompareKeywords,
+    MetricLike,
+    Missing,
+    PlotKind,
+    Scale,
+    Seeds,
+    SelectionKeywords,
+    SelectKeywords,
+    check_choice,
+    check_names,
+    load,
+    make_plan,
+    open_data,
+    plot_map,
+    plot_silhouettes,
+    require,
+    run_selection,
+    takes,
+)
+from compsil_kit.config import (
+    ComparisonConfig,
+    Events,
+    SelectionConfig,
+    TableConfig,
+    build,
+    interactive_defaults,
+    settings_of,
+)
 from compsil_pandas.groups import GroupSelection, key_names, select_groups
 from compsil_pandas.profiles import align, profile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from compsil_jupyter import Explorer
+
 
 class ColumnWarning(UserWarning):
     """A column that should probably be excluded from the clustering."""
 
 
-CLUSTER_KINDS = ("silhouette", "map")
+class PlotKeywords(SelectKeywords, CompareKeywords, total=False):
+    """Keywords of the plots: those of a selection or those of a comparison."""
+
+
+ClusterPlotKind = Literal["silhouette", "map"]
+# The settings that have an effect on a clustering into a given k.
+CLUSTER_SETTINGS = ("clusterer", "metric", "random_state")
 
 
 def register() -> None:
@@ -63,6 +95,16 @@ class CompsilAccessor:
         """Store the frame, which is never modified."""
         self._frame = frame
 
+    @overload
+    def select_k(
+        self, columns: Any = None, *, scale: Scale | None = ..., missing: Missing = ..., by: None = None,
+        **keywords: Unpack[SelectKeywords],
+    ) -> SelectionResult: ...  # fmt: skip
+    @overload
+    def select_k(
+        self, columns: Any = None, *, scale: Scale | None = ..., missing: Missing = ..., by: Any,
+        **keywords: Unpack[SelectKeywords],
+    ) -> GroupSelection: ...  # fmt: skip
     @takes(SelectionConfig, Events, interactive=True)
     def select_k(
         self,
@@ -92,16 +134,31 @@ class CompsilAccessor:
         SelectionResult or GroupSelection
             The result, with ``preparation`` for columns, scale and dropped rows; with ``by``, one result per group.
         """
+        config, events = _selection(keywords)
+        table = TableConfig(columns=columns, scale=scale, missing=missing)
         if by is None:
-            return _select(_table(self._frame, columns, scale, missing), keywords)
-        if keywords.get("checkpoint") is not None:
+            return _select(_prepare(self._frame, table), config, events)
+        if events.checkpoint is not None:
             raise ValueError("checkpoint must be None with by=: groups cannot share it. Select each group separately.")
         keys = key_names(by) if columns is None else []
         # Check the columns of the whole frame first, so that each error and warning appears once.
-        _table(_without(self._frame, keys), columns, scale, missing)
-        settings: dict[str, Any] = {"columns": columns, "scale": scale, "missing": missing}
-        return select_groups(self._frame, by, lambda part: _select(prepare(_without(part, keys), **settings), keywords))
+        _prepare(_without(self._frame, keys), table)
 
+        def select(part: pd.DataFrame) -> SelectionResult:
+            return _select(prepare(_without(part, keys), **vars(table)), config, events)
+
+        return select_groups(self._frame, by, select)
+
+    @overload
+    def cluster(
+        self, k: int, *, columns: Any = None, scale: Scale | None = ..., missing: Missing = ...,
+        clusterer: ClustererLike = ..., metric: MetricLike = ..., random_state: Seeds = ...,
+    ) -> pd.Series[Any]: ...  # fmt: skip
+    @overload
+    def cluster(
+        self, k: None = None, *, columns: Any = None, scale: Scale | None = ..., missing: Missing = ...,
+        **keywords: Unpack[SelectKeywords],
+    ) -> pd.Series[Any]: ...  # fmt: skip
     @takes(SelectionConfig, Events, interactive=True)
     def cluster(
         self,
@@ -117,7 +174,8 @@ class CompsilAccessor:
         Parameters
         ----------
         k : int, optional
-            Number of clusters; selected if None.
+            Number of clusters; selected if None. With k, the only other settings are ``clusterer``, ``metric`` and
+            ``random_state``.
         columns, scale, missing
             As in :meth:`select_k`.
         {keywords}
@@ -127,12 +185,12 @@ class CompsilAccessor:
         Series
             Categorical labels on the index of the frame, 0 for the largest cluster; NA for dropped rows.
         """
-        table = _table(self._frame, columns, scale, missing)
+        table = _prepare(self._frame, TableConfig(columns=columns, scale=scale, missing=missing))
         return self._series(table, _labels(table, k, keywords))
 
     def profile(
         self, labels: Any, *, columns: Any = None, scale: Scale | None = "standard", missing: Missing = "drop",
-        metric: Any = "euclidean",
+        metric: MetricLike = "euclidean",
     ) -> pd.DataFrame:  # fmt: skip
         """Describe each cluster by size, share, silhouette, and the mean and standard deviation of each column.
 
@@ -150,7 +208,8 @@ class CompsilAccessor:
         DataFrame
             One row per cluster, with two column levels.
         """
-        return profile(_table(self._frame, columns, scale, missing), align(labels, self._frame), metric)
+        table = _prepare(self._frame, TableConfig(columns=columns, scale=scale, missing=missing))
+        return profile(table, align(labels, self._frame), metric)
 
     @takes(ComparisonConfig, Events, leave_out=("checkpoint",), interactive=True)
     def compare(
@@ -174,12 +233,20 @@ class CompsilAccessor:
         Comparison
             Values per k, the chosen k of each criterion, and which criteria agree.
         """
-        return _compare(_table(self._frame, columns, scale, missing), keywords)
+        return _compare(_prepare(self._frame, TableConfig(columns=columns, scale=scale, missing=missing)), keywords)
 
     def plot(
-        self, kind: str = "curve", *, k: int | None = None, labels: Any = None, columns: Any = None,
-        scale: Scale | None = "standard", missing: Missing = "raise", ax: Axes | None = None, **keywords: Any,
-    ) -> Axes:  # fmt: skip
+        self,
+        kind: PlotKind | Literal["comparison"] | ClusterPlotKind = "curve",
+        *,
+        k: int | None = None,
+        labels: Any = None,
+        columns: Any = None,
+        scale: Scale | None = "standard",
+        missing: Missing = "raise",
+        ax: Axes | None = None,
+        **keywords: Unpack[PlotKeywords],
+    ) -> Axes:
         """Plot the selection, the comparison or one clustering.
 
         Parameters
@@ -196,41 +263,52 @@ class CompsilAccessor:
         ax : matplotlib Axes, optional
             Axes to draw on; a new figure if None.
         **keywords
-            As in :func:`compsil_kit.select_k` or :func:`compsil_kit.compare`.
+            As in :meth:`select_k`, :meth:`compare` or :meth:`cluster`.
 
         Returns
         -------
         Axes
             The axes with the plot.
         """
-        check_choice("kind", kind, (*KINDS, "comparison", *CLUSTER_KINDS))
-        table = _table(self._frame, columns, scale, missing if labels is None else "drop")
-        if kind in KINDS:
-            return _select(table, keywords).plot(kind, ax=ax)  # type: ignore[arg-type]  # validated above
+        check_choice("kind", kind, (*get_args(PlotKind), "comparison", *get_args(ClusterPlotKind)))
+        config = TableConfig(columns=columns, scale=scale, missing=missing if labels is None else "drop")
+        table = _prepare(self._frame, config)
         if kind == "comparison":
             return _compare(table, keywords).plot(ax=ax)
+        if kind != "silhouette" and kind != "map":
+            return _select(table, *_selection(keywords)).plot(kind, ax=ax)
+        metric = keywords.get("metric", "euclidean")
         if labels is None:
             labels = self._series(table, _labels(table, k, keywords))
-        return _plot_clusters(kind, align(labels, self._frame), table, keywords.get("metric", "euclidean"), ax)
+        return _plot_clusters(kind, align(labels, self._frame), table, metric, ax)
 
-    def explore(self, columns: Any = None, **keywords: Any) -> Any:
+    def explore(
+        self,
+        columns: Any = None,
+        *,
+        scale: Scale | Literal["auto"] | None = "auto",
+        missing: Missing = "raise",
+        **keywords: Unpack[SelectionKeywords],
+    ) -> Explorer:
         """Open the interactive explorer in a notebook.
 
         Parameters
         ----------
-        columns : list of names, optional
-            Columns that are used at first.
+        columns, scale, missing
+            The initial settings of the table, as in :meth:`select_k`.
         **keywords
-            As in ``compsil_jupyter.explore``.
+            The initial settings of the selection, as in ``compsil_jupyter.explore``.
 
         Returns
         -------
-        widget
-            The explorer.
+        Explorer
+            The widget.
         """
         require("ipywidgets", purpose="df.compsil.explore()")
         # Imported by name: compsil_jupyter needs the extra "jupyter".
-        return import_module("compsil_jupyter").explore(self._frame, columns=columns, **keywords)
+        explore = import_module("compsil_jupyter").explore
+        explorer: Explorer = explore(self._frame, columns, scale=scale, missing=missing, **keywords)
+        return explorer
 
     def _series(self, table: PreparedTable, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
         spread = np.full(len(self._frame), -1)
@@ -239,16 +317,25 @@ class CompsilAccessor:
         return pd.Series(values, index=self._frame.index, name="cluster")
 
 
-def _table(frame: pd.DataFrame, columns: Any, scale: Scale | None, missing: Missing) -> PreparedTable:
+def _prepare(frame: pd.DataFrame, config: TableConfig) -> PreparedTable:
     """Prepare the frame; warn about odd columns at the line that called the accessor."""
-    table = prepare(frame, columns=columns, scale=scale, missing=missing)
+    table = prepare(frame, columns=config.columns, scale=config.scale, missing=config.missing)
     for note in table.preparation.notes:
         warnings.warn(note, ColumnWarning, stacklevel=3)
     return table
 
 
-def _select(table: PreparedTable, keywords: Mapping[str, Any]) -> SelectionResult:
-    return select_k(table, **{**interactive_defaults(SelectionConfig), **keywords})
+def _selection(keywords: Mapping[str, Any]) -> tuple[SelectionConfig, Events]:
+    """Return the settings of a selection with interactive defaults, and what accompanies its run."""
+    events = {name: keywords[name] for name in settings_of(Events) if name in keywords}
+    settings = {name: value for name, value in keywords.items() if name not in events}
+    return build(SelectionConfig, {**interactive_defaults(SelectionConfig), **settings}), Events(**events)
+
+
+def _select(table: PreparedTable, config: SelectionConfig, events: Events) -> SelectionResult:
+    opened = open_data(table)
+    plan = make_plan(opened, config)
+    return run_selection(plan, load(opened, plan, events), events)
 
 
 def _compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison:
@@ -262,16 +349,26 @@ def _without(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
 
 def _labels(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     """Cluster all rows into k clusters, or the selected number, and number them by decreasing size."""
+    used = dict(keywords)
     if k is None:
-        found = _select(table, keywords)
+        result = _select(table, *_selection(keywords))
+        config = result.plan.config
         # CompositeSilhouette refits with the first of these seeds too.
-        k, keywords = found.best_k, {**keywords, "random_state": found.plan.seeds}
-    used = ("clusterer", "metric", "sample_size", "random_state")
-    given: Any = {name: keywords[name] for name in used if name in keywords}
-    return np.concatenate(list(label_rows(table, k, **given)))
+        used = {"clusterer": config.clusterer, "metric": config.metric, "random_state": result.plan.seeds}
+        k = result.best_k
+    check_names(used, settings_of(SelectionConfig, Events))
+    if without_effect := [name for name in used if name not in CLUSTER_SETTINGS]:
+        raise TypeError(
+            f"{', '.join(without_effect)} cannot be passed with k={k!r}: only {', '.join(CLUSTER_SETTINGS)} affect the "
+            "clustering into a given k. Leave k out to select the number of clusters with these settings."
+        )
+    (labels,) = label_rows(table, k, **used)
+    return labels
 
 
-def _plot_clusters(kind: str, labels: pd.Series[Any], table: PreparedTable, metric: Any, ax: Axes | None) -> Axes:
+def _plot_clusters(
+    kind: ClusterPlotKind, labels: pd.Series[Any], table: PreparedTable, metric: MetricLike, ax: Axes | None
+) -> Axes:
     known = labels.notna().to_numpy() & table.kept
     points, names = table.matrix[known[table.kept]], labels[known].to_numpy()
     if kind == "map":

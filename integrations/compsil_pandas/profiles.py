@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from compsil_kit import PreparedTable, silhouettes
-from compsil_kit._util.checks import describe
+from compsil_kit.adapters import describe
 
 
 def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:

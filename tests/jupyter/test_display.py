@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from samples import made_up
+from sessions import Result
 
 from compsil_jupyter import display
 from compsil_jupyter.clusterings import Clustering
@@ -47,26 +48,26 @@ START = "k* = 3 confidence 93 % · selection probability 71 %"
         (LIKELY, {"running": True, "shows_previous": True}, f"{START} · previous result"),
         ({"structure": SimpleNamespace(found=False, verdict="No <clusters>."), **LIKELY}, {},
          f"No <clusters>. {START}"),
-        ({"_best_index": None}, {}, "no k can be selected"),
-        ({"_best_index": None}, {"running": True}, "no k can be selected yet"),
+        ({"k": None}, {}, "no k can be selected"),
+        ({"k": None}, {"running": True}, "no k can be selected yet"),
         (None, {}, "Press Run . The curve appears after the first subsample."),
         (None, {"running": True}, "Computing the first subsample …"),
     ],
 )  # fmt: skip
 def test_headline(result, state, expected):
     usual = {
-        "_best_index": 0, "best_k": 3, "best_score": 0.5, "criterion": "composite", "rule": "max", "partial": False,
+        "ks": (3, 4), "best_score": 0.5, "criterion": "composite", "rule": "max", "partial": False,
         "structure": None, "confidence": [0.93], "selection_probability": [0.71], "sem": [0.02], "lcb": [0.48],
         "choices": {"composite": 3, "micro": None, "macro": 2},
     }  # fmt: skip
-    shown = None if result is None else SimpleNamespace(**(usual | result))
+    shown = None if result is None else Result(**(usual | result))
     assert text(display.format_headline(session(shown, **state))) == expected
 
 
 def test_problems_are_shown_after_the_run():
-    unclear = SimpleNamespace(_best_index=None, explain=lambda: "No <k>.")
+    unclear = Result(k=None)
     assert text(display.format_problem(session(unclear))) == "No <k>."
-    for fine in (session(None), session(unclear, running=True), session(SimpleNamespace(_best_index=0))):
+    for fine in (session(None), session(unclear, running=True), session(Result())):
         assert display.format_problem(fine) == ""
     failed = {"status": Status("failed", error="no <luck>")}
     assert text(display.format_problem(session(unclear, **failed))) == "no <luck>"
@@ -129,7 +130,7 @@ def test_guarantee():
     assert strict.endswith("expected value. The lead of 0.800 is proven.")
     assert "lead" not in display.format_guarantee(made_up(near, near), 0.05)
     assert display.format_guarantee(made_up(failed, failed), 0.05) == ""
-    likely = SimpleNamespace(_best_index=0, criterion="likely")
+    likely = Result(criterion="likely")
     assert "not to the criterion likely." in display.format_guarantee(likely, 0.05)
 
 

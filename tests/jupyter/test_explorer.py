@@ -12,14 +12,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sessions import Gate, kmeans
+from sessions import Gate, Result, kmeans
 from sklearn.metrics import pairwise_distances
 from waiting import PATIENCE, until
 
 import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
-from compsil_jupyter.controls import KEYWORDS, follow, label, options
+from compsil_jupyter.controls import SETTINGS, follow, label, options
 from compsil_jupyter.state import Status
 from compsil_jupyter.view import TABS, _unused_path, _variable_name
 from compsil_kit import select_k
@@ -103,15 +103,15 @@ class TestRun:
         [
             ({"criterion": "likely"}, "k* = 3 of 2..4, confidence 50 %, 8 subsamples"),
             ({"partial": True}, "k* = 3 of 2..4, score 0.5000, 8 of 30 subsamples"),
-            ({"_best_index": None}, "no k of 2..4, 8 subsamples"),
+            ({"k": None}, "no k of 2..4, 8 subsamples"),
         ],
     )
     def test_repr(self, result, expected):
         usual = {
-            "_best_index": 1, "best_k": 3, "best_score": 0.5, "criterion": "composite", "partial": False,
+            "best_score": 0.5, "criterion": "composite", "partial": False,
             "ks": (2, 3, 4), "n_subsamples": 8, "plan": SimpleNamespace(n_subsamples=30),
         }  # fmt: skip
-        explorer = SimpleNamespace(result=SimpleNamespace(**(usual | result)))
+        explorer = SimpleNamespace(result=Result(**(usual | result)))
         assert Explorer.__repr__(explorer) == f"Explorer: {expected}"
 
     def test_growing_results_are_drawn(self, frame, opened, monkeypatch):
@@ -197,11 +197,11 @@ class TestInputs:
     def test_choices_and_tooltips_are_those_of_the_settings(self, explorer):
         for name in ("scale", "missing", "clusterer", "criterion", "transform", "rule"):
             found = find(explorer, name)
-            assert tuple(value for _, value in found._options_full) == KEYWORDS[name].choices
-            assert found.tooltip == KEYWORDS[name].help
+            assert tuple(value for _, value in found._options_full) == SETTINGS[name].choices
+            assert found.tooltip == SETTINGS[name].help
         assert "precomputed" not in dict(find(explorer, "metric")._options_full)
         # Text fields show the text form; sliders and number fields need none.
-        assert find(explorer, "sample-size").tooltip == KEYWORDS["sample_size"].help
+        assert find(explorer, "sample-size").tooltip == SETTINGS["sample_size"].help
         assert find(explorer, "n-subsamples").tooltip == "number of subsamples to score (default: 30)"
         assert label("a", 'b "c"')["description"] == '<span title="b &quot;c&quot;">a</span>'
 

@@ -320,27 +320,27 @@ def test_an_error_in_the_body_of_a_cell(shell, capsys):
     assert isinstance(shell.run_cell("%%compsil\nx = (\ndf").error_in_exec, SyntaxError)
 
 
-def test_an_interrupt_returns_the_finished_part(frame, monkeypatch, capsys, tmp_path):
+def test_an_interrupt_returns_the_finished_part(run, frame, monkeypatch, capsys, tmp_path):
     def interrupt(result):
-        def select_k(*_, **__):
+        def run_selection(*_):
             stop = Interrupted(2, 3)
             stop.result = result
             raise stop
 
-        monkeypatch.setattr(magic, "select_k", select_k)
+        monkeypatch.setattr(magic, "run_selection", run_selection)
 
     X = frame[["a", "b"]]
     partial = replace(select_k(X, **SHORT), plan=select_k(X, ks=[2], n_subsamples=4).plan)
     interrupt(partial)
-    assert magic.select(frame, {}) is partial
+    assert run("r = %compsil df\nr") is partial
     stopped = "compsil: stopped after 2 of 3 subsamples; this is the result of the finished ones.\n"
-    assert capsys.readouterr() == ("", stopped)
-    assert magic.report(frame, {}, tmp_path / "r.html", with_comparison=False) is partial
-    assert capsys.readouterr() == ("", f"{stopped}compsil: the run was interrupted, so no report was written.\n")
+    assert capsys.readouterr().err == stopped
+    assert run("r = %compsil report df r.html\nr") is partial
+    assert capsys.readouterr().err == f"{stopped}compsil: the run was interrupted, so no report was written.\n"
     assert not (tmp_path / "r.html").exists()
     interrupt(None)
-    with pytest.raises(Interrupted):
-        magic.select(frame, {})
+    with pytest.raises(magic.Stopped):
+        run("%compsil df")
 
 
 class TestOutOfCoreTables:

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 import compsil_jupyter
-from compsil_jupyter.magic import CompsilMagics, load, unload
+from compsil_jupyter.magic import CompsilMagics, register, unregister
 from compsil_jupyter.magic_line import COMMANDS, OPTIONS
 from compsil_kit import SelectionResult
-from compsil_kit.cli.options import flags_of
+from compsil_kit.adapters import flags_of
 
 
 def test_help(run, capsys):
     run("%compsil?")
     shown = capsys.readouterr().out
-    for name, keyword in OPTIONS.items():
-        assert all(flag in shown for flag in flags_of(name, keyword))
-        assert keyword.help.split("(default")[0].split()[-1] in shown
+    for name, option in OPTIONS.items():
+        assert all(flag in shown for flag in flags_of(name, option))
+        assert option.help.split("(default")[0].split()[-1] in shown
     assert "%compsil report DATA OUT.html [options]" in shown
     assert "\noptions of select, report:\n  --checkpoint FILE" in shown
     assert shown.count("\noptions:\n") == 1
@@ -66,19 +66,19 @@ def test_loading_and_unloading(shell, run, frame, capsys):
         return [sum(each.__module__.startswith("compsil_jupyter") for each in known) for known in lists]
 
     assert registered() == [1, 1, 1]
-    load(shell)
+    register(shell)
     compsil_jupyter.load_ipython_extension(shell)
     run("%reload_ext compsil_jupyter")
     assert registered() == [1, 1, 1]
     assert hasattr(frame, "compsil")
-    unload(shell)
+    unregister(shell)
     assert registered() == [0, 0, 0]
     assert "CompsilMagics" not in shell.magics_manager.registry
     capsys.readouterr()
     for line in ("%compsil df", "%%compsil\ndf"):
         shell.run_cell(line)
         assert f"`{line.split()[0]}` not found." in capsys.readouterr().err
-    load(shell)
+    register(shell)
     assert isinstance(run("%compsil df"), SelectionResult)
     run("%unload_ext compsil_jupyter")
     assert registered() == [0, 0, 0]

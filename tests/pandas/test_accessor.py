@@ -19,7 +19,9 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScale
 
 import compsil_pandas
 from compsil_kit import Comparison, CompositeSilhouette, SelectionResult, compare, select_k, silhouettes
+from compsil_kit.config import Events, SelectionConfig, settings_of
 from compsil_pandas import ColumnWarning, CompsilAccessor
+from compsil_pandas.accessor import CLUSTER_SETTINGS
 
 mpl.use("agg")
 FAST = {"ks": [2, 3, 4], "n_subsamples": 4}
@@ -184,7 +186,7 @@ def test_labels_are_categorical_on_the_index_and_0_is_the_largest(df, scaled):
     assert df.compsil.cluster(**FAST).nunique() == df.compsil.select_k(**FAST).best_k
 
 
-@pytest.mark.parametrize("random_state", [0, np.int64(7)])
+@pytest.mark.parametrize("random_state", [0, np.int64(7), range(4)])
 def test_labels_equal_those_of_the_estimator(scaled, random_state):
     noise = scaled + np.random.default_rng(0).normal(size=scaled.shape)
     model = CompositeSilhouette(ks=[6], n_subsamples=4, random_state=random_state).fit(noise)
@@ -192,6 +194,13 @@ def test_labels_equal_those_of_the_estimator(scaled, random_state):
     assert same_partition(frame.compsil.cluster(6, scale=None, random_state=random_state), model.labels_)
     selected = frame.compsil.cluster(scale=None, ks=[6], n_subsamples=4, random_state=random_state)
     assert same_partition(selected, model.labels_)
+
+
+@pytest.mark.parametrize("name", sorted(settings_of(SelectionConfig, Events).keys() - set(CLUSTER_SETTINGS)))
+def test_settings_without_effect_on_a_given_k_are_refused(df, name):
+    default = settings_of(SelectionConfig, Events)[name].default
+    with pytest.raises(TypeError, match=rf"^{name} cannot be passed with k=3: only clusterer, metric, random_state "):
+        df.compsil.cluster(3, **{name: default})
 
 
 def test_another_clusterer(df, scaled):

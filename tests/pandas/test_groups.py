@@ -190,7 +190,7 @@ def test_a_clusterer_that_fails_on_one_group(df):
         ({"scale": "log"}, ValueError, "scale must be one of"),
         ({"columns": ["region"]}, ValueError, "'region' is not numeric"),
         ({"kk": 3}, TypeError, "unexpected keyword argument 'kk'"),
-        ({"ks": "few"}, TypeError, "ks must be integers"),
+        ({"ks": [1, 2]}, ValueError, "ks must be an integer of at least 2; got 1"),
     ],
 )
 def test_wrong_settings_are_raised_instead_of_reported_per_group(df, settings, error, message):
