@@ -1,4 +1,4 @@
-"""Two jobs that a release must pass: hostile input for every reader and parser, and faults while a run is under way.
+"""Two programs that a release must pass: fuzzing of every reader and parser, and fault injection into runs.
 
-They are programs for developers: no part of the wheel, and nothing of the product imports them.
+They are not part of the wheel, and the packages do not import them.
 """

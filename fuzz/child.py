@@ -1,4 +1,4 @@
-"""The program that ``fuzz.faults`` disturbs: a selection and its report, told line by line as it goes."""
+"""The child process of ``fuzz.faults``: a selection and its report, with progress on standard output."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ LARGE = 4_000_000
 SETTINGS: dict[str, Any] = {"ks": range(2, 9), "n_subsamples": N_SUBSAMPLES}
 
 
-def tell(what: object) -> None:
-    """Say how far the run is; whoever disturbs it chooses the moment by these lines."""
-    print(what, flush=True)
+def report(line: object) -> None:
+    """Print the progress, from which the parent chooses the moment of a fault."""
+    print(line, flush=True)
 
 
 def select(folder: Path, n_jobs: int) -> SelectionResult:
     """Run the selection with a checkpoint."""
     path = folder / "run.json"
-    return select_k(X, **SETTINGS, n_jobs=n_jobs, checkpoint=path, progress=lambda done, _: tell(done))
+    return select_k(X, **SETTINGS, n_jobs=n_jobs, checkpoint=path, progress=lambda done, _: report(done))
 
 
 def batches(folder: Path, n_jobs: int) -> SelectionResult:
-    """Run the batches whose files are missing, and combine all."""
+    """Run the batches without a file, and combine all."""
     finished = []
     for at, batch in enumerate(plan_batches(X, n_batches=N_SUBSAMPLES // 2, **SETTINGS)):
         path = folder / f"batch-{at}.json"
         if not path.exists():
             write_atomically(path, json.dumps(run_batch(X, batch, n_jobs=n_jobs)).encode())
         finished.append(json.loads(path.read_text()))
-        tell(2 * at + 2)
+        report(2 * at + 2)
     return combine_batches(finished)
 
 
 def writes(folder: Path) -> None:
-    """Replace a large file for ever, by others of one letter each."""
+    """Replace a large file in an endless loop, by files of a single letter."""
     for at in count():
         write_atomically(folder / "large", b"ab"[at % 2 : at % 2 + 1] * LARGE)
-        tell(at)
+        report(at)
 
 
 def main() -> None:
-    """Run, write the report, and end with a line about how it went."""
+    """Run, write the HTML report, and print the outcome as the last line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["select", "batches", "workers", "writes"])
     parser.add_argument("folder", type=Path)
@@ -65,12 +65,12 @@ def main() -> None:
     parser.add_argument("--room", type=int)
     given = parser.parse_args()
     checkpoint.PAUSE_SECONDS = given.pause
-    # What a shell starts in the background ignores Ctrl-C, and so would this.
+    # Background processes of a shell ignore SIGINT by default.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if given.room is not None:
-        # No file may be larger: the nearest thing to a full disk that needs no rights.
+        # Limit the size of files, which resembles a full disk and needs no privileges.
         resource.setrlimit(resource.RLIMIT_FSIZE, (given.room, resource.RLIM_INFINITY))
-    tell("begin")
+    report("begin")
     if given.what == "writes":
         writes(given.folder)
     processes = joblib.parallel_config(backend="loky", n_jobs=2) if given.what == "workers" else nullcontext()
@@ -81,12 +81,12 @@ def main() -> None:
             with processes:
                 result = (batches if given.what == "batches" else select)(given.folder, given.jobs)
             end["result"] = json.dumps(result.to_dict())
-            tell("report")
+            report("report")
             result.report(given.folder / "report.html")
-        except Exception as error:  # noqa: BLE001  (what it is, is judged by the process that started this one)
+        except Exception as error:  # noqa: BLE001  (the parent judges the error)
             part = getattr(error, "result", None)
             end |= {"error": f"{type(error).__name__}: {error}", "finished": part and part.n_subsamples}
-    tell(json.dumps({**end, "warnings": [str(warning.message) for warning in caught]}))
+    report(json.dumps({**end, "warnings": [str(warning.message) for warning in caught]}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""``python -m fuzz.faults``: kills at moments spread over a whole run, full disks, and workers that die.
+"""Inject faults into runs: ``python -m fuzz.faults`` or ``make faults``. A release must pass it.
 
-Whatever happens, no file is ever there by half, and the run that goes on ends with the bits of one that nobody
-disturbed. ``make faults`` calls it; a release must pass it.
+The faults are signals at moments spread over the run, full disks, and killed workers. No file may be half-written, and
+a resumed run must end with the same bits as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from typing import Any
 
 from compsil_kit._util.schema import check_digest
 from fuzz.child import LARGE, N_SUBSAMPLES
-from fuzz.judge import Broken, holds
+from fuzz.judge import PropertyViolated, require
 
 ROOT = Path(__file__).parents[1]
-# A child that says nothing for so long hangs.
+# Time limit of a child process in seconds.
 PATIENCE = 240.0
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-# Lines of an undisturbed child before its last: begin, one per subsample or batch, report.
+# Number of lines of an uninterrupted child before the last one: begin, one per subsample or batch, report.
 LINES = {"select": N_SUBSAMPLES + 2, "batches": N_SUBSAMPLES // 2 + 2}
-# About the size of a checkpoint without subsamples.
-EMPTY = 900
+# Approximate size of a checkpoint without subsamples.
+EMPTY_BYTES = 900
 
 
 class Child:
-    """A run in a process of its own, whose lines tell how far it is."""
+    """A run in a child process that prints its progress."""
 
     def __init__(self, what: str, folder: Path, *options: object, before: Sequence[str] = ()) -> None:
-        """Start it."""
+        """Start the process."""
         command = [*before, sys.executable, "-m", "fuzz.child", what, str(folder), *map(str, options)]
         self.process = subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
@@ -50,7 +50,7 @@ class Child:
         self._watch.start()
 
     def read(self, n_lines: int | None = None) -> bool:
-        """Read so many lines, or all; tell whether the process still runs."""
+        """Read up to this number of lines, or all; return whether the process is running."""
         assert self.process.stdout is not None
         while n_lines is None or len(self.lines) < n_lines:
             line = self.process.stdout.readline()
@@ -60,26 +60,26 @@ class Child:
         return True
 
     def finish(self) -> dict[str, Any]:
-        """Wait for the end, and return what the child said at last; nothing if it was killed."""
+        """Wait for the end, and return the outcome; empty if the child was killed."""
         self.read()
-        holds(self._watch.is_alive(), f"a run ends (the child said nothing for {PATIENCE:g} s)")
+        require(self._watch.is_alive(), f"a run ends (no output for {PATIENCE:g} s)")
         self._watch.cancel()
         self.process.communicate()
         last = self.lines[-1] if self.lines else ""
         return dict(json.loads(last)) if last.startswith("{") else {}
 
 
-def undisturbed() -> tuple[str, list[int]]:
-    """Return the result of a run that nobody disturbs, and the sizes of its files."""
+def uninterrupted() -> tuple[str, list[int]]:
+    """Return the result of an uninterrupted run, and the sizes of its files."""
     with tempfile.TemporaryDirectory() as folder:
         end = Child("select", Path(folder)).finish()
         sizes = sorted(path.stat().st_size for path in Path(folder).iterdir())
-    holds(end.get("result") and not end["error"], "an undisturbed run ends well")
+    require(end.get("result") and not end["error"], "an uninterrupted run succeeds")
     return str(end["result"]), sizes
 
 
 def check_files(folder: Path) -> int:
-    """Say so if a file is there by half; return how many subsamples the checkpoint has."""
+    """Require that no file is half-written; return the number of subsamples in the checkpoint."""
     kept = 0
     for path in folder.glob("*.json"):
         data = json.loads(path.read_text())
@@ -87,59 +87,59 @@ def check_files(folder: Path) -> int:
             check_digest(data, "the checkpoint")
             kept = len(data["trials"])
     report = folder / "report.html"
-    holds(not report.exists() or report.read_text().rstrip().endswith("</html>"), "a report is whole")
+    require(not report.exists() or report.read_text().rstrip().endswith("</html>"), "a report is complete")
     return kept
 
 
 def check_end(end: dict[str, Any], expected: str, folder: Path) -> None:
-    """Say so if a run that was continued did not end as if nothing had happened."""
-    holds(end.get("error", "killed") is None, f"a continued run ends well: {end.get('error', 'killed')}")
-    holds(end["result"] == expected, "a continued run ends with the same bits")
+    """Require that a resumed run ends like an uninterrupted one."""
+    require(end.get("error", "killed") is None, f"a resumed run succeeds: {end.get('error', 'killed')}")
+    require(end["result"] == expected, "a resumed run ends with the same bits")
     check_files(folder)
     left = [path.name for path in folder.iterdir() if path.name.endswith((".tmp", ".lock"))]
-    holds(not left, f"nothing is left over: {left}")
+    require(not left, f"no temporary files remain: {left}")
 
 
 def kills(random: Random, share: float, folder: Path, expected: str, _: Sequence[int]) -> str:
-    """Kill a run at a share of its way, its continuation at random moments, and let the last one end."""
+    """Signal a run at a given share of its lines, its continuations at random moments, and let the last one finish."""
     what = random.choice(("select", "select", "batches"))
     options = ("--pause", random.choice((0.0, 0.02, 1.0)), "--jobs", random.choice((1, 2)))
-    said = []
+    log = []
     (folder / "report.html").write_text("<html>of an earlier run</html>")
     for at in (share, *(random.random() for _ in range(random.randrange(3)))):
         how = random.choice(SIGNALS)
         child = Child(what, folder, *options)
-        # After a line, and a moment later than that: between two lines lies work, or a file being written.
+        # Wait after the line, so that the signal arrives during work or while a file is written.
         if child.read(round(at * LINES[what])):
             time.sleep(random.uniform(0, 2.0 if child.lines[-1:] == ["report\n"] else 0.05))
         done = sum(line.strip().isdigit() for line in child.lines)
         child.process.send_signal(how)
         child.finish()
         kept = check_files(folder)
-        said.append(f"{how.name} after line {len(child.lines)}")
+        log.append(f"{how.name} after line {len(child.lines)}")
         if how is signal.SIGINT and what == "select" and done:
             known = int(next(line for line in child.lines if line.strip().isdigit()))
-            holds(kept >= known + done - 1, "an interrupt keeps all that was told")
+            require(kept >= known + done - 1, "an interrupt keeps all reported subsamples")
     check_end(Child(what, folder, *options).finish(), expected, folder)
-    return f"{what} {options}: {', '.join(said)}"
+    return f"{what} {options}: {', '.join(log)}"
 
 
 def half_files(random: Random, share: float, folder: Path, _: str, __: Sequence[int]) -> str:
-    """Kill a process that does nothing but replace a file: what is there is one of the files it wrote."""
+    """Kill a process that replaces a file in a loop; the file must be one of the complete versions."""
     child = Child("writes", folder)
     child.read(2 + round(50 * share))
     time.sleep(random.uniform(0, 0.02))
     child.process.send_signal(random.choice(SIGNALS[:3]))
     child.finish()
     content = (folder / "large").read_bytes()
-    holds(content in (b"a" * LARGE, b"b" * LARGE), "a file is there whole")
+    require(content in (b"a" * LARGE, b"b" * LARGE), "a file is complete")
     return f"killed after {len(child.lines) - 1} files"
 
 
 def full_disk(random: Random, share: float, folder: Path, expected: str, sizes: Sequence[int]) -> str:
-    """Give a run too little room for its files: a limit on their size, or a small file system where that is allowed."""
-    # Not even for an empty checkpoint, for a part of it, or for all of it but not for the report.
-    levels = [0, EMPTY, *sizes]
+    """Run without enough space: a limit on the size of files or, if permitted, a small file system."""
+    # Too little for an empty checkpoint, for a part of it, or for the report after it.
+    levels = [0, EMPTY_BYTES, *sizes]
     at = int(share * (len(levels) - 1))
     room = random.randrange(*levels[at : at + 2])
     if random.random() < 0.5 and may_mount():
@@ -152,19 +152,19 @@ def full_disk(random: Random, share: float, folder: Path, expected: str, sizes: 
         end = Child("select", folder, "--pause", 0.0, "--room", room).finish()
         what = f"files of at most {room} bytes"
         check_files(folder)
-    holds(end, "a full disk does not end the process")
+    require(end, "a full disk does not end the process")
     problem = end["error"] or ""
-    holds(not problem or str(folder) in problem, f"an error names its file: {problem[:200]}")
-    holds(problem or end["result"] == expected, "a run that ends well ends with the same bits")
-    holds(not end["result"] or end["result"] == expected, "a full disk costs no result that was computed")
+    require(not problem or str(folder) in problem, f"an error names its file: {problem[:200]}")
+    require(problem or end["result"] == expected, "a successful run ends with the same bits")
+    require(not end["result"] or end["result"] == expected, "a full disk does not lose a computed result")
     for warning in end["warnings"]:
-        holds("run.json could not be written" in warning, f"a warning is about the checkpoint: {warning[:200]}")
+        require("run.json could not be written" in warning, f"a warning is about the checkpoint: {warning[:200]}")
     check_end(Child("select", folder).finish(), expected, folder)
     return f"{what}: {problem or str(len(end['warnings'])) + ' warnings'}"
 
 
 def may_mount() -> bool:
-    """Tell whether a file system can be mounted for one process alone."""
+    """Whether a file system can be mounted for a single process."""
     command = ["unshare", "--mount", "--map-root-user", "mount", "-t", "tmpfs", "none", "/mnt"]
     return (
         shutil.which("unshare") is not None
@@ -173,7 +173,7 @@ def may_mount() -> bool:
 
 
 def dead_worker(random: Random, share: float, folder: Path, expected: str, _: Sequence[int]) -> str:
-    """Kill a worker process; the run ends with an error that has the finished part, and another one goes on."""
+    """Kill worker processes; the run raises an error with the partial result, and another run resumes."""
     child = Child("workers", folder, "--pause", random.choice((0.0, 1.0)), "--jobs", 2)
     child.read(round(share * N_SUBSAMPLES) + 1)
     time.sleep(random.uniform(0, 0.05))
@@ -181,28 +181,28 @@ def dead_worker(random: Random, share: float, folder: Path, expected: str, _: Se
     for pid in random.sample(pids, min(len(pids), random.choice((1, 1, 2)))):
         os.kill(pid, signal.SIGKILL)
     end = child.finish()
-    holds(end, "the death of a worker does not end the process")
-    told = [int(line) for line in child.lines if line.strip().isdigit()]
+    require(end, "the death of a worker does not end the process")
+    reported = [int(line) for line in child.lines if line.strip().isdigit()]
     if end["error"] is None:
-        holds(end["result"] == expected, "a run that ends well ends with the same bits")
+        require(end["result"] == expected, "a successful run ends with the same bits")
     else:
-        holds(re.search("Worker|Pool|Executor", end["error"]), f"the error is about workers: {end['error'][:200]}")
-        holds(not told or end["finished"] is not None, "the error has the finished part")
+        require(re.search("Worker|Pool|Executor", end["error"]), f"the error is about workers: {end['error'][:200]}")
+        require(not reported or end["finished"] is not None, "the error has the partial result")
     kept = check_files(folder)
-    holds(not told or kept >= max(told), "the checkpoint has all that was told")
+    require(not reported or kept >= max(reported), "the checkpoint has all reported subsamples")
     check_end(Child("workers", folder, "--jobs", 2).finish(), expected, folder)
-    return f"{len(pids)} workers after {len(told)} subsamples: {(end['error'] or 'none was needed')[:60]}"
+    return f"{len(pids)} workers after {len(reported)} subsamples: {(end['error'] or 'no error')[:60]}"
 
 
 def workers_of(parent: int) -> list[int]:
-    """Return the worker processes of a process, without joblib's housekeepers."""
+    """Return the loky workers of a process, without its resource tracker."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             above = int((path / "stat").read_text().rpartition(")")[2].split()[1])
             command = (path / "cmdline").read_bytes()
         except OSError:
-            # Gone in the meantime.
+            # The process has ended.
             continue
         if above == parent and b"popen_loky_posix" in command:
             found.append(int(path.name))
@@ -213,30 +213,32 @@ JOBS = {"kills": kills, "half_files": half_files, "full_disk": full_disk, "dead_
 
 
 def run_round(name: str, number: int, rounds: int, seed: int, whole: tuple[str, list[int]]) -> str:
-    """Run one round; which moment of the run it disturbs depends on its number, the rest on the seed."""
+    """Run one round; its number determines the moment of the fault, and the seed everything else."""
     random = Random(f"{seed} {name} {number}")
     with tempfile.TemporaryDirectory() as folder:
         return JOBS[name](random, (number + random.random()) / rounds, Path(folder), *whole)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the rounds of every kind of fault; 1 if a property did not hold."""
+    """Run the rounds of every kind of fault; return 1 if one failed."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.faults", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="rounds of each kind (default: 10)")
     parser.add_argument("--only", choices=list(JOBS), nargs="+", default=list(JOBS))
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="repeats a run; new ones by default")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="repeat a run (default: a new seed)")
     given = parser.parse_args(argv)
-    print(f"seed {given.seed}; {'' if may_mount() else 'no file system can be mounted here: only limits on files'}")
-    whole, failed = undisturbed(), 0
+    print(
+        f"seed {given.seed}; {'' if may_mount() else 'cannot mount file systems, so that only file sizes are limited'}"
+    )
+    whole, failed = uninterrupted(), 0
     for name in given.only:
         for number in range(given.rounds):
             try:
-                said = run_round(name, number, given.rounds, given.seed, whole)
-            except (Broken, ValueError) as problem:
+                outcome = run_round(name, number, given.rounds, given.seed, whole)
+            except (PropertyViolated, ValueError) as problem:
                 failed += 1
                 again = f"--only {name} --rounds {given.rounds} --seed {given.seed}"
-                said = f"FAILED: {problem}\n  python -m fuzz.faults {again}"
-            print(f"{name} {number + 1}/{given.rounds}: {said}", flush=True)
+                outcome = f"FAILED: {problem}\n  python -m fuzz.faults {again}"
+            print(f"{name} {number + 1}/{given.rounds}: {outcome}", flush=True)
     print(f"{failed} of {given.rounds * len(given.only)} rounds failed.")
     return int(failed > 0)
 

@@ -1,4 +1,4 @@
-"""Data in memory: frames of odd dtypes and repeated names, arrays, lists, masked, sparse and foreign tables."""
+"""Data in memory: frames with unusual dtypes and duplicate names, arrays, lists, masked, sparse and other tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from compsil_kit import prepare, select_k
-from fuzz.judge import holds
+from fuzz.judge import require
 from fuzz.records import check_result
 from fuzz.target import Target
 
@@ -35,7 +35,7 @@ def _frame(columns: list[Any]) -> pd.DataFrame:
     made = []
     for kind, cells in columns:
         column = pd.Series(cells, dtype=object)
-        # What does not fit the dtype stays as it is, which is hostile too.
+        # Keep columns that cannot be converted: they are hostile input, too.
         with suppress(Exception):
             column = column.astype(kind)
         made.append(column)
@@ -43,7 +43,7 @@ def _frame(columns: list[Any]) -> pd.DataFrame:
 
 
 def _in_form(frame: pd.DataFrame, form: str) -> Any:
-    """Return the table in another form; a frame where the other library does not take it."""
+    """Convert the table to another form; return the frame if the conversion fails."""
     array, plain = frame.to_numpy(), frame.set_axis([str(at) for at in range(frame.shape[1])], axis=1)
     forms = {
         "array": lambda: array,
@@ -68,11 +68,12 @@ def _check(given: Any) -> None:
         check_result(select_k(_in_form(frame, given["form"]), **ks))
         return
     table = prepare(frame, **given["keywords"])
-    holds(np.isfinite(table.matrix).all(), "what is ready is finite")
-    holds(
-        table.matrix.shape == (table.kept.sum(), len(table.preparation.columns)), "the matrix has rows and columns kept"
+    require(np.isfinite(table.matrix).all(), "a prepared matrix is finite")
+    require(
+        table.matrix.shape == (table.kept.sum(), len(table.preparation.columns)),
+        "the matrix has the kept rows and columns",
     )
-    holds(len(table.kept) == len(frame) == len(table.raw), "every row is kept or dropped")
+    require(len(table.kept) == len(frame) == len(table.raw), "every row is kept or dropped")
     check_result(select_k(table, **ks))
 
 

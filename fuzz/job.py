@@ -1,4 +1,4 @@
-"""The fuzzing job: case after case until the time is up, where it stopped the last time; what it finds is kept."""
+"""Run cases until a deadline, continuing after the last case, and store the findings."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from fuzz.target import EXAMPLES, Target, from_text, run_case, to_text
 
 FOLDER = Path(__file__).parents[1] / ".fuzz"
 TARGETS = {each.name: each for part in (tables, records, words, frames) for each in part.TARGETS}
-# Far beyond what any case needs; a reader that asks for more is at fault.
-MOST_BYTES = 12 * 2**30
-# A call that hears no alarm is given up after this many times its limit.
-DEAF = 3
+# Memory limit, far above the needs of any case.
+MAX_BYTES = 12 * 2**30
+# A call that blocks the alarm signal is killed after this many times its time limit.
+KILL_FACTOR = 3
 
 
-class Notes:
-    """The folder of the job: the next number of each target, the input under way, and what was found."""
+class State:
+    """The folder of the job: the next case of each target, the current input, and the findings."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder if there is none."""
-        self.findings, self._state, self.under_way = (
+        """Create the folder if necessary."""
+        self.findings, self._state, self.current = (
             folder / "findings",
             folder / "state.json",
-            folder / "under-way.json",
+            folder / "current.json",
         )
         self.findings.mkdir(parents=True, exist_ok=True)
 
@@ -42,7 +42,7 @@ class Notes:
         return int(self._numbers().get(name, 0))
 
     def finish(self, name: str, number: int) -> None:
-        """Note that a case is done."""
+        """Record a finished case."""
         fresh = self._state.with_suffix(".new")
         fresh.write_text(json.dumps({**self._numbers(), name: number + 1}))
         fresh.replace(self._state)
@@ -51,12 +51,12 @@ class Notes:
         return dict(json.loads(self._state.read_text())) if self._state.exists() else {}
 
     def known(self) -> set[tuple[str, str]]:
-        """Return the defects that were found, each by its target and place."""
+        """Return the target and place of each finding."""
         found = (json.loads(path.read_text()) for path in self.findings.glob("*.json"))
         return {(each["target"], each["place"]) for each in found}
 
     def keep(self, name: str, number: int, value: Any, problem: Problem) -> Path:
-        """Write what was found into a file, and say how to see it again."""
+        """Write a finding to a file, and print how to replay it."""
         mark = hashlib.blake2b(problem.place.encode(), digest_size=4).hexdigest()
         path = self.findings / f"{name}-{mark}.json"
         head = json.dumps({"target": name, "case": number, "place": problem.place, "problem": problem.text}, indent=1)
@@ -66,19 +66,19 @@ class Notes:
 
 
 def replay(path: Path, targets: Mapping[str, Target] = TARGETS) -> Problem | None:
-    """Repeat the input in a file, and return what is wrong with what comes of it."""
+    """Run the input in a file, and return its problem or None."""
     found = from_text(path.read_text())
     return judge(targets[found["target"]].check, found["input"])
 
 
-def one_case(target: Target, number: int, notes: Notes, examples: int = EXAMPLES) -> None:
-    """Run one case of a target, and keep what it finds unless that is known."""
-    known = notes.known()
+def one_case(target: Target, number: int, state: State, examples: int = EXAMPLES) -> None:
+    """Run one case of a target, and store a new finding."""
+    known = state.known()
 
     def is_bad(value: Any) -> bool:
-        # If this input ends the process, the one that started it reads here which it was.
-        notes.under_way.write_text(to_text({"target": target.name, "case": number, "input": value}))
-        faulthandler.dump_traceback_later(DEAF * SECONDS, exit=True, file=2)
+        # If this input kills the process, the supervisor reads it from here.
+        state.current.write_text(to_text({"target": target.name, "case": number, "input": value}))
+        faulthandler.dump_traceback_later(KILL_FACTOR * SECONDS, exit=True, file=2)
         problem = judge(target.check, value)
         faulthandler.cancel_dump_traceback_later()
         return problem is not None and (target.name, problem.place) not in known
@@ -86,38 +86,38 @@ def one_case(target: Target, number: int, notes: Notes, examples: int = EXAMPLES
     try:
         value = run_case(target, number, is_bad, examples)
     finally:
-        # Left there only if the process is gone.
-        notes.under_way.unlink(missing_ok=True)
+        # The file remains only if the process is killed.
+        state.current.unlink(missing_ok=True)
     if value is not None:
         problem = judge(target.check, value)
-        notes.keep(target.name, number, value, problem or Problem("comes and goes", "a problem that comes and goes"))
+        state.keep(target.name, number, value, problem or Problem("intermittent", "an intermittent problem"))
 
 
-def run_until(deadline: float, names: Sequence[str], notes: Notes, clock: Callable[[], float] = time.time) -> int:
-    """Run the targets in turn until the time is up; return how many cases there were."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+def run_until(deadline: float, names: Sequence[str], state: State, clock: Callable[[], float] = time.time) -> int:
+    """Run the targets in turn until the deadline; return the number of cases."""
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     done = 0
     while clock() < deadline:
         name = names[done % len(names)]
-        number = notes.next_number(name)
-        one_case(TARGETS[name], number, notes)
-        notes.finish(name, number)
+        number = state.next_number(name)
+        one_case(TARGETS[name], number, state)
+        state.finish(name, number)
         done += 1
     return done
 
 
 def supervise(deadline: float, names: Sequence[str], folder: Path) -> None:
-    """Let another process run the cases; if an input ends it, keep that input and go on with the next case."""
-    notes = Notes(folder)
+    """Run the cases in another process; if an input kills it, store the input and continue with the next case."""
+    state = State(folder)
     command = [sys.executable, "-m", "fuzz", "--until", str(deadline), "--folder", str(folder), "--target", *names]
     while time.time() < deadline:
         code = subprocess.run(command, check=False).returncode
         if code == 0:
             return
-        if not notes.under_way.exists():
-            raise RuntimeError(f"the job itself ended with code {code}.")
-        killer = from_text(notes.under_way.read_text())
-        place = f"ends the process with code {code}"
-        notes.keep(killer["target"], killer["case"], killer["input"], Problem(place, place))
-        notes.finish(killer["target"], killer["case"])
-        notes.under_way.unlink()
+        if not state.current.exists():
+            raise RuntimeError(f"the fuzzing process exited with code {code}.")
+        killer = from_text(state.current.read_text())
+        place = f"kills the process with code {code}"
+        state.keep(killer["target"], killer["case"], killer["input"], Problem(place, place))
+        state.finish(killer["target"], killer["case"])
+        state.current.unlink()

@@ -1,4 +1,4 @@
-"""What a call may do with hostile input: return something valid, or refuse it with an error that was meant."""
+"""Rules for calls with hostile input: return a valid value, or raise an expected error with a short message."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from IPython.core.error import UsageError
 
 from compsil_kit.errors import ClusteringError, SelectionError
 
-# By their exact type: UnicodeDecodeError or LinAlgError are ValueErrors too, but none that anybody meant to raise.
-MEANT = (
+# Exact types: UnicodeDecodeError and LinAlgError are ValueErrors, but not raised on purpose.
+EXPECTED_ERRORS = (
     ValueError, TypeError, ClusteringError, SelectionError, UsageError, ImportError, OSError, FileNotFoundError,
     IsADirectoryError, NotADirectoryError, PermissionError, BlockingIOError,
 )  # fmt: skip
-MOST_CHARACTERS = 800
+MAX_CHARACTERS = 800
 SECONDS = 20.0
 _OURS = re.compile(r"[/\\]compsil_\w+[/\\]")
 
 
-class Broken(Exception):
-    """A property does not hold."""
+class PropertyViolated(Exception):
+    """A required property is false."""
 
 
-class Hanging(BaseException):
-    """A call took too long. Not an Exception, so that nobody mistakes it for a failure of what it was doing."""
+class Timeout(BaseException):
+    """A call took too long. Not an Exception, so that the call cannot catch it as a failure."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What was wrong; two with the same ``place`` are one defect."""
+    """A violated rule; problems with the same ``place`` are one defect."""
 
     place: str
     text: str
 
 
 def judge(check: Callable[[Any], None], value: Any, seconds: float = SECONDS) -> Problem | None:
-    """Return what is wrong with how a check went, or None."""
+    """Run a check, and return its problem or None."""
     try:
         with _limited(seconds), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             check(value)
-    except (Exception, Hanging, SystemExit) as error:  # noqa: BLE001  (whatever was raised is what is judged)
+    except (Exception, Timeout, SystemExit) as error:  # noqa: BLE001  (every exception is judged)
         return _problem(error)
     return None
 
@@ -58,29 +58,31 @@ def _problem(error: BaseException) -> Problem | None:
     file, line = _raised_at(error.__traceback__)
     shown = " ".join(str(error).split())[:300]
     place = f"{type(error).__name__} at {'/'.join(Path(file).parts[-2:])}:{line}"
-    if isinstance(error, Broken | Hanging):
-        # What does not hold is the defect, wherever it shows.
+    if isinstance(error, PropertyViolated | Timeout):
+        # The property identifies the defect, not the place where it was violated.
         name = re.sub(r"\d+", "#", shown)[:80]
-        return Problem(f"{type(error).__name__}: {name}" if isinstance(error, Broken) else place, shown or "too long")
-    if type(error) not in MEANT:
-        return Problem(place, f"{type(error).__name__}, which is no documented error: {shown}")
-    # IPython's parser raises its own for us.
-    meant = _OURS.search(file) and linecache.getline(file, line).strip().startswith("raise")
-    if not meant and not isinstance(error, UsageError):
-        return Problem(place, f"{type(error).__name__} that nobody meant to raise, at {file}:{line}: {shown}")
+        return Problem(
+            f"{type(error).__name__}: {name}" if isinstance(error, PropertyViolated) else place, shown or "timeout"
+        )
+    if type(error) not in EXPECTED_ERRORS:
+        return Problem(place, f"{type(error).__name__}, which is not a documented error: {shown}")
+    # IPython's parser raises UsageError for the magic.
+    raised = _OURS.search(file) and linecache.getline(file, line).strip().startswith("raise")
+    if not raised and not isinstance(error, UsageError):
+        return Problem(place, f"{type(error).__name__} without a raise statement, at {file}:{line}: {shown}")
     return _wrong_message(place, str(error))
 
 
 def _wrong_message(place: str, message: str) -> Problem | None:
     if not message.strip():
-        return Problem(place, "a message that says nothing")
-    if "\n" in message or len(message) > MOST_CHARACTERS:
+        return Problem(place, "an empty message")
+    if "\n" in message or len(message) > MAX_CHARACTERS:
         return Problem(f"{place} (message)", f"a message of {len(message)} characters: {message[:200]!r}")
     return None
 
 
 def _raised_at(traceback: TracebackType | None) -> tuple[str, int]:
-    """Return the file and the line in which an exception began."""
+    """Return the file and the line in which an exception was raised."""
     file, line = "", 0
     while traceback is not None:
         file, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
@@ -91,7 +93,7 @@ def _raised_at(traceback: TracebackType | None) -> tuple[str, int]:
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
     def ring(*_: object) -> None:
-        raise Hanging(f"no end after {seconds:g} s")
+        raise Timeout(f"not finished after {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -102,7 +104,7 @@ def _limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def holds(condition: object, what: str) -> None:
-    """Say that a property is broken unless it holds."""
+def require(condition: object, text: str) -> None:
+    """Raise PropertyViolated unless a condition is true."""
     if not condition:
-        raise Broken(what)
+        raise PropertyViolated(text)

@@ -1,4 +1,4 @@
-"""Seeded damage to valid bytes: flipped bits, cuts, splices, repeated chunks, and tokens that parsers stumble over."""
+"""Seeded mutations of valid bytes: flipped bits, cuts, splices, repeated chunks, and tokens that confuse parsers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def mutated(seeds: Sequence[bytes], random: Random) -> bytes:
 
 
 def _changed(content: bytes, seeds: Sequence[bytes], random: Random) -> bytes:
-    """Return the content with one change."""
+    """Return the content with one random change."""
     at, end = sorted(random.randrange(len(content) + 1) for _ in range(2))
     kind = random.randrange(6)
     if kind == 0 and content:
@@ -36,7 +36,7 @@ def _changed(content: bytes, seeds: Sequence[bytes], random: Random) -> bytes:
         other = random.choice(seeds)
         return content[:at] + other[random.randrange(len(other) + 1) :]
     if kind == 3:
-        # A chunk once more, or several times.
+        # Repeat a chunk.
         return content[:end] + content[at:end][:500] * random.choice((1, 1, 2, 20)) + content[end:]
     if kind == 4:
         return content[:at] + content[min(end, at + 8) :]

@@ -1,4 +1,4 @@
-"""What the program wrote and reads again: results, checkpoints, batches. Damaged in their bytes, or forged."""
+"""Stored data: results, checkpoints and batches, with damaged bytes or forged values."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from hypothesis import strategies as st
 from compsil_airflow.summary import MAX_BYTES, Decision, summarise
 from compsil_kit import SelectionResult, combine_batches, plan_batches, prepare, run_batch, select_k
 from compsil_kit._util.schema import signed
-from fuzz.judge import holds
+from fuzz.judge import require
 from fuzz.mutate import mutated
 from fuzz.target import Target
 from fuzz.words import values
 
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 8, axis=0))
 SETTINGS: dict[str, Any] = {"ks": (2, 3), "n_subsamples": 3, "sample_size": 12}
-# Stands for lists inside of lists, deeper than Python can follow; JSON files hold it as text.
+# Placeholder for lists nested deeper than the recursion limit.
 DEEP = "(deep)"
 
 
 def check_result(result: SelectionResult) -> None:
-    """Say so if a result is none: its ranges, its views, and its way through strict JSON and back."""
-    holds(list(result.ks) == sorted(set(result.ks)) and result.ks[0] >= 2, "ks are ascending, from 2 on")
+    """Require that a result has valid ranges and views, and survives strict JSON."""
+    require(list(result.ks) == sorted(set(result.ks)) and result.ks[0] >= 2, "ks are ascending and at least 2")
     for name, low in (("scores", -1.0), ("probability", 0.0), ("weights", 0.0)):
         found = np.asarray(getattr(result, name))
-        # Of NaN nothing is said: a k without a score.
-        holds(not (found < low - 1e-6).any() and not (found > 1 + 1e-6).any(), f"{name} are in range")
-    holds(result._best_index is None or result.best_k in result.ks, "the choice is a candidate")
+        # NaN is allowed: a k without a score.
+        require(not (found < low - 1e-6).any() and not (found > 1 + 1e-6).any(), f"{name} are in range")
+    require(result._best_index is None or result.best_k in result.ks, "the choice is a candidate")
     plain = result.to_dict()
     again = SelectionResult.from_dict(json.loads(json.dumps(plain, allow_nan=False)))
-    holds(json.dumps(again.to_dict()) == json.dumps(plain), "a result is the same after JSON")
-    holds(
+    require(json.dumps(again.to_dict()) == json.dumps(plain), "a result is the same after JSON")
+    require(
         all(isinstance(view, str) for view in (repr(result), result.explain(), result._repr_html_())), "views are text"
     )
     if result._best_index is not None:
-        holds(math.isfinite(result.best_score), "the best score is a number")
+        require(math.isfinite(result.best_score), "the best score is a number")
         summary = summarise(result, Decision("accepted", result.best_k), {})
-        holds(len(json.dumps(summary, allow_nan=False)) <= MAX_BYTES, "the summary for XCom is small")
+        require(len(json.dumps(summary, allow_nan=False)) <= MAX_BYTES, "the summary for XCom is small")
 
 
 @cache
@@ -81,7 +81,7 @@ def _checkpoint() -> Any:
 
 
 def forged(document: Any, steps: list[int], value: Any, how: str) -> Any:
-    """Return a document with one place changed, and its digest removed, made anew or left as it was."""
+    """Return a document with one changed value, and its digest removed, recomputed or unchanged."""
     document = copy.deepcopy(document)
     place, key = None, None
     here = document
@@ -101,25 +101,25 @@ def forged(document: Any, steps: list[int], value: Any, how: str) -> Any:
     return signed(document) if how == "sign" and isinstance(document, dict) else document
 
 
-def _grown(value: Any) -> Any:
-    """Return the document with lists inside of lists where it says so."""
+def _expanded(value: Any) -> Any:
+    """Replace the placeholder by deeply nested lists."""
     if value == DEEP:
         deep: list[Any] = []
         for _ in range(20_000):
             deep = [deep]
         return deep
     if isinstance(value, dict):
-        return {name: _grown(item) for name, item in value.items()}
-    return [_grown(item) for item in value] if isinstance(value, list) else value
+        return {name: _expanded(item) for name, item in value.items()}
+    return [_expanded(item) for item in value] if isinstance(value, list) else value
 
 
 def _check_result(given: Any) -> None:
-    check_result(SelectionResult.from_dict(_grown(_document(given))))
+    check_result(SelectionResult.from_dict(_expanded(_document(given))))
 
 
 def _check_batches(given: Any) -> None:
-    document = _grown(_document(given))
-    # One that is alone is compared with no other, and gets further.
+    document = _expanded(_document(given))
+    # A single batch is not compared with others.
     if isinstance(document, list) and len(document) == 1:
         run_batch(prepare(pd.DataFrame(X)), document[0])
     check_result(combine_batches(document))
@@ -133,16 +133,16 @@ def _check_checkpoint(given: Any) -> None:
         try:
             result = select_k(X, **SETTINGS, checkpoint=path)
         except ValueError:
-            holds(path.read_bytes() == content, "a file that is refused is left alone")
+            require(path.read_bytes() == content, "a rejected file is unchanged")
             raise
         check_result(result)
         if b"digest" in content:
             whole = select_k(X, **SETTINGS)
-            holds(np.array_equal(result.micro, whole.micro), "with a digest, what is read is what was written")
+            require(np.array_equal(result.micro, whole.micro), "a file with a digest is read unchanged")
 
 
 def _document(given: Any) -> Any:
-    """Return what JSON makes of damaged bytes; what is no JSON never reaches the program."""
+    """Parse damaged bytes as JSON; None if they are not JSON."""
     if not isinstance(given, bytes):
         return given
     try:
@@ -152,7 +152,7 @@ def _document(given: Any) -> Any:
 
 
 def _damaged(document: Any, random: Random) -> bytes:
-    # Without a digest, so that damage gets further than to its check.
+    # Also without a digest, so that the damage is not detected by the digest.
     part = document[0] if isinstance(document, list) else document
     unsigned = json.dumps({name: value for name, value in part.items() if name != "digest"})
     text = unsigned if isinstance(document, dict) else f"[{', '.join([unsigned, *map(json.dumps, document[1:])])}]"

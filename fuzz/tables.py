@@ -1,4 +1,4 @@
-"""Files with tables: text in every spelling, Parquet, Feather, JSON lines, compressed ones, each valid or damaged."""
+"""Files with tables: CSV variants, Parquet, Feather, JSON lines, compressed files, each valid or damaged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from compsil_kit import prepare
 from compsil_kit._data.files.readers import read_table
-from fuzz.judge import holds
+from fuzz.judge import require
 from fuzz.mutate import mutated
 from fuzz.target import Target
 
@@ -44,32 +44,32 @@ def _read(name: str, content: bytes, options: Mapping[str, Any]) -> pd.DataFrame
 
 
 def _check_any(given: Any) -> None:
-    """Read a file that may be anything, and make ready what was read."""
+    """Read an arbitrary file, and prepare the table."""
     frame = _read(given["name"], given["content"], given["options"])
-    holds(isinstance(frame, pd.DataFrame), "a table is a frame")
+    require(isinstance(frame, pd.DataFrame), "the table is a frame")
     table = prepare(frame, missing="drop")
-    holds(np.isfinite(table.matrix).all(), "what is ready is finite")
+    require(np.isfinite(table.matrix).all(), "a prepared matrix is finite")
 
 
 def _check_written(given: Any) -> None:
-    """Read a file that is well written: as it was told to be read, there is only one right outcome."""
+    """Read a well-formed file, for which there is one correct table."""
     rows, names, sep, decimal = given["rows"], given["names"], given["sep"], given["decimal"]
     lines = [names] * given["header"] + [[_spelled(value, decimal) for value in row] for row in rows]
     content = given["newline"].join(sep.join(_quoted(cell, sep) for cell in line) for line in [*lines, []])
-    told = {"sep": sep, "decimal": decimal, "encoding": given["encoding"], "header": given["header"]}
-    frame = _read("t.csv", content.encode(given["encoding"]), told if given["told"] else {})
+    options = {"sep": sep, "decimal": decimal, "encoding": given["encoding"], "header": given["header"]}
+    frame = _read("t.csv", content.encode(given["encoding"]), options if given["told"] else {})
     known = given["told"] or (given["header"] and len(names) > 1)
     if not known or all(row[-1] is None for row in rows):
-        # What cannot be known need not be found out: separators, or whether those at the ends of lines mean a column.
+        # Ambiguous: the separator of one column, or whether separators at the end of lines are a column.
         return
-    holds(frame.shape == (len(rows), len(names)), "the table has the shape that was written")
+    require(frame.shape == (len(rows), len(names)), "the table has the shape that was written")
     expected = np.array([[np.nan if value is None else value for value in row] for row in rows], dtype=np.float64)
-    holds(
+    require(
         np.array_equal(frame.to_numpy(np.float64), expected, equal_nan=True),
         "the table has the values that were written",
     )
     if given["header"] and given["told"]:
-        holds(list(frame.columns) == names, "the columns have the names that were written")
+        require(list(frame.columns) == names, "the columns have the names that were written")
 
 
 def _spelled(value: float | None, decimal: str) -> str:

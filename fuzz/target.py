@@ -1,6 +1,6 @@
-"""A target: a reader or parser, its two sources of hostile input, and the check of what it makes of them.
+"""Targets: a reader or parser, two sources of hostile input, and a check of the outcome.
 
-Inputs are plain data (text, numbers, lists, dicts, bytes), so that one that was found can be kept in a small file.
+Inputs are plain data (text, numbers, lists, dicts, bytes), so that findings can be stored in small files.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-# Inputs of one case, of either kind.
+# Number of inputs in one case.
 EXAMPLES = 20
-MOST_TRIES = 200
+MAX_TRIES = 200
 
 
 @dataclass(frozen=True)
 class Target:
-    """A check, what draws structured inputs for it, and what makes damaged ones by a random generator."""
+    """A check, a strategy for structured inputs, and a generator of damaged inputs."""
 
     name: str
     check: Callable[[Any], None]
@@ -30,24 +30,24 @@ class Target:
 
 
 class Found(Exception):
-    """Ends a case: an input with a problem, made as small as could be."""
+    """Ends a case: an input with a problem, minimised."""
 
     def __init__(self, value: Any) -> None:
-        """Hold the input."""
+        """Store the input."""
         super().__init__("an input with a problem")
         self.value = value
 
 
 def run_case(target: Target, number: int, is_bad: Callable[[Any], bool], examples: int = EXAMPLES) -> Any | None:
-    """Run one case of a target: structured inputs if its number is even, damaged ones if it is odd; return a bad one.
+    """Run one case, with structured inputs for even numbers and damaged ones for odd numbers; return a bad input.
 
-    Whatever is drawn depends on the name of the target and the number alone.
+    The inputs depend only on the name of the target and the number.
     """
     if number % 2:
         random = Random(f"{target.name} {number}")
         values = (target.damaged(random) for _ in range(examples))
         found = next((value for value in values if is_bad(value)), None)
-        return None if found is None else _smaller(found, is_bad)
+        return None if found is None else _minimise(found, is_bad)
 
     @seed(number)
     @settings(
@@ -66,15 +66,15 @@ def run_case(target: Target, number: int, is_bad: Callable[[Any], bool], example
     return None
 
 
-def _smaller(value: Any, is_bad: Callable[[Any], bool]) -> Any:
-    """Return the input with as many pieces cut out of its content as it stays bad without."""
+def _minimise(value: Any, is_bad: Callable[[Any], bool]) -> Any:
+    """Remove parts of the content as long as the input stays bad."""
     content: Any = value.get("content") if isinstance(value, dict) else value
     if type(content) not in (bytes, str):
         return value
     size, tries = len(content) // 2, 0
-    while size and tries < MOST_TRIES:
+    while size and tries < MAX_TRIES:
         at = 0
-        while at < len(content) and tries < MOST_TRIES:
+        while at < len(content) and tries < MAX_TRIES:
             tries += 1
             shorter = content[:at] + content[at + size :]
             candidate = {**value, "content": shorter} if isinstance(value, dict) else shorter
@@ -87,10 +87,10 @@ def _smaller(value: Any, is_bad: Callable[[Any], bool]) -> Any:
 
 
 def to_text(value: Any) -> str:
-    """Return an input as JSON; bytes are marked, and written as the characters of the same numbers."""
+    """Convert an input to JSON; bytes are marked and stored as Latin-1 text."""
     return json.dumps(value, default=lambda raw: {"bytes": raw.decode("latin-1")})
 
 
 def from_text(text: str) -> Any:
-    """Return the input that :func:`to_text` wrote."""
+    """Convert the output of :func:`to_text` back to an input."""
     return json.loads(text, object_hook=lambda item: item["bytes"].encode("latin-1") if "bytes" in item else item)

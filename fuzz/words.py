@@ -1,4 +1,4 @@
-"""Text that people type: values of keywords, command lines, lines of the magic. And values given in Python."""
+"""Input from users: values of keywords as text and as Python objects, command lines, lines of the magic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from compsil_kit import compare, select_k
 from compsil_kit.adapters import parse_setting
 from compsil_kit.cli import main as cli
 from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, build, settings_of
-from fuzz.judge import holds
+from fuzz.judge import require
 from fuzz.mutate import mutated
 from fuzz.target import Target
 
@@ -49,7 +49,7 @@ NAMES: dict[str, Any] = {
     "df": pd.DataFrame({"a": [1.0], "b c": [2.0], 3: [0.5], '"': [1.0]}), "kmax": 5, "X": pd.Series([1.0]), "report": 1,
 }  # fmt: skip
 WORK = ("n_subsamples", "n_calibration", "n_repeats", "n_references")
-MOST_WORK = 3
+MAX_WORK = 3
 
 texts = st.text(st.characters(), max_size=30) | st.text("0123456789:,.-+e_[]() rangenoutl\"'\u0663", max_size=20)
 numbers = st.integers() | st.sampled_from([10**400, -(2**63), 2**32, 2]) | st.floats() | st.floats(0, 1)
@@ -60,7 +60,7 @@ values = st.recursive(
 
 
 def damaged_text(lines: tuple[str, ...], random: Random) -> str:
-    """Return a damaged line; bytes that are no UTF-8 become what Python makes of them in arguments."""
+    """Return a damaged line; invalid UTF-8 is decoded as in command line arguments."""
     return mutated([line.encode() for line in lines], random).decode("utf-8", "surrogateescape")
 
 
@@ -81,28 +81,28 @@ def _check_given(given: Any) -> None:
 def _check_kept(name: str, value: Any) -> None:
     if name == "ks":
         ks = list(value)
-        holds(ks == sorted(set(ks)) and ks[0] >= 2, "ks are ascending, from 2 on")
+        require(ks == sorted(set(ks)) and ks[0] >= 2, "ks are ascending and at least 2")
     if name in WORK and value is not None:
-        holds(isinstance(value, int) and value >= 0, f"{name} is a count")
+        require(isinstance(value, int) and value >= 0, f"{name} is a count")
     if name == "z":
-        holds(0 <= value <= 1e6, "z is within its bounds")
+        require(0 <= value <= 1e6, "z is within its bounds")
 
 
 def _bounded(function: Callable[..., Any], table: Any, **given: Any) -> Any:
-    """Call with no more work than a case may take: few candidates, subsamples, repetitions and seeds."""
-    small = {name: min(given[name], MOST_WORK) for name in WORK if isinstance(given.get(name), int)}
+    """Call with limited work: few candidates, subsamples, repetitions and seeds."""
+    small = {name: min(given[name], MAX_WORK) for name in WORK if isinstance(given.get(name), int)}
     lists = {
-        name: list(given[name])[:MOST_WORK] for name in ("ks", "random_state") if isinstance(given.get(name), Iterable)
+        name: list(given[name])[:MAX_WORK] for name in ("ks", "random_state") if isinstance(given.get(name), Iterable)
     }
     return function(table, **{**given, **small, **lists})
 
 
 def _check_command(words: Any) -> None:
-    """Run a command line; anything but its exit codes and a short complaint is broken."""
-    # Nothing may be written outside of the folder of the case.
+    """Run a command line, which must end with a documented exit code and a short error message."""
+    # Write only to the folder of the case.
     if any("/" in word for word in words) or "demo" in words:
         return
-    # As a pipe would have them: strict about what cannot be written.
+    # Strict about encoding errors, like a pipe.
     out, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", policy) for policy in ("strict", "backslashreplace"))
     stdin = io.TextIOWrapper(io.BytesIO(TABLE.replace(",", ";").encode()))
     with tempfile.TemporaryDirectory() as folder, chdir(folder), redirect_stdout(out), redirect_stderr(errors):
@@ -115,13 +115,13 @@ def _check_command(words: Any) -> None:
             patch.dict(os.environ, {"COLUMNS": "100"}),
         ):
             code = _exit_code(words)
-    printed, complaint = (_written(stream) for stream in (out, errors))
-    holds(code in (0, 1, 2), "the exit code is 0, 1 or 2")
+    printed, message = (_written(stream) for stream in (out, errors))
+    require(code in (0, 1, 2), "the exit code is 0, 1 or 2")
     if code:
-        holds("compsil-kit: error: " in complaint, "a failure is told")
-        holds(max(map(len, complaint.splitlines())) < 600 and "Traceback" not in complaint, "a complaint is short")
+        require("compsil-kit: error: " in message, "a failure has a message")
+        require(max(map(len, message.splitlines())) < 600 and "Traceback" not in message, "an error message is short")
     elif "--json" in words and "--help" not in words:
-        json.loads(printed, parse_constant=lambda name: holds(False, f"{name} in the JSON"))
+        json.loads(printed, parse_constant=lambda name: require(False, f"{name} in the JSON"))
 
 
 def _exit_code(words: list[str]) -> Any:
@@ -129,8 +129,8 @@ def _exit_code(words: list[str]) -> Any:
         return cli.main(words)
     except SystemExit as stop:
         return stop.code
-    except Exception as error:  # noqa: BLE001  (none may leave the program, whatever it is)
-        holds(False, f"main raised {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001  (main must not raise)
+        require(False, f"main raised {type(error).__name__}: {error}")
 
 
 def _written(stream: io.TextIOWrapper) -> str:
@@ -141,12 +141,12 @@ def _written(stream: io.TextIOWrapper) -> str:
 def _check_line(given: Any) -> None:
     line, in_cell = given["content"], given["in_cell"]
     fragment, words = complete(line, NAMES)
-    holds(line.endswith(fragment), "what is completed stands at the end of the line")
-    holds(all(isinstance(word, str) and word for word in words), "completions are words")
+    require(line.endswith(fragment), "the completed fragment is at the end of the line")
+    require(all(isinstance(word, str) and word for word in words), "completions are words")
     with redirect_stdout(io.StringIO()):
         command, parts, options = parse_line(line, NAMES, in_cell=in_cell)
-    holds(all(isinstance(part, str) for part in parts), "data and file are text")
-    holds(command in ("select", "compare", "explore", "report"), "the command is known")
+    require(all(isinstance(part, str) for part in parts), "data and file are text")
+    require(command in ("select", "compare", "explore", "report"), "the command is known")
     if "columns" in options:
         read_columns(options["columns"], NAMES["df"], NAMES)
 

@@ -1,4 +1,4 @@
-"""What fuzzing found once is tried again for ever."""
+"""Former findings of the fuzzing stay fixed."""
 
 from pathlib import Path
 
@@ -9,10 +9,6 @@ from fuzz.job import replay
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
 
-def test_there_are_cases():
-    assert len(CASES) >= 11
-
-
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_a_case_is_refused_or_read(path):
+def test_former_finding_has_no_problem(path):
     assert replay(path) is None

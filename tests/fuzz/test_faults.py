@@ -1,39 +1,39 @@
-"""A round of each kind of fault, at fixed moments; and properties that do not hold are noticed."""
+"""One round of each kind of fault, and detection of violated properties."""
 
 import json
 
 import pytest
 
 from fuzz import faults
-from fuzz.judge import Broken
+from fuzz.judge import PropertyViolated
 
 
 @pytest.fixture(scope="module")
 def whole():
-    return faults.undisturbed()
+    return faults.uninterrupted()
 
 
 @pytest.mark.parametrize("name", faults.JOBS)
-def test_a_round_of_each_kind(name, whole):
+def test_runs_survive_each_kind_of_fault(name, whole):
     assert faults.run_round(name, 1, 3, 3, whole)
 
 
-def test_the_end_is_compared_bit_by_bit(whole, tmp_path):
+def test_resumed_run_must_equal_the_uninterrupted_one(whole, tmp_path):
     expected = whole[0]
     end = {"error": None, "result": expected}
     faults.check_end(end, expected, tmp_path)
-    with pytest.raises(Broken, match="the same bits"):
+    with pytest.raises(PropertyViolated, match="the same bits"):
         faults.check_end({**end, "result": expected.replace("0.7", "0.6", 1)}, expected, tmp_path)
-    with pytest.raises(Broken, match="ends well"):
+    with pytest.raises(PropertyViolated, match="succeeds"):
         faults.check_end({}, expected, tmp_path)
     (tmp_path / ".run.json.lock").touch()
-    with pytest.raises(Broken, match="left over"):
+    with pytest.raises(PropertyViolated, match="temporary files"):
         faults.check_end(end, expected, tmp_path)
 
 
-def test_half_a_file_is_noticed(tmp_path):
+def test_half_written_files_are_detected(tmp_path):
     (tmp_path / "report.html").write_text("<html>")
-    with pytest.raises(Broken, match="report is whole"):
+    with pytest.raises(PropertyViolated, match="report is complete"):
         faults.check_files(tmp_path)
     (tmp_path / "report.html").unlink()
     (tmp_path / "run.json").write_text(json.dumps({"trials": [], "digest": "no"}))
@@ -41,11 +41,11 @@ def test_half_a_file_is_noticed(tmp_path):
         faults.check_files(tmp_path)
 
 
-def test_failures_are_counted_and_can_be_repeated(monkeypatch, capsys):
+def test_failed_rounds_set_the_exit_code_and_print_the_seed(monkeypatch, capsys):
     def fail(*_):
-        raise Broken("it broke")
+        raise PropertyViolated("it broke")
 
-    monkeypatch.setattr(faults, "undisturbed", lambda: ("", []))
+    monkeypatch.setattr(faults, "uninterrupted", lambda: ("", []))
     monkeypatch.setattr(faults, "run_round", fail)
     assert faults.main(["--only", "kills", "--rounds", "2", "--seed", "5"]) == 1
     out = capsys.readouterr().out

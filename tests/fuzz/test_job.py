@@ -1,4 +1,4 @@
-"""The fuzzing job: every target runs, a planted fault is found and can be repeated, a stopped run goes on."""
+"""The fuzzing job: targets, a planted fault, replay, resumption, and inputs that kill the process."""
 
 import json
 import sys
@@ -9,26 +9,26 @@ from hypothesis import strategies as st
 
 from fuzz import __main__ as main
 from fuzz import job
-from fuzz.job import TARGETS, Notes, one_case, replay, run_until, supervise
+from fuzz.job import TARGETS, State, one_case, replay, run_until, supervise
 from fuzz.target import Target, from_text, to_text
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_fixed_cases_of_every_target_are_read_or_refused(name, tmp_path):
-    notes = Notes(tmp_path)
+def test_targets_have_no_findings_in_fixed_cases(name, tmp_path):
+    state = State(tmp_path)
     for number in (0, 1):
-        one_case(TARGETS[name], number, notes, examples=6)
-    assert [path.read_text() for path in notes.findings.iterdir()] == []
-    assert not notes.under_way.exists()
+        one_case(TARGETS[name], number, state, examples=6)
+    assert [path.read_text() for path in state.findings.iterdir()] == []
+    assert not state.current.exists()
 
 
-def test_inputs_survive_their_file():
+def test_inputs_survive_the_text_form():
     value = {"content": b"\0\xff", "rows": [1, None, "\udc80"], "deep": {"a": float("inf")}}
     assert from_text(to_text(value)) == value
 
 
 def reader(content):
-    """A reader with a fault that only some inputs meet."""
+    """Fail on inputs with at least three letters a."""
     if content.count(b"a") >= 3:
         raise KeyError(content)
 
@@ -42,34 +42,34 @@ PLANTED = Target(
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["structured", "damaged"])
-def test_a_planted_fault_is_found_made_small_kept_and_repeated(number, tmp_path, capsys):
-    notes = Notes(tmp_path)
-    one_case(PLANTED, number, notes)
-    (path,) = notes.findings.iterdir()
+def test_planted_fault_is_found_minimised_stored_and_replayed(number, tmp_path, capsys):
+    state = State(tmp_path)
+    one_case(PLANTED, number, state)
+    (path,) = state.findings.iterdir()
     found = from_text(path.read_text())
     assert found["input"].count(b"a") == 3
     assert len(found["input"]) <= len(b"xxaaayy")
     assert "KeyError" in found["problem"]
     assert f"python -m fuzz --replay {path}" in capsys.readouterr().out
     assert "KeyError" in replay(path, {"planted": PLANTED}).text
-    # Known by now: it is not told again, and hides no other fault.
-    one_case(PLANTED, number + 2, notes)
-    assert [*notes.findings.iterdir()] == [path]
+    # A known finding is not stored again.
+    one_case(PLANTED, number + 2, state)
+    assert [*state.findings.iterdir()] == [path]
 
 
-def test_a_stopped_run_goes_on_with_the_next_case(tmp_path, monkeypatch):
+def test_interrupted_job_continues_with_the_next_case(tmp_path, monkeypatch):
     ran = []
-    monkeypatch.setattr(job, "one_case", lambda target, number, notes: ran.append((target.name, number)))
+    monkeypatch.setattr(job, "one_case", lambda target, number, state: ran.append((target.name, number)))
     monkeypatch.setattr(job.resource, "setrlimit", lambda *_: None)
     for _ in range(2):
-        assert run_until(3, ["text", "magic"], Notes(tmp_path), count().__next__) == 3
+        assert run_until(3, ["text", "magic"], State(tmp_path), count().__next__) == 3
     assert ran == [("text", 0), ("magic", 0), ("text", 1), ("text", 2), ("magic", 1), ("text", 3)]
 
 
-def test_an_input_that_ends_the_process_is_a_finding(tmp_path, monkeypatch):
-    """The other process here dies once, in the middle of an input, and is well the second time."""
+def test_input_that_kills_the_process_is_a_finding(tmp_path, monkeypatch):
+    """The other process aborts once during an input, and succeeds the second time."""
     program = (
-        "import os, pathlib, sys; path = pathlib.Path(sys.argv[1], 'under-way.json'); again = path.with_name('again')\n"
+        "import os, pathlib, sys; path = pathlib.Path(sys.argv[1], 'current.json'); again = path.with_name('again')\n"
         "if again.exists(): sys.exit(0)\n"
         'again.touch(); path.write_text(\'{"target": "text", "case": 7, "input": "boom"}\'); os.abort()'
     )
@@ -82,14 +82,14 @@ def test_an_input_that_ends_the_process_is_a_finding(tmp_path, monkeypatch):
     supervise(float("inf"), ["text"], tmp_path)
     (path,) = (tmp_path / "findings").iterdir()
     assert json.loads(path.read_text())["input"] == "boom"
-    assert Notes(tmp_path).next_number("text") == 8
+    assert State(tmp_path).next_number("text") == 8
 
 
-def test_the_exit_code_says_whether_something_was_found(tmp_path, monkeypatch, capsys):
+def test_exit_code_is_1_with_findings(tmp_path, monkeypatch, capsys):
     arguments = ["--target", "magic", "--seed", "3", "--folder", str(tmp_path)]
     assert main.main(arguments) == 0
-    Notes(tmp_path).keep("magic", 3, {"content": "df", "in_cell": False}, job.Problem("here", "bad"))
+    State(tmp_path).keep("magic", 3, {"content": "df", "in_cell": False}, job.Problem("here", "bad"))
     assert main.main(arguments) == 1
     (path,) = (tmp_path / "findings").iterdir()
     assert main.main(["--replay", str(path)]) == 0
-    assert "nothing wrong" in capsys.readouterr().out
+    assert "no problem" in capsys.readouterr().out

@@ -1,12 +1,12 @@
-"""What counts as a problem: everything but a valid value and an error that was meant."""
+"""Problems are all outcomes except valid values and expected errors."""
 
 import json
 
 import pytest
 
-from compsil_kit._settings.reading import read_integer
+from compsil_kit._config.parsing import parse_integer
 from compsil_kit._util.checks import check_integer
-from fuzz.judge import holds, judge
+from fuzz.judge import judge, require
 
 
 def raises(error):
@@ -20,25 +20,25 @@ def raises(error):
     ("check", "value", "expected"),
     [
         (lambda value: None, 1, None),
-        (read_integer, "x", None),
+        (parse_integer, "x", None),
         (lambda value: check_integer(value, 0, minimum=1), "x" * 900, "a message of"),
         (lambda value: check_integer(value, 0, minimum=1), "a\nb", "a message of"),
-        (lambda value: check_integer("n", 3, minimum=value), "x", "nobody meant to raise"),
-        (json.loads, "{", "no documented error"),
-        (lambda value: holds(value, "it is true"), False, "it is true"),
-        (raises(ValueError("mine")), 1, "nobody meant to raise"),
-        (raises(MemoryError()), 1, "no documented error"),
-        (raises(SystemExit(3)), 1, "no documented error"),
+        (lambda value: check_integer("n", 3, minimum=value), "x", "without a raise statement"),
+        (json.loads, "{", "not a documented error"),
+        (lambda value: require(value, "it is true"), False, "it is true"),
+        (raises(ValueError("mine")), 1, "without a raise statement"),
+        (raises(MemoryError()), 1, "not a documented error"),
+        (raises(SystemExit(3)), 1, "not a documented error"),
     ],
 )
-def test_a_problem_is_told(check, value, expected):
+def test_judge(check, value, expected):
     problem = judge(check, value)
     assert problem is None if expected is None else expected in problem.text
 
 
-def test_a_call_without_end_is_a_problem():
-    def turn(_):
+def test_endless_call_is_a_problem():
+    def loop(_):
         while True:
             pass
 
-    assert "no end" in judge(turn, 1, seconds=0.05).text
+    assert "not finished" in judge(loop, 1, seconds=0.05).text
