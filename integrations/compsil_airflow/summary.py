@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from compsil_airflow.compat import AirflowFailException, AirflowSkipException
-
 if TYPE_CHECKING:
     from compsil_kit import SelectionResult
 
@@ -54,6 +52,9 @@ def check_thresholds(thresholds: Thresholds, fallback_k: int | None, on_unsure: 
 
 def decide(result: SelectionResult, thresholds: Thresholds, fallback_k: int | None, on_unsure: str | None) -> Decision:
     """Accept k*, or return what happens instead because its probability or confidence is too low."""
+    # Imported here, so that the fuzzing can check summaries without Airflow.
+    from compsil_airflow.compat import AirflowFailException, AirflowSkipException
+
     k = int(result.best_k)
     reasons = [reason for name, threshold in thresholds.items() if (reason := _below(result, name, threshold))]
     if not reasons:
