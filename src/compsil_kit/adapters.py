@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from compsil_kit._run.subsample import take_rows
     from compsil_kit._show.card import COMPOSITE, MUTED, WARNING, table
     from compsil_kit._show.cluster_plots import Projection, plot_map, plot_silhouettes, project
-    from compsil_kit._show.comparison_plot import plot_comparison
+    from compsil_kit._show.plots import plot_comparison
     from compsil_kit._show.report import render, write
     from compsil_kit._show.text import no_clusters, settings_line
     from compsil_kit._types import (
@@ -154,7 +154,7 @@ _HOMES = {
     "parse_optional": "_config.parsing",
     "parse_setting": "_config.base",
     "percent": "_util.format",
-    "plot_comparison": "_show.comparison_plot",
+    "plot_comparison": "_show.plots",
     "plot_map": "_show.cluster_plots",
     "plot_silhouettes": "_show.cluster_plots",
     "project": "_show.cluster_plots",

@@ -374,8 +374,8 @@ def test_compare_prints_table_and_explanation(csv, capsys):
     code, out, err = run(capsys, "compare", csv, "--columns", "a,b,c", "--ks", "2:5", "-B", "3", "--n-references", "2")
     assert (code, err) == (0, "")
     assert "\nData: columns a, b, c; scale standard\n" in out
-    assert "Comparison over k in 2..5; * marks each choice" in out
-    assert "choose k = 3" in out
+    assert "Comparison over k in 2..5; * marks the selected k" in out
+    assert "select k = 3" in out
     assert "Note:" not in out
 
 

@@ -169,7 +169,7 @@ def test_every_tab_shows_at_most_one_image(desk):
         images["Compare"] = screen.image()
         desk.kernel.run("tabs.wait()")
         choice = desk.kernel.value("tabs.comparison.choices")["composite"]
-        screen.wait_for_text("note-compare", rf"choose k = {choice}")
+        screen.wait_for_text("note-compare", rf"select k = {choice}")
 
         for name in ("Table", "Code"):
             screen.tab(name)

@@ -33,14 +33,14 @@ def test_one_round_is_enough_for_clear_data():
     assert (result.best_k, result.n_subsamples, result.partial) == (3, ROUND, False)
     assert result._n_run.tolist() == [ROUND] * 5
     assert result.selection_probability[1] >= 0.99
-    assert "10 subsamples were enough: the selection probability is 99 % or more." in result.explain()
+    assert "10 subsamples were enough: the selection probability is at least 99 %." in result.explain()
 
 
 def test_it_ends_at_the_most_subsamples():
     result = select_k(UNCLEAR, ks=(2, 3, 4), sample_size=60, n_subsamples="auto")
     assert result.n_subsamples == MAX_AUTO_SUBSAMPLES
     assert result.selection_probability.max() < 0.99
-    assert "It stopped at 200 subsamples, the most that n_subsamples='auto' takes." in result.explain()
+    assert "The run stopped at 200 subsamples, the maximum with n_subsamples='auto'." in result.explain()
 
 
 def test_numbers_are_those_of_a_run_with_so_many_subsamples(close):
@@ -63,7 +63,7 @@ def test_left_out_is_not_failed(close):
     assert not any("failed" in text for text in close.warnings)
     assert close._selectable.tolist() == (close._n_run == close.n_subsamples).tolist()
     assert close.curve["n_subsamples"].tolist() == close._n_run.tolist()
-    assert f"{(~close._selectable).sum()} of 9 candidates were left out on the way." in close.explain()
+    assert f"{(~close._selectable).sum()} of 9 candidates were dropped early." in close.explain()
 
 
 def test_other_criteria_may_choose_what_was_left_out(close):
@@ -189,11 +189,11 @@ def test_where_the_number_must_be_known(call, what):
 def test_read_under_other_settings_it_does_not_claim_to_be_sure(close):
     said = close.reweigh(n_subsamples=25).explain()
     assert "were enough" not in said
-    assert "chosen under other settings, with criterion='composite'; under these, 25 need not be enough." in said
+    assert "chosen for other settings (criterion='composite'); 25 may not be enough for these." in said
     micro = close.reweigh(criterion="micro")
     n_best = int(micro._n_run[micro._best_index])
     assert n_best < close.n_subsamples
-    assert f"need not be enough. k = {micro.best_k} ran on {n_best} of them." in micro.explain()
+    assert f"may not be enough for these. k = {micro.best_k} was run on only {n_best} of them." in micro.explain()
 
 
 def test_a_checkpoint_of_other_seeds_or_calibration_is_refused(tmp_path):

@@ -162,7 +162,7 @@ def test_clusters_are_mentioned_after_the_choice(found):
 
 
 def test_a_result_says_that_its_test_is_missing(found):
-    missing = "the test whether the data have clusters is not finished."
+    missing = "the structure test is not finished."
     first = next(stream(BLOBS, structure=True, **FEW))
     assert missing in first.warnings
     assert missing not in found.warnings

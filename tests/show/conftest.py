@@ -1,4 +1,4 @@
-"""Results to be shown."""
+"""Results to display."""
 
 import io
 from dataclasses import replace
@@ -21,7 +21,7 @@ ATTACK = "<script>alert(1)</script>"
 
 @pytest.fixture(scope="session")
 def hostile():
-    """A result in which every name that a user can give is markup."""
+    """A result in which every user-defined name is markup."""
 
     def clusterer(X, k, seed):
         if k == 4:
@@ -42,17 +42,24 @@ def hostile():
     )
 
 
-@pytest.fixture
-def believed(monkeypatch):
-    """Make a result whose confidences are given, the last for none of the candidates."""
+@pytest.fixture(scope="session")
+def table_result():
+    """A selection on a table with two columns."""
+    frame = pd.DataFrame(imbalanced_blobs()[0], columns=["x", "y"])
+    return select_k(frame, ks=range(2, 8), n_subsamples=12, n_jobs=2)
 
-    def make(result, *chances, **numbers):
+
+@pytest.fixture
+def with_confidence(monkeypatch):
+    """Return a function that gives a result the given confidences, the last one for no candidate."""
+
+    def make(result, *confidences):
         def fixed(known, plan):
-            return np.broadcast_to(np.array(chances), (*known["best_micro"].shape[:-1], len(chances))).copy()
+            return np.broadcast_to(confidences, (*known["best_micro"].shape[:-1], len(confidences))).copy()
 
         monkeypatch.setattr(likelihood, "likelihood", fixed)
-        some = np.full(result.micro.shape, 0.9)
-        return replace(result, trials=replace(result.trials, **{"agreement": some, "within": some.copy(), **numbers}))
+        known = np.full(result.micro.shape, 0.9)
+        return replace(result, trials=replace(result.trials, agreement=known, within=known.copy()))
 
     return make
 
@@ -64,7 +71,7 @@ def ax():
 
 @pytest.fixture
 def drawn():
-    """Render a picture: some faults only show then."""
+    """Return a function that renders a plot: some faults only appear then."""
 
     def render(ax):
         ax.figure.savefig(io.BytesIO(), format="png")

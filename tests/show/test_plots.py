@@ -1,22 +1,21 @@
-"""The pictures, by what they contain."""
+"""Plots of results and comparisons, by their content."""
 
-import io
 from types import SimpleNamespace
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from samples import made_up
+from matplotlib.patches import FancyBboxPatch
+from samples import compared, made_up
 
 from compsil_kit import hoeffding_radius, select_k
-from compsil_kit._show.plots import BLUE, GREY, KINDS, LINES, VERMILION, _bars, plot, sideways, some
+from compsil_kit._show.plots import BLUE, GREY, KINDS, LINES, VERMILION, _bars, plot, thinned
 from compsil_kit._util.format import percent
 from compsil_kit.datasets import imbalanced_blobs
 
-mpl.use("agg")
+NAN = np.nan
 
 
 @pytest.fixture(scope="module")
@@ -24,84 +23,70 @@ def result():
     return select_k(imbalanced_blobs()[0], ks=range(2, 8), n_subsamples=6)
 
 
-def stars(ax):
-    return {line.get_color(): line.get_xdata()[0] for line in ax.lines if line.get_marker() == "*"}
+def title(ax):
+    return ax.get_title(loc="left")
 
 
-def marked(ax):
-    """The places of the lines from bottom to top."""
+def vertical_lines(ax):
     return [line.get_xdata()[0] for line in ax.lines if tuple(line.get_ydata()) == (0, 1)]
 
 
 def legend_rows(ax):
-    """In how many rows the legend stands."""
     return len({round(text.get_window_extent().y0) for text in ax.get_legend().get_texts()})
 
 
-def test_curve(result):
-    figure = Figure()
-    ax = figure.subplots()
-    assert result.plot("curve", ax=ax) is ax
+def band_of(ax):
+    return ax.collections[0].get_paths()[0].vertices
+
+
+def test_curve(result, ax, drawn):
+    assert drawn(result.plot("curve", ax=ax)) is ax
     lines = {line.get_label().split(":")[0]: line for line in ax.lines}
     np.testing.assert_array_equal(lines["composite"].get_ydata(), result.scores)
     np.testing.assert_allclose(lines["micro"].get_ydata(), result.micro.mean(axis=1))
     np.testing.assert_allclose(lines["macro"].get_ydata(), result.macro.mean(axis=1))
-    assert stars(ax) == {lines[name].get_color(): result.choices[name] for name in ("composite", "micro", "macro")}
-    (band,) = ax.collections
-    assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx((result.scores + 1.96 * result.sem).max())
-    assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx((result.scores - 1.96 * result.sem).min())
+    names = ("composite", "micro", "macro")
+    stars = {line.get_color(): line.get_xdata()[0] for line in ax.lines if line.get_marker() == "*"}
+    assert stars == {lines[name].get_color(): result.choices[name] for name in names}
+    assert band_of(ax)[:, 1].max() == pytest.approx((result.scores + 1.96 * result.sem).max())
+    assert band_of(ax)[:, 1].min() == pytest.approx((result.scores - 1.96 * result.sem).min())
     confidence = percent(result.confidence[result._best_index])
     assert title(ax) == (
         f"k* = {result.best_k}   score {result.best_score:.3f}, confidence {confidence}, "
         "selection probability unknown (too few subsamples)"
     )
-    assert ax.get_xlabel() == "number of clusters k"
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        f"composite: k = {result.choices['composite']}", f"micro: k = {result.choices['micro']}",
-        f"macro: k = {result.choices['macro']}",
-    ]  # fmt: skip
-    assert marked(ax) == [result.best_k]
-    assert legend_rows(drawn(ax)) == 1
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of clusters k", "silhouette")
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == [f"{name}: k = {result.choices[name]}" for name in names]
+    assert vertical_lines(ax) == [result.best_k]
+    assert legend_rows(ax) == 1
 
 
-def test_a_new_figure_is_made_but_not_shown(result, monkeypatch):
-    monkeypatch.setattr(plt, "show", lambda: pytest.fail("shown"))
-    before = plt.get_fignums()
-    ax = result.plot()
-    assert ax.figure.number not in before
-    assert ax.figure.get_size_inches().tolist() == [7.2, 4.2]
-    plt.close(ax.figure)
+@pytest.mark.parametrize("criterion", ["micro", "stable"])
+def test_curve_of_another_criterion(result, ax, drawn, criterion):
+    found = result.reweigh(criterion=criterion)
+    drawn(found.plot("curve", ax=ax))
+    main, *others = [line for line in ax.lines if line.get_marker() != "*" and len(line.get_xdata()) > 2]
+    np.testing.assert_array_equal(main.get_ydata(), found.scores)
+    assert main.get_label() == f"{criterion}: k = {found.best_k}"
+    assert main.get_linestyle() == "-"
+    assert main.get_linewidth() > max(line.get_linewidth() for line in others)
+    assert [line.get_label().split(":")[0] for line in others] == [n for n in ("micro", "macro") if n != criterion]
 
 
-def test_many_candidates_keep_readable_ticks(blobs):
-    ax = select_k(blobs, ks=range(2, 40), n_subsamples=2, clusterer="birch").plot(ax=Figure().subplots())
-    assert len(ax.get_xticks()) <= 15
-
-
-def test_unknown_kind(result):
-    with pytest.raises(ValueError, match=r"kind must be one of 'curve', .*; got 'pie'"):
-        result.plot("pie")
-
-
-def test_one_subsample_has_no_band(blobs):
-    ax = select_k(blobs, ks=[2, 3], n_subsamples=1).plot(ax=Figure().subplots())
-    vertices = ax.collections[0].get_paths()[0].vertices
-    assert np.isfinite(vertices).all()
-
-
-def drawn(ax):
-    """Render the picture: some faults only show then."""
-    ax.figure.savefig(io.BytesIO(), format="png")
-    return ax
-
-
-@pytest.fixture
-def ax():
-    return Figure(figsize=(7.2, 4.2), layout="constrained").subplots()
-
-
-def title(ax):
-    return ax.get_title(loc="left")
+def test_curve_and_convergence_of_the_confidence(result, ax, drawn):
+    found = result.reweigh(criterion="likely")
+    drawn(found.plot("curve", ax=ax))
+    (line,) = [line for line in ax.lines if line.get_marker() == "o"]
+    np.testing.assert_array_equal(line.get_ydata(), found.confidence)
+    assert ax.get_ylabel() == "confidence"
+    assert ax.get_ylim() == (0, 1.12)
+    assert "score" not in title(ax)
+    other = drawn(found.plot("convergence", ax=Figure().subplots()))
+    assert other.get_ylabel() == "confidence"
+    # A confidence is not a mean of independent values: there is no Hoeffding band.
+    assert title(other) == "Confidence by number of subsamples"
+    assert len(other.collections) == 1
 
 
 def test_weights(result, ax):
@@ -111,7 +96,7 @@ def test_weights(result, ax):
     np.testing.assert_allclose(up, (result.micro - result.macro).ravel())
     np.testing.assert_allclose(points.get_array(), result.weights.ravel())
     assert points.get_clim() == (0, 1)
-    # Every point stands nearer to its own k than to the next, and no two at the same place.
+    # Every point is closest to its own k, and no two coincide.
     np.testing.assert_array_equal(np.round(across), np.repeat(result.ks, 6))
     assert len(set(across)) == across.size
     means = {float(text.get_position()[0]): text.get_text() for text in ax.texts}
@@ -123,159 +108,96 @@ def test_weights(result, ax):
 
 
 @pytest.mark.parametrize("n_subsamples", [3, 4])
-def test_a_row_of_weights_is_not_taken_for_a_colour(ax, n_subsamples):
+def test_weights_are_not_taken_for_one_rgb_colour(ax, n_subsamples):
     values = np.linspace(0.1, 0.6, n_subsamples)
     made_up([values], [values[::-1]]).plot("weights", ax=ax)
     assert ax.collections[0].get_array().shape == (n_subsamples,)
-    assert ax.collections[0].get_cmap().name == "RdYlBu"
 
 
-def test_convergence(result, ax):
+def test_convergence(result, ax, drawn):
     assert result.plot("convergence", ax=ax) is ax
     order = np.argsort(-result.scores)[: len(LINES)]
     assert [line.get_label() for line in ax.lines] == [f"k = {result.ks[at]}" for at in order]
+    first = [result.reweigh(n_subsamples=n) for n in range(1, 7)]
     for line, at in zip(ax.lines, order, strict=True):
         np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 7))
-        expected = [result.reweigh(n_subsamples=n).scores[at] for n in range(1, 7)]
-        np.testing.assert_allclose(line.get_ydata(), expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(line.get_ydata(), [run.scores[at] for run in first], rtol=0, atol=1e-12)
     assert ax.lines[0].get_linewidth() > ax.lines[1].get_linewidth()
     assert {line.get_marker() for line in ax.lines} == {""}
     assert ax.get_xlim() == (0.5, 6.5)
     assert legend_rows(drawn(ax)) == 1
-    band, squares = ax.collections
-    radius = hoeffding_radius(1, n_ks=6)
-    assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(ax.lines[0].get_ydata()[0] + radius)
-    assert f"±{hoeffding_radius(6, n_ks=6):.2f} with all 6" in title(ax)
-    colours = {f"k = {k}": colour for k, colour in zip((result.ks[at] for at in order), LINES, strict=False)}
-    chosen = [result.reweigh(n_subsamples=n).best_k for n in range(1, 7)]
-    found = [to_hex(colour) for colour in squares.get_facecolors()]
-    assert found == [colours.get(f"k = {k}", GREY).lower() for k in chosen]
     assert len(ax.get_legend().get_texts()) == len(LINES)
-    # The band may leave the picture; the lines and the squares may not.
+    assert band_of(ax)[:, 1].max() == pytest.approx(ax.lines[0].get_ydata()[0] + hoeffding_radius(1, n_ks=6))
+    squares = ax.collections[1]
+    colours = {result.ks[at]: colour for at, colour in zip(order, LINES, strict=True)}
+    shown = [to_hex(colour) for colour in squares.get_facecolors()]
+    assert shown == [colours.get(run.best_k, GREY).lower() for run in first]
+    # The band may exceed the plot; the lines and the squares may not.
     low, high = ax.get_ylim()
     assert low < squares.get_offsets()[:, 1].min() < min(line.get_ydata().min() for line in ax.lines)
     assert high > max(line.get_ydata().max() for line in ax.lines)
 
 
-@pytest.mark.parametrize("delta", [0.5, 0.001])
-def test_the_hoeffding_band_of_another_delta(result, ax, delta):
-    result.plot("convergence", ax=ax, delta=delta)
+@pytest.mark.parametrize("delta", [0.05, 0.5, 0.001])
+def test_hoeffding_band(result, ax, delta):
+    plot(result, "convergence", ax=ax, **({} if delta == 0.05 else {"delta": delta}))
     radius = hoeffding_radius(6, n_ks=6, delta=delta)
-    assert f"±{radius:.2f} with all 6" in title(ax)
-    assert f"±{hoeffding_radius(6, n_ks=6):.2f} with" in title(plot(result, "convergence", ax=Figure().subplots()))
-    right = ax.collections[0].get_paths()[0].vertices[:, 1][ax.collections[0].get_paths()[0].vertices[:, 0] == 6]
-    assert np.ptp(right) == pytest.approx(2 * radius)
+    assert title(ax) == f"Score by number of subsamples; Hoeffding band ±{radius:.2f} at 6 subsamples"
+    across, up = band_of(ax).T
+    assert np.ptp(up[across == 6]) == pytest.approx(2 * radius)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_subsamples_are_counted_in_whole_numbers(result, ax, n):
+def test_convergence_of_few_subsamples(result, ax, drawn, n):
     drawn(result.reweigh(n_subsamples=n).plot("convergence", ax=ax))
     low, high = ax.get_xlim()
     assert [tick for tick in ax.get_xticks() if low <= tick <= high] == list(range(1, n + 1))
+    # A line through one point needs a marker.
+    assert {line.get_marker() for line in ax.lines} == {"o" if n == 1 else ""}
 
 
-def test_one_subsample_can_be_seen_in_the_convergence(result, ax):
-    result.reweigh(n_subsamples=1).plot("convergence", ax=ax)
-    assert {line.get_marker() for line in ax.lines} == {"o"}
-
-
-@pytest.mark.parametrize("criterion", ["micro", "macro", "stable"])
-def test_the_curve_of_another_criterion(result, ax, criterion):
-    found = result.reweigh(criterion=criterion)
-    drawn(found.plot("curve", ax=ax))
-    main, *others = [line for line in ax.lines if line.get_marker() != "*" and len(line.get_xdata()) > 2]
-    np.testing.assert_array_equal(main.get_ydata(), found.scores)
-    assert main.get_label() == f"{criterion}: k = {found.best_k}"
-    assert main.get_linestyle() == "-"
-    assert main.get_linewidth() > max(line.get_linewidth() for line in others)
-    assert [line.get_label().split(":")[0] for line in others] == [n for n in ("micro", "macro") if n != criterion]
-    assert ax.get_ylabel() == "silhouette"
-
-
-def test_the_curve_of_the_confidence(result, ax):
-    found = result.reweigh(criterion="likely")
-    drawn(found.plot("curve", ax=ax))
-    (line,) = [line for line in ax.lines if line.get_marker() == "o"]
-    np.testing.assert_array_equal(line.get_ydata(), found.confidence)
-    assert ax.get_ylabel() == "confidence"
-    assert ax.get_ylim() == (0, 1.12)
-    assert "score" not in title(ax)
-    other = drawn(found.plot("convergence", ax=Figure().subplots()))
-    assert other.get_ylabel() == "confidence"
-    # A confidence is no mean of independent values: there is no Hoeffding band.
-    assert title(other) == "confidence by number of subsamples"
-    assert len(other.collections) == 1
-
-
-def bars(ax, name):
-    """The bars of a row, without the one that stands for it in the legend."""
+def bars_of(ax, name):
+    """Return the bars without the one that stands for them in the legend."""
     at = [box.get_label() for box in ax.containers].index(name)
     return ax.containers[at - 1]
 
 
-def test_probability_and_confidence_stand_side_by_side(result, ax):
+def test_probability_and_confidence(result, ax, drawn):
     assert drawn(result.plot("probability", ax=ax)) is ax
-    again, right = bars(ax, "selection probability"), bars(ax, "confidence")
-    assert [bar.get_height() for bar in again] == result.selection_probability.tolist()
+    left, right = bars_of(ax, "selection probability"), bars_of(ax, "confidence")
+    assert [bar.get_height() for bar in left] == result.selection_probability.tolist()
     assert [bar.get_height() for bar in right] == [*result.confidence, result.confidence_none]
-    for k, left, other in zip(result.ks, again, right, strict=False):
-        assert left.get_x() + left.get_width() == pytest.approx(k)
+    for k, one, other in zip(result.ks, left, right, strict=False):
+        assert one.get_x() + one.get_width() == pytest.approx(k)
         assert other.get_x() == pytest.approx(k)
-    for row, full in ((again, BLUE), (right, VERMILION)):
-        chosen = [to_hex(bar.get_facecolor()) == full.lower() for bar in row]
-        assert chosen == [at == result._best_index for at in range(len(row))]
+    for row, full in ((left, BLUE), (right, VERMILION)):
+        selected = [to_hex(bar.get_facecolor()) == full.lower() for bar in row]
+        assert selected == [at == result._best_index for at in range(len(row))]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [*map(str, result.ks), "none"]
     assert ax.get_xticks()[-1] == right[-1].get_x() + right[-1].get_width() / 2 > result.ks[-1]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["selection probability", "confidence"]
-    assert ax.get_ylim()[1] > 1
     percents = {tick: label.get_text() for tick, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}
     assert percents == {0: "0 %", 0.25: "25 %", 0.5: "50 %", 0.75: "75 %", 1: "100 %"}
-    assert title(ax) == "would a new run choose this k, and how often was such a k right"
-    assert ax.get_xlabel() == "number of clusters k (none: no candidate is right)"
+    assert title(ax) == "Selection probability and confidence by k"
+    assert ax.get_xlabel() == "number of clusters k (none: no candidate is correct)"
     assert legend_rows(ax) == 1
 
 
-def test_the_probability_alone_where_the_confidence_is_not_known(ax):
+def test_probability_without_confidence(ax):
     rows = [[0.5, 0.3, 0.4], [0.4, 0.5, 0.3]]
     found = made_up(rows, rows)
     found.plot("probability", ax=ax)
-    row = bars(ax, "selection probability")
-    assert [bar.get_height() for bar in row] == found.selection_probability.tolist()
-    assert [bar.get_x() + bar.get_width() / 2 for bar in row] == pytest.approx(found.ks)
-    labels = [text.get_text() for text in ax.texts if text.get_text()]
-    assert len(labels) == (found.selection_probability > 0).sum()
+    bars = bars_of(ax, "selection probability")
+    assert [bar.get_height() for bar in bars] == found.selection_probability.tolist()
+    assert [bar.get_x() + bar.get_width() / 2 for bar in bars] == pytest.approx(found.ks)
+    assert len([text for text in ax.texts if text.get_text()]) == (found.selection_probability > 0).sum()
     assert ax.get_legend() is None
-    assert ax.get_ylabel() == "selection probability"
-    assert ax.get_xlabel() == "number of clusters k"
-    assert title(ax) == "how often a new run on these data would choose each k"
-
-
-def test_stability(result, ax):
-    assert drawn(result.plot("stability", ax=ax)) is ax
-    (points,) = ax.collections
-    known = np.isfinite(result.trials.agreement).ravel()
-    across, up = points.get_offsets().T
-    np.testing.assert_array_equal(np.ma.filled(up, np.nan)[known], result.trials.agreement.ravel()[known])
-    np.testing.assert_array_equal(np.round(across), np.repeat(result.ks, 6))
-    (line,) = [line for line in ax.lines if line.get_marker() == "o"]
-    np.testing.assert_array_equal(line.get_ydata(), result.stability)
-    low, high = ax.get_ylim()
-    assert low <= 0 < 1 < high < 1.1
-    assert ax.get_ylabel() == "adjusted Rand index"
-    assert title(ax) == "how well clusterings of neighbouring subsamples agree"
-    assert marked(ax) == [result.best_k]
-    assert legend_rows(ax) == 1
-
-
-@pytest.mark.parametrize(("least", "low"), [(0.4, -0.02), (-0.3, -0.32)])
-def test_agreement_below_chance_is_within_the_picture(ax, least, low):
-    rows = [[0.5, 0.4], [0.3, 0.2]]
-    made_up(rows, rows, agreement=np.array([[np.nan, 0.9], [np.nan, least]])).plot("stability", ax=ax)
-    assert ax.get_ylim() == pytest.approx((low, 1.04))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of clusters k", "selection probability")
+    assert title(ax) == "Selection probability by k"
 
 
 @pytest.mark.parametrize(
-    ("n_ks", "unknown", "labels"),
+    ("n_ks", "note", "labels"),
     [
         (15, "why", ["", "4 %", "5 %", "50 %"]),
         (16, "why", ["", "", "", "50 %"]),
@@ -283,103 +205,156 @@ def test_agreement_below_chance_is_within_the_picture(ax, least, low):
         (8, "", ["", "", "", "50 %"]),
     ],
 )
-def test_where_bars_stand_close_small_ones_have_no_label(ax, n_ks, unknown, labels):
-    """With the confidence there are two bars for each k."""
-    many = SimpleNamespace(ks=range(n_ks), confidence_note=unknown, _best_index=3)
+def test_small_bars_have_labels_only_if_there_is_space(ax, n_ks, note, labels):
+    many = SimpleNamespace(ks=range(n_ks), confidence_note=note, _best_index=3)
     _bars(many, ax, "confidence", np.arange(4.0), [0.0, 0.04, 0.05, 0.5], 0.8)
     assert [text.get_text() for text in ax.texts] == labels
 
 
-def test_labels_and_points_of_many_and_of_few():
-    assert some(range(15)) == list(range(15))
-    assert some(range(16)) == [0, 2, 4, 6, 8, 10, 12, 14]
-    assert some((2, 3)) == [2, 3]
-    assert sideways(4).tolist() == [-0.375, -0.125, 0.125, 0.375]
-    assert sideways(0).size == 0
+def test_stability(result, ax, drawn):
+    assert drawn(result.plot("stability", ax=ax)) is ax
+    (points,) = ax.collections
+    across, up = points.get_offsets().T
+    np.testing.assert_array_equal(np.ma.filled(up, NAN), result.trials.agreement.ravel())
+    np.testing.assert_array_equal(np.round(across), np.repeat(result.ks, 6))
+    (line,) = [line for line in ax.lines if line.get_marker() == "o"]
+    np.testing.assert_array_equal(line.get_ydata(), result.stability)
+    assert ax.get_ylabel() == "adjusted Rand index"
+    assert title(ax) == "Agreement between clusterings of consecutive subsamples"
+    assert vertical_lines(ax) == [result.best_k]
+    assert legend_rows(ax) == 1
 
 
-def test_stability_that_is_not_known_is_said(ax):
-    assert title(made_up([[0.5], [0.3]], [[0.5], [0.3]]).plot("stability", ax=ax)) == "the stability is not known"
+@pytest.mark.parametrize(("least", "low"), [(0.4, -0.02), (-0.3, -0.32)])
+def test_agreement_below_chance_is_visible(ax, least, low):
+    rows = [[0.5, 0.4], [0.3, 0.2]]
+    made_up(rows, rows, agreement=np.array([[NAN, 0.9], [NAN, least]])).plot("stability", ax=ax)
+    assert ax.get_ylim() == pytest.approx((low, 1.04))
 
 
-def test_the_probability_that_is_not_known_says_why(ax):
-    made_up([[0.5], [0.3]], [[0.5], [0.3]]).plot("probability", ax=ax)
-    assert title(ax) == "the selection probability cannot be estimated from one subsample"
-    lost = made_up([[np.nan] * 3] * 2, [[np.nan] * 3] * 2)
-    assert title(lost.plot("probability", ax=Figure().subplots())) == "no k can be selected"
+def test_thinned_labels():
+    assert thinned(range(15)) == list(range(15))
+    assert thinned(range(16)) == [0, 2, 4, 6, 8, 10, 12, 14]
+    assert thinned((2, 3)) == [2, 3]
 
 
-n = np.nan
-ODD = {
+UNUSUAL = {
     "one subsample": made_up([[0.5], [0.3]], [[0.4], [0.3]]),
-    "one candidate": made_up([[0.5] * 3], [[0.4] * 3]),
-    "all equal": made_up([[0.5] * 3] * 3, [[0.5] * 3] * 3),
+    "one k": made_up([[0.5] * 3], [[0.4] * 3]),
+    "equal scores": made_up([[0.5] * 3] * 3, [[0.5] * 3] * 3),
     "partial": made_up([[0.5, 0.4], [0.3, 0.3]], [[0.5, 0.3], [0.3, 0.3]], planned=9),
-    "failures": made_up([[n] * 3, [0.5, 0.4, 0.3], [0.2, n, 0.1]], [[n] * 3, [0.5, 0.4, 0.2], [0.1, n, 0.1]]),
-    "no choice": made_up([[n] * 3] * 2, [[n] * 3] * 2),
+    "failures": made_up([[NAN] * 3, [0.5, 0.4, 0.3], [0.2, NAN, 0.1]], [[NAN] * 3, [0.5, 0.4, 0.2], [0.1, NAN, 0.1]]),
+    "no choice": made_up([[NAN] * 3] * 2, [[NAN] * 3] * 2),
     "no lower bound": made_up([[0.5], [0.3]], [[0.5], [0.3]], rule="lcb"),
-    "uneven candidates": made_up(np.eye(4, 5) / 2, np.eye(4, 5) / 3, ks=[2, 3, 10, 50]),
-    "forty candidates": made_up(np.linspace(-1, 1, 1200).reshape(40, 30), np.linspace(0, 1, 1200).reshape(40, 30)),
+    "uneven ks": made_up(np.eye(4, 5) / 2, np.eye(4, 5) / 3, ks=[2, 3, 10, 50]),
+    "40 ks": made_up(np.linspace(-1, 1, 1200).reshape(40, 30), np.linspace(0, 1, 1200).reshape(40, 30)),
 }
 
 
-@pytest.mark.parametrize("case", ODD)
+@pytest.mark.parametrize("case", UNUSUAL)
 @pytest.mark.parametrize("kind", KINDS)
-def test_odd_results_can_be_drawn(kind, case, ax):
-    found = ODD[case]
+def test_unusual_results(kind, case, ax, drawn):
+    found = UNUSUAL[case]
     assert drawn(found.plot(kind, ax=ax)) is ax
     assert title(ax)
     assert np.isfinite([*ax.get_xlim(), *ax.get_ylim()]).all()
+    assert all(np.isfinite(path.vertices).all() for each in ax.collections for path in each.get_paths())
     assert ax.get_legend() is None or ax.get_legend().get_texts()
     assert not ax.spines["top"].get_visible()
     assert not ax.spines["right"].get_visible()
-    # Lines of the grid lead to the values at the left, behind everything else.
+    # Horizontal grid lines, behind everything else.
     assert [axis.get_gridlines()[0].get_visible() for axis in (ax.xaxis, ax.yaxis)] == [False, True]
     assert ax.get_axisbelow() is True
     if kind != "convergence":
         assert len(ax.get_xticks()) <= 15
         assert set(ax.get_xticks()) <= set(found.ks)
+        assert len([text for text in ax.texts if text.get_text()]) <= 15
 
 
-@pytest.mark.parametrize("case", ["no choice", "no lower bound"])
-@pytest.mark.parametrize("kind", ["curve", "convergence"])
-def test_that_nothing_can_be_selected_is_said(case, kind, ax):
-    assert title(ODD[case].plot(kind, ax=ax)) == "no k can be selected"
-    assert marked(ax) == []
+@pytest.mark.parametrize(
+    ("kind", "case", "text"),
+    [
+        ("curve", "no choice", "No k can be selected"),
+        ("convergence", "no choice", "No k can be selected"),
+        ("curve", "no lower bound", "No k can be selected"),
+        ("probability", "no choice", "No k can be selected"),
+        ("probability", "one subsample", "The selection probability cannot be estimated from one subsample"),
+        ("stability", "one subsample", "The stability is unknown"),
+    ],
+)
+def test_missing_values_are_stated(kind, case, text, ax):
+    assert title(UNUSUAL[case].plot(kind, ax=ax)) == text
     if kind == "curve":
+        assert vertical_lines(ax) == []
         assert ax.get_legend().get_texts()[0].get_text() == "composite"
 
 
-def test_what_is_missing_is_said(ax):
-    assert title(ODD["partial"].plot(ax=ax)).endswith(", partial")
-    other = ODD["failures"].plot("convergence", ax=Figure().subplots())
+def test_partial_and_failed(ax):
+    assert title(UNUSUAL["partial"].plot(ax=ax)).endswith(", partial")
+    other = UNUSUAL["failures"].plot("convergence", ax=Figure().subplots())
     assert "k = 2" not in [line.get_label() for line in other.lines]
 
 
-def test_labels_of_forty_candidates_stay_apart(ax):
-    rng = np.random.default_rng(0)
-    crowd = made_up(rng.random((40, 30)), rng.random((40, 30)))
-    crowd.plot("probability", ax=ax)
-    # The last text stands for the bar of the legend.
-    shown = [share for text, share in zip(ax.texts, crowd.selection_probability, strict=False) if text.get_text()]
-    assert shown
-    assert min(shown) > 0.05
-    other = Figure().subplots()
-    crowd.plot("weights", ax=other)
-    assert len(other.texts) <= 15
+def rings(ax):
+    """Return column and row of each ring, which lies within its cell and hides nothing."""
+    boxes = [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
+    assert all(0.5 < size < 1 for box in boxes for size in (box.get_width(), box.get_height()))
+    assert not any(box.get_fill() for box in boxes)
+    centres = [(box.get_x() + box.get_width() / 2, box.get_y() + box.get_height() / 2) for box in boxes]
+    np.testing.assert_allclose(centres, np.round(centres), atol=1e-9)
+    return [(round(x), round(y)) for x, y in centres]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_makes_a_new_figure_but_does_not_show_it(result, monkeypatch, kind):
+def test_comparison(ax, drawn):
+    found = compared(
+        [2, 3, 5], composite=[0.1, 0.5, 0.3], davies_bouldin=[0.9, 0.8, 0.1], elbow=[5000, 900, 99.994], gap=[NAN] * 3
+    )
+    assert found.plot(ax=ax) is ax
+    drawn(ax)
+    goodness = ax.images[0].get_array()
+    np.testing.assert_allclose(goodness[0], [0, 1, 0.5])
+    np.testing.assert_allclose(goodness[1], [0, 0.125, 1])
+    np.testing.assert_allclose(goodness[2], [0, 4100 / 4900.006, 1])
+    assert np.isnan(np.ma.filled(goodness[3], NAN)).all()
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "3", "5"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [
+        "composite silhouette", "Davies–Bouldin (lower is better)", "inertia (elbow)", "gap statistic",
+    ]  # fmt: skip
+    cells = {tuple(map(round, text.get_position())): text for text in ax.texts}
+    assert [cells[at, 0].get_text() for at in range(3)] == ["0.10", "0.50", "0.30"]
+    assert [cells[at, 2].get_text() for at in range(3)] == ["5,000", "900", "99.99"]
+    assert [cells[at, 3].get_text() for at in range(3)] == ["–", "–", "–"]
+    assert rings(ax) == [(1, 0), (2, 1), (1, 2)]
+    assert {at for at, text in cells.items() if text.get_fontweight() == "bold"} == set(rings(ax))
+    other = compared([2, 3, 4, 5], micro=[0.0, 1.0, 0.7, 0.71]).plot(ax=Figure().subplots())
+    assert [text.get_color() for text in other.texts] == ["#222222", "white", "#222222", "white"]
+
+
+def test_comparison_of_equal_values_and_of_many_ks(ax, drawn):
+    drawn(compared([2, 3], micro=[0.4, 0.4]).plot(ax=ax))
+    assert ax.images[0].get_array().tolist() == [[0, 0]]
+    assert rings(ax) == [(0, 0)]
+    many = compared(range(2, 42), micro=np.linspace(0, 1, 40), elbow=9000 / np.arange(2, 42))
+    ax = drawn(many.plot(ax=Figure().subplots()))
+    assert len(ax.texts) == 0
+    assert len(ax.get_xticks()) <= 15
+    assert [int(text.get_text()) for text in ax.get_xticklabels()] == [2 + round(at) for at in ax.get_xticks()]
+    assert rings(ax)[0] == (39, 0)
+    assert len(rings(ax)) == 2
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "comparison"])
+def test_new_figures_are_not_shown(result, monkeypatch, kind):
     monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
     before = plt.get_fignums()
-    ax = result.plot(kind)
+    ax = compared([2, 3], micro=[0.1, 0.2]).plot() if kind == "comparison" else result.plot(kind)
     assert plt.get_fignums() == [*before, ax.figure.number]
+    assert ax.figure.get_size_inches().tolist() == [7.2, 4.2]
     plt.close(ax.figure)
 
 
-def test_a_wrong_kind_leaves_no_figure_behind(result):
+def test_unknown_kind(result):
     before = plt.get_fignums()
-    with pytest.raises(TypeError, match="kind must be one of"):
-        result.plot(3)
+    with pytest.raises(ValueError, match=r"kind must be one of 'curve', .*; got 'pie'"):
+        result.plot("pie")
     assert plt.get_fignums() == before

@@ -1,4 +1,4 @@
-"""Several criteria side by side: their values per k, what each chooses, and who agrees with whom."""
+"""The result of a comparison: values per k of several criteria, what each selects, and which of them agree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from compsil_kit._criteria.criteria import KINDS, Criterion
 from compsil_kit._method.selection import summarise
-from compsil_kit._util.format import format_ks, number
+from compsil_kit._util.format import format_ks
 from compsil_kit.plan import Plan
 
 if TYPE_CHECKING:
@@ -25,22 +25,22 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Criteria for the number of clusters, side by side.
+    """Several criteria for the number of clusters, side by side.
 
     Attributes
     ----------
     ks : tuple of int
-        The candidate counts.
+        The candidate numbers of clusters.
     values, errors : DataFrame
-        One row per k, one column per criterion: mean and its standard error.
+        Mean and standard error, with one row per k and one column per criterion.
     choices : dict
-        The k that each criterion chooses, None where it cannot say.
+        The k that each criterion selects; None if it cannot select any.
     selection : SelectionResult or None
-        The composite's selection, if it was asked for.
+        The selection on the subsamples, if criteria on subsamples were requested.
     n_repeats, n_references : int
-        Runs on all the data, and reference sets of the gap statistic.
+        Number of runs on all the data, and of reference data sets of the gap statistic.
     n_failed : int
-        Clusterings that failed and were left out, with ``on_failure="skip"``.
+        Number of failed clusterings that were skipped (``on_failure="skip"``).
     """
 
     plan: Plan
@@ -52,106 +52,103 @@ class Comparison:
 
     @property
     def ks(self) -> tuple[int, ...]:
-        """The candidate counts."""
+        """The candidate numbers of clusters, ascending."""
         return self.plan.ks
 
     @property
     def values(self) -> pd.DataFrame:
         """Mean value of each criterion per k."""
-        import pandas as pd
-
-        return pd.DataFrame({c.name: c.values for c in self.criteria}, index=pd.Index(self.ks, name="k"))
+        return self._frame("values")
 
     @property
     def errors(self) -> pd.DataFrame:
         """Standard error of each criterion per k."""
+        return self._frame("errors")
+
+    def _frame(self, attribute: str) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame({c.name: c.errors for c in self.criteria}, index=pd.Index(self.ks, name="k"))
+        columns = {criterion.name: getattr(criterion, attribute) for criterion in self.criteria}
+        return pd.DataFrame(columns, index=pd.Index(self.ks, name="k"))
 
     @cached_property
     def choices(self) -> dict[str, int | None]:
-        """The k that each criterion chooses."""
-        found: dict[str, int | None] = {}
-        for criterion in self.criteria:
-            at = KINDS[criterion.name].choose(criterion.values, criterion.errors, self.ks)
-            found[criterion.name] = None if at is None else self.ks[at]
+        """The k that each criterion selects; None if it cannot select any."""
+        positions = {c.name: KINDS[c.name].choose(c.values, c.errors, self.ks) for c in self.criteria}
+        found = {name: None if at is None else self.ks[at] for name, at in positions.items()}
         if self.selection is not None:
-            # Ks that lost too many subsamples are out of the running there.
+            # The selection excludes ks with too many failures.
             found.update({name: k for name, k in self.selection.choices.items() if name in found})
         return found
 
     def explain(self) -> str:
-        """Say in a few sentences who agrees with whom.
+        """Return a summary in plain text: which criteria select the same k.
 
         Returns
         -------
         str
-            The groups of criteria that choose the same k, largest first.
+            The groups of criteria that agree, largest first, and how many agree with the composite silhouette.
         """
+        total, selected = len(self.choices), set(self.choices.values())
+        if len(selected) == 1 and None not in selected:
+            subject = f"All {total} criteria select" if total > 1 else f"{next(iter(self.choices))}:"
+            return f"{subject} k = {selected.pop()}."
         groups: dict[int, list[str]] = {}
         for name, k in self.choices.items():
             if k is not None:
                 groups.setdefault(k, []).append(name)
         ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-        total = len(self.choices)
-        if len(ranked) == 1 and len(ranked[0][1]) == total:
-            return (
-                f"All {total} criteria choose k = {ranked[0][0]}."
-                if total > 1
-                else f"{ranked[0][1][0]}: k = {ranked[0][0]}."
-            )
-        parts = [f"{len(names)} of {total} choose k = {k}: {', '.join(names)}." for k, names in ranked]
-        silent = [name for name, k in self.choices.items() if k is None]
-        if silent:
-            parts.append(f"No choice: {', '.join(silent)}.")
-        return "\n".join([*parts, *self._side()])
+        parts = [f"{len(names)} of {total} select k = {k}: {', '.join(names)}." for k, names in ranked]
+        undecided = [name for name, k in self.choices.items() if k is None]
+        parts += [f"No choice: {', '.join(undecided)}."] if undecided else []
+        return "\n".join([*parts, *self._agreement()])
 
-    def _side(self) -> list[str]:
-        composite = self.choices.get("composite")
-        if composite is None or len(self.choices) < 2:
+    def _agreement(self) -> list[str]:
+        composite, others = self.choices.get("composite"), len(self.choices) - 1
+        if composite is None or not others:
             return []
-        allies = sum(k == composite for name, k in self.choices.items() if name != "composite")
-        others = len(self.choices) - 1
-        if allies == 0:
-            return [f"No other criterion chooses k = {composite}. Inspect the clusterings before relying on it."]
-        return [f"The composite's k = {composite} is also chosen by {allies} of the other {others} criteria."]
+        n_agree = sum(k == composite for name, k in self.choices.items() if name != "composite")
+        if not n_agree:
+            return [f"No other criterion selects k = {composite}. Inspect the clusterings before relying on it."]
+        return [f"The composite's k = {composite} is also selected by {n_agree} of the other {others} criteria."]
 
     def __repr__(self) -> str:
-        """Show the values as a table, a star on each choice."""
-        names = [criterion.name for criterion in self.criteria]
-        width = [max(len(name), 11) for name in names]
-        lines = ["    k " + " ".join(f"{name:>{w}}" for name, w in zip(names, width, strict=True))]
-        for at, k in enumerate(self.ks):
-            cells = [_cell(c.values[at], starred=self.choices[c.name] == k) for c in self.criteria]
-            lines.append(f"{k:>5} " + " ".join(f"{cell:>{w}}" for cell, w in zip(cells, width, strict=True)))
-        return "\n".join([f"Comparison over k in {format_ks(self.ks)}; * marks each choice", "", *lines])
+        """Show the values as a table, with a star on each choice."""
+        columns = [["k", *map(str, self.ks)]]
+        for c in self.criteria:
+            starred = [
+                f"*{cell}" if k == self.choices[c.name] else cell for k, cell in zip(self.ks, c.cells(), strict=True)
+            ]
+            columns.append([c.name, *starred])
+        widths = [5, *(max(len(criterion.name), 11) for criterion in self.criteria)]
+        rows = zip(*columns, strict=True)
+        lines = [" ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join([f"Comparison over k in {format_ks(self.ks)}; * marks the selected k", "", *lines])
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw a heat map of the criteria against k, a ring on each choice, and return the axes.
+        """Draw a heat map of the criteria against k, with a ring on each choice, and return the axes.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure if None.
+            Axes to draw on; a new figure if None.
 
         Returns
         -------
         Axes
             The axes drawn on.
         """
-        from compsil_kit._show.comparison_plot import plot_comparison
+        from compsil_kit._show.plots import plot_comparison
 
         return plot_comparison(self, ax=ax)
 
     def _repr_html_(self) -> str:
-        """Show the comparison in a notebook."""
-        from compsil_kit._show import card
+        from compsil_kit._show.card import comparison_card
 
-        return card.comparison_card(self)
+        return comparison_card(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as plain data for strict JSON; what is undefined is None.
+        """Return the comparison as plain data for strict JSON, with None for undefined values.
 
         Returns
         -------
@@ -174,11 +171,6 @@ class Comparison:
 
 def _plain(values: Array) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in values]
-
-
-def _cell(value: float, *, starred: bool) -> str:
-    text = f"{value:,.0f}" if abs(value) >= 100 else number(value)
-    return ("*" if starred else "") + text
 
 
 def subsample_criteria(selection: SelectionResult, names: tuple[str, ...]) -> list[Criterion]:

@@ -1,4 +1,4 @@
-"""How each criterion is named for people, and how it chooses k from its values."""
+"""The criteria of a comparison: their labels, and the rules by which they select k."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit._util.format import number
+
 Array = NDArray[np.float64]
 
-# Values that differ by a smaller share than this are equal but for rounding, which depends on the CPU.
-SAME = 1e-12
-# Slopes that differ by no more than this are the same.
-ROUNDING = 1e-9
+# Relative differences up to this are ties: rounding depends on the CPU.
+MAX_RELATIVE_ROUNDING = 1e-12
+# Absolute differences of slopes up to this are ties.
+MAX_SLOPE_ROUNDING = 1e-9
 
 
 def largest(values: Array, *_: Any) -> int | None:
-    """Choose the largest value, the first on ties."""
-    return _first(values, np.nanmax) if np.isfinite(values).any() else None
+    """Return the position of the largest value, the first on ties; None without finite values."""
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return None
+    return int(np.argmax(np.isclose(values, finite.max(), rtol=MAX_RELATIVE_ROUNDING, atol=0.0)))
 
 
 def smallest(values: Array, *_: Any) -> int | None:
-    """Choose the smallest value, the first on ties."""
-    return _first(values, np.nanmin) if np.isfinite(values).any() else None
-
-
-def _first(values: Array, extreme: Callable[[Array], Any]) -> int:
-    best = extreme(np.where(np.isfinite(values), values, np.nan))
-    return int(np.argmax(np.isclose(values, best, rtol=SAME, atol=0.0)))
+    """Return the position of the smallest value, the first on ties; None without finite values."""
+    return largest(-values)
 
 
 def knee(values: Array, _: Array, ks: Sequence[int]) -> int | None:
-    """Choose the sharpest bend of the curve's logarithm: where its slope over k rises most, the first on ties.
+    """Return the position where the slope of the curve's logarithm over k increases most, the first on ties.
 
-    The first and the last candidate have no bend. A curve that is straight or bends down throughout has no knee.
+    The slope does not change at the first and the last k. None if it increases nowhere, or a value is undefined.
     """
     if len(values) < 3 or not np.isfinite(values).all() or values.max() <= 0:
         return None
-    # Inertia is 0 once every distinct point has its own cluster: the floor makes that a deep value, not minus infinity.
+    # Inertia is 0 once every distinct point is a cluster; the floor keeps its logarithm finite.
     logs = np.log(np.maximum(values / values.max(), np.finfo(np.float64).eps))
     bends = np.diff(np.diff(logs) / np.diff(ks))
-    if bends.max() <= ROUNDING:
+    if bends.max() <= MAX_SLOPE_ROUNDING:
         return None
-    return int(np.flatnonzero(bends >= bends.max() - ROUNDING)[0]) + 1
+    return int(np.flatnonzero(bends >= bends.max() - MAX_SLOPE_ROUNDING)[0]) + 1
 
 
 def gap_rule(values: Array, errors: Array, *_: Any) -> int | None:
-    """Choose the smallest k with ``gap(k) >= gap(k+1) - error(k+1)`` (Tibshirani), else the largest gap."""
+    """Return the position of the smallest k with ``gap(k) >= gap(k+1) - error(k+1)`` (Tibshirani), or the largest."""
     for at in range(len(values) - 1):
         if values[at] >= values[at + 1] - errors[at + 1]:
             return at
@@ -57,7 +57,7 @@ def gap_rule(values: Array, errors: Array, *_: Any) -> int | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a criterion is named for people, and how it chooses."""
+    """Label of a criterion, and the rule that maps its values, errors and ks to the position of the selected k."""
 
     label: str
     choose: Callable[[Array, Array, Sequence[int]], int | None]
@@ -79,7 +79,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion: its mean value per k and the standard error of it."""
+    """One criterion: mean values per k and their standard errors."""
 
     name: str
     values: Array
@@ -87,10 +87,14 @@ class Criterion:
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """Name in plots and tables."""
         return KINDS[self.name].label
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether small values speak for a k."""
+        """Whether small values favour a k."""
         return KINDS[self.name].lower_is_better
+
+    def cells(self, digits: int = 4) -> list[str]:
+        """Return the formatted values; numbers of 100 and more have no decimals."""
+        return [f"{value:,.0f}" if 100 <= abs(value) < np.inf else number(value, digits) for value in self.values]

@@ -1,4 +1,4 @@
-"""Results for people: text, pictures, the notebook card and the HTML report.
+"""Present results as text, plots, notebook cards and HTML reports.
 
-It reads results without importing them, computes nothing, and may import settings and what is below.
+Modules here read results without importing them and compute nothing.
 """

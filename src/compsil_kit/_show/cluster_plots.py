@@ -1,4 +1,4 @@
-"""Figures of one clustering: the silhouette of every point, cluster by cluster, and a map in two dimensions."""
+"""Plots of one clustering: the silhouettes of all points by cluster, and a map in two dimensions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
 from compsil_kit._method.axes import fix_axes, principal_axes
-from compsil_kit._show.plots import MOST_LABELS, new_axes, tidy, title
+from compsil_kit._show.plots import MAX_LABELS, legend_below, new_axes, tidy, title
 from compsil_kit._util.format import percent
 
 if TYPE_CHECKING:
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
     from compsil_kit._method.silhouette import Silhouettes
 
-# More points than this only blacken the map.
-MOST_POINTS = 5_000
+# More points would overlap.
+MAX_POINTS = 5_000
 Projection = tuple[NDArray[Any], float]
 
-# Okabe and Ito's colours, which stay apart for colour-blind eyes.
+# Colours of Okabe and Ito, which colour-blind readers can distinguish.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7a5195", "#3d3d3d")
 
 
 def cluster_colours(n: int) -> Any:
-    """Return a colour for each cluster: eight that stay apart, beyond that shades of a colour map."""
+    """Return n distinct colours: those of the palette, or if there are more clusters, shades of a colour map."""
     import matplotlib as mpl
 
     if n <= len(PALETTE):
@@ -36,18 +36,18 @@ def cluster_colours(n: int) -> Any:
 
 
 def plot_silhouettes(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | None = None) -> Axes:
-    """Draw the silhouettes of all points, sorted within each cluster; lines at the micro and macro averages."""
+    """Draw the silhouettes of all points, sorted within each cluster, with lines at the micro and macro averages."""
     ax = new_axes() if ax is None else ax
-    many = len(scores.clusters) > MOST_LABELS
+    many = len(scores.clusters) > MAX_LABELS
     n_points, base = len(labels), 0.0
-    # Even the smallest cluster gets the room that its label needs.
-    gap, room = 0.02 * n_points, (0.03 if many else 0.06) * n_points
+    # Small clusters get the height of their label.
+    gap, min_height = 0.02 * n_points, (0.03 if many else 0.06) * n_points
     ticks = []
     for name, colour in zip(scores.clusters, cluster_colours(len(scores.clusters)), strict=True):
         values = np.sort(scores.per_point[labels == name])
         ax.fill_betweenx(base + np.arange(len(values)), 0, values, color=colour, linewidth=0, step="mid")
         ticks.append(base + len(values) / 2)
-        base += max(len(values) + gap, room)
+        base += max(len(values) + gap, min_height)
     sizes = [int((labels == name).sum()) for name in scores.clusters]
     names = [f"{name}  ({size:,})" for name, size in zip(scores.clusters, sizes, strict=True)]
     ax.set_yticks(ticks, names, fontsize=6 if many else 10, parse_math=False)
@@ -59,48 +59,39 @@ def plot_silhouettes(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | No
     tidy(ax)
     ax.grid(visible=False)
     title(ax, f"k = {len(scores.clusters)}")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
+    legend_below(ax, 2)
     return ax
 
 
 def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None, projection: Projection | None = None) -> Axes:
-    """Draw the points on their first two principal components, coloured by cluster, with its name at its centre.
+    """Draw the points on their first two principal components, coloured by cluster, with a label at each centre.
 
-    ``projection`` is what :func:`project` made of X, where several labelings of it are drawn.
+    ``projection`` is the return value of :func:`project`, if it is known from another clustering of X.
     """
     ax = new_axes() if ax is None else ax
-    shown = np.arange(X.shape[0])
-    if len(shown) > MOST_POINTS:
-        shown = np.sort(np.random.default_rng(0).choice(len(shown), MOST_POINTS, replace=False))
+    n_points, names = X.shape[0], np.unique(labels)
+    drawn = np.arange(n_points)
+    if n_points > MAX_POINTS:
+        drawn = np.sort(np.random.default_rng(0).choice(n_points, MAX_POINTS, replace=False))
     flat, explained = project(X) if projection is None else projection
-    names = np.unique(labels)
     for name, colour in zip(names, cluster_colours(len(names)), strict=True):
-        here = flat[shown][labels[shown] == name]
+        here = flat[drawn][labels[drawn] == name]
         ax.scatter(here[:, 0], here[:, 1], s=9, color=colour, alpha=0.55, linewidths=0)
-        centre = flat[labels == name].mean(axis=0)
+        x, y = flat[labels == name].mean(axis=0)
         badge = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": colour, "linewidth": 1.5}
-        ax.text(
-            float(centre[0]),
-            float(centre[1]),
-            str(name),
-            ha="center",
-            va="center",
-            fontsize=9,
-            fontweight="bold",
-            bbox=badge,
-            parse_math=False,
-        )
+        text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "bbox": badge}
+        ax.text(float(x), float(y), str(name), parse_math=False, **text)
     ax.set_aspect("equal", adjustable="datalim")
-    some = f" ({len(shown):,} of {X.shape[0]:,} points drawn)" if len(shown) < X.shape[0] else ""
-    ax.set_xlabel(("first component" if X.shape[1] > 1 else "value") + some)
+    sample = f" ({MAX_POINTS:,} of {n_points:,} points drawn)" if len(drawn) < n_points else ""
+    ax.set_xlabel(("first component" if X.shape[1] > 1 else "value") + sample)
     ax.set_ylabel("second component" if X.shape[1] > 1 else "")
     ax.spines[["top", "right"]].set_visible(False)
-    title(ax, f"k = {len(names)}; the two axes explain {percent(explained)} of the variance")
+    title(ax, f"k = {len(names)}; the axes explain {percent(explained)} of the variance")
     return ax
 
 
 def project(X: Any) -> Projection:
-    """Return the points in two dimensions and the fraction of the variance that these explain."""
+    """Return the points on their first two principal components, and the share of the variance that these explain."""
     if X.shape[1] == 1:
         values = X.toarray() if sparse.issparse(X) else np.asarray(X)
         return np.column_stack([values[:, 0], np.zeros(len(values))]), 1.0

@@ -1,4 +1,4 @@
-"""A result as one HTML file: pictures inside, no network, made to be mailed or stored beside a pipeline's run."""
+"""A result as a self-contained HTML file with embedded plots."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compsil_kit._show import card, notes, text
+from compsil_kit._show import notes, text
+from compsil_kit._show.card import cells, safe, table
 from compsil_kit._show.curve import SCORED
-from compsil_kit._show.markup import cells, safe
 from compsil_kit._show.plots import KINDS, SIZE, plot
 from compsil_kit._util.atomic import write_atomically
 from compsil_kit._util.format import format_ks, sentence
@@ -24,17 +24,18 @@ if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
 
 CAPTIONS = {
-    "curve": "The criterion with its 95 % band and, beside silhouettes, the mean micro and mean macro silhouette. "
-    "Stars mark the k that each of them chooses.",
-    "probability": "Selection probability: how often a new run on these data would choose each k, by sampling noise "
-    "alone. Confidence: how often such a k was right on data like these.",
-    "stability": "Stability: how well clusterings of neighbouring subsamples agree on the rows that they share. 1 is "
-    "complete agreement, 0 what chance gives.",
-    "convergence": "Scores of the leading candidates, and the k selected, as subsamples are added.",
+    "curve": "The criterion with its 95 % band and, if it is a silhouette, the micro and macro averages. Stars mark "
+    "the k that each selects.",
+    "probability": "Selection probability: how often a new run on the same data would select each k, given sampling "
+    "noise alone. Confidence: how often such a k was correct on comparable simulated data.",
+    "stability": "Stability: agreement between the clusterings of consecutive subsamples on the rows that both "
+    "contain. 1 is complete agreement, 0 the agreement expected by chance.",
+    "convergence": "Scores of the leading candidates, and the selected k, by number of subsamples.",
     "weights": "Micro minus macro silhouette in every subsample. Blue points give more weight to micro, red points to "
     "macro.",
-    "comparison": "Criteria by number of clusters. Within a row, darker is better; rings mark the k that each chooses.",
+    "comparison": "Criteria by number of clusters. Within a row, darker is better; rings mark the k that each selects.",
 }
+MAX_FAILURES = 50
 STYLE = """
 body { font-family: system-ui, sans-serif; max-width: 860px; margin: 32px auto; padding: 0 20px; line-height: 1.5;
   color: #222; background: #fff; }
@@ -57,7 +58,7 @@ figcaption { font-size: 13px; color: #666; }
 
 
 def write(result: SelectionResult, path: str | PathLike[str], comparison: Comparison | None = None) -> Path:
-    """Write the report and return its path; a file that is there is replaced whole or not at all."""
+    """Write the report atomically and return its path."""
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder for the report", str(target.parent))
@@ -67,26 +68,26 @@ def write(result: SelectionResult, path: str | PathLike[str], comparison: Compar
 
 def render(result: SelectionResult, comparison: Comparison | None = None, written: datetime | None = None) -> str:
     """Return the report as a complete HTML page; without a time, equal results give equal pages."""
-    title = "No k can be selected" if result._best_index is None else f"{result.best_k} clusters"
-    title = "No clusters found" if text.no_clusters(result) else title
-    words = "".join(f"<p>{safe(line)}</p>" for line in text.sentences(result))
-    warned = "".join(f'<p class="note">{safe(sentence(warning))}</p>' for warning in notes.warnings(result))
-    pictures = "".join(_figure(partial(plot, result, kind), kind) for kind in CAPTIONS if kind in KINDS)
+    title, headline = _title(result)
+    summary = "".join(f"<p>{safe(line)}</p>" for line in text.sentences(result))
+    warnings = "".join(f'<p class="note">{safe(sentence(warning))}</p>' for warning in notes.warnings(result))
+    figures = "".join(_figure(partial(plot, result, kind), kind) for kind in CAPTIONS if kind in KINDS)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{safe(title)} – compsil-kit</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
-        f'<p class="muted">Number of clusters, selected by {SCORED[result.criterion]}</p><h1>{_big(result)}</h1>'
-        f"{words}{warned}<h2>Figures</h2>{pictures}<h2>Table</h2>{card.table(result)}{_comparison(comparison)}"
+        f'<p class="muted">Number of clusters, selected by {SCORED[result.criterion]}</p><h1>{headline}</h1>'
+        f"{summary}{warnings}<h2>Figures</h2>{figures}<h2>Table</h2>{table(result)}{_comparison(comparison)}"
         f"<h2>Settings</h2>{_settings(result, written)}{_failures(result)}</body></html>\n"
     )
 
 
-def _big(result: SelectionResult) -> str:
+def _title(result: SelectionResult) -> tuple[str, str]:
+    """Return the title of the page, and its headline as HTML."""
     if result._best_index is None:
-        return '<span class="big">no k can be selected</span>'
+        return "No k can be selected", '<span class="big">no k can be selected</span>'
     if text.no_clusters(result):
-        return f'<span class="big">no clusters found</span> (the best k is {result.best_k})'
-    return f'<span class="big">{result.best_k}</span> clusters'
+        return "No clusters found", f'<span class="big">no clusters found</span> (the best k is {result.best_k})'
+    return f"{result.best_k} clusters", f'<span class="big">{result.best_k}</span> clusters'
 
 
 def _figure(draw: Callable[..., object], kind: str, size: tuple[float, float] = SIZE) -> str:
@@ -104,9 +105,9 @@ def _figure(draw: Callable[..., object], kind: str, size: tuple[float, float] = 
 def _comparison(comparison: Comparison | None) -> str:
     if comparison is None:
         return ""
-    words = f'<p style="white-space:pre-line">{safe(comparison.explain())}</p>'
-    picture = _figure(comparison.plot, "comparison", (8.4, 0.5 * len(comparison.criteria) + 1.4))
-    return f"<h2>Other criteria</h2>{words}{picture}"
+    summary = f'<p style="white-space:pre-line">{safe(comparison.explain())}</p>'
+    figure = _figure(comparison.plot, "comparison", (8.4, 0.5 * len(comparison.criteria) + 1.4))
+    return f"<h2>Other criteria</h2>{summary}{figure}"
 
 
 def _settings(result: SelectionResult, written: datetime | None) -> str:
@@ -130,7 +131,8 @@ def _value(value: int | float | str) -> str:
 def _failures(result: SelectionResult) -> str:
     if not result.failures:
         return ""
-    rows = "".join(f"<tr>{cells((f.k, f.subsample, f.seed, f.cause))}</tr>" for f in result.failures[:50])
-    more = f"<p>... and {len(result.failures) - 50} more</p>" if len(result.failures) > 50 else ""
+    rows = "".join(f"<tr>{cells((f.k, f.subsample, f.seed, f.cause))}</tr>" for f in result.failures[:MAX_FAILURES])
+    n_more = len(result.failures) - MAX_FAILURES
+    more = f"<p>... and {n_more} more</p>" if n_more > 0 else ""
     head = f"<tr>{cells(('k', 'subsample', 'seed', 'cause'), 'th')}</tr>"
     return f"<h2>Failed clusterings</h2><table>{head}{rows}</table>{more}"

@@ -1,4 +1,4 @@
-"""A result in words: the table, the explanation, the settings. It reads a result and computes nothing."""
+"""A result as plain text: the table, the explanation and the settings."""
 
 from __future__ import annotations
 
@@ -9,130 +9,157 @@ import numpy as np
 
 from compsil_kit._method.selection import LIKELY, MAX_AUTO_SUBSAMPLES, MAX_FAILED_SHARE, STOP_PROBABILITY
 from compsil_kit._method.weights import transform_name
-from compsil_kit._show.chances import (
-    confidence_sentence,
-    confidence_text,
-    probability_sentence,
-    probability_text,
-    why_no_confidence,
-)
-from compsil_kit._show.curve import SCORED, curve_of
-from compsil_kit._show.notes import failures, warnings
-from compsil_kit._util.format import format_ks, number, percent
+from compsil_kit._show.curve import SCORED, at_best, columns
+from compsil_kit._show.notes import TIE_PERCENT, failures, warnings
+from compsil_kit._util.format import format_ks, number, percent, whole_percent
 from compsil_kit.config import SelectionConfig, settings_of
 
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
 
+# Selection probabilities in percent, compared as printed: from here the choice is clear, and other ks are listed.
+CLEAR_PERCENT = 95
+LISTED_PERCENT = 5
+# Fewer subsamples than this are too few to estimate the selection probability.
+MIN_SUBSAMPLES = 10
+# The confidence that no candidate is correct is printed from this many tenths.
+MIN_TENTHS_NONE = 2
+
 
 def table(result: SelectionResult) -> str:
-    """Return the choice, the curve and the settings as text for a terminal."""
-    columns = curve_of(result).columns()
-    columns["k"] = [f"{'*' if at == result._best_index else ' '} {k:>3}" for at, k in enumerate(columns["k"])]
-    widths = [5 if heading == "k" else max(8, len(heading) + 1) for heading in columns]
-    rows: list[Iterable[str]] = [columns, *zip(*columns.values(), strict=True)]
+    """Return the choice, the curve and the settings for a terminal."""
+    cells = columns(result)
+    cells["k"] = [f"{'*' if at == result._best_index else ' '} {k:>3}" for at, k in enumerate(cells["k"])]
+    widths = [5 if heading == "k" else max(8, len(heading) + 1) for heading in cells]
+    rows: list[Iterable[str]] = [cells, *zip(*cells.values(), strict=True)]
     lines = [" ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-    first = [no_clusters(result), ""] if no_clusters(result) else []
-    return "\n".join([*first, _headline(result), "", *lines, "", settings_line(result)])
+    verdict = [no_clusters(result), ""] if no_clusters(result) else []
+    return "\n".join([*verdict, _headline(result), "", *lines, "", settings_line(result)])
 
 
 def no_clusters(result: SelectionResult) -> str:
-    """Return what comes before all else where the data were found to have no clusters; an empty text elsewhere."""
+    """Return the verdict of the structure test if it found no clusters, else an empty text."""
     return "" if result.structure is None or result.structure.found else result.structure.verdict
 
 
 def _headline(result: SelectionResult) -> str:
     if result._best_index is None:
         return f"SelectionResult: no k of {format_ks(result.ks)} can be selected"
-    at, done = result._best_index, result.n_subsamples + len(result.calibration.subsamples)
-    score = f"   score {result.best_score:.4f} ± {number(result.sem[at])}"
+    done = result.n_subsamples + len(result.calibration.subsamples)
+    score = f"   score {result.best_score:.4f} ± {number(at_best(result, result.sem))}"
     partial = f"   PARTIAL, {done} of {len(result.plan.seeds)} subsamples" if result.partial else ""
     return (
         f"SelectionResult: k* = {result.best_k} of {format_ks(result.ks)}"
-        # Under this criterion the score is the confidence.
+        # With criterion="likely" the score is the confidence.
         f"{'' if result.criterion == LIKELY else score}{partial}\n"
         f"confidence {confidence_text(result)}   selection probability {probability_text(result)}"
     )
 
 
+def confidence_text(result: SelectionResult) -> str:
+    """Return the confidence in the choice, or "unknown"."""
+    return "unknown" if result.confidence_note else percent(at_best(result, result.confidence))
+
+
+def probability_text(result: SelectionResult) -> str:
+    """Return the selection probability of the choice, or "unknown" if there are too few subsamples."""
+    few = result.n_subsamples < MIN_SUBSAMPLES and len(result.ks) > 1
+    return "unknown (too few subsamples)" if few else percent(at_best(result, result.selection_probability))
+
+
 def settings(result: SelectionResult) -> dict[str, Any]:
-    """Return every setting except ks as plain data, by the name of its keyword; "auto" is replaced by its value."""
-    choice = {
-        "transform": transform_name(result.transform),
-        "rule": result.rule,
-        "z": result.z,
-        "criterion": result.criterion,
-    }
+    """Return every setting except ks as plain data, by keyword, with the values used instead of "auto"."""
+    plan = result.plan
     known = {
-        **result.plan.config.to_dict(),
-        **result.plan.to_dict(),
-        "on_failure": result.plan.on_failure,
-        **choice,
+        **plan.config.to_dict(),
+        **plan.to_dict(),
+        "on_failure": plan.on_failure,
         "n_subsamples": result.n_subsamples,
+        "transform": transform_name(result.transform),
+        **{name: getattr(result, name) for name in ("rule", "z", "criterion")},
     }
     return {name: known[name] for name in settings_of(SelectionConfig) if name != "ks"}
 
 
 def settings_line(result: SelectionResult, *, preparation: bool = False) -> str:
-    """Return the settings that have an effect in one line, if asked for with what was done to the table before."""
-    given = settings(result)
-    calibration = f" + {given['n_calibration']} for calibration" if given["n_calibration"] else ""
-    bound = f" (z={given['z']:g})" if given["rule"] == "lcb" else ""
-    composite = given["criterion"] == "composite"
+    """Return the settings that have an effect in one line, optionally with the preparation of the table."""
+    used = settings(result)
+    calibration = f" + {used['n_calibration']} for calibration" if used["n_calibration"] else ""
     parts = [
-        f"{given['n_subsamples']} subsamples{calibration} of {given['sample_size']:,} of {result.plan.n_rows:,} rows",
-        given["clusterer"],
-        "" if given["n_starts"] == 1 else f"{given['n_starts']} starts",
-        given["metric"],
-        # Only the composite is blended.
-        f"transform {given['transform']}" if composite else f"criterion {given['criterion']}",
-        f"rule {given['rule']}{bound}",
+        f"{used['n_subsamples']} subsamples{calibration} of {used['sample_size']:,} of {result.plan.n_rows:,} rows",
+        used["clusterer"],
+        "" if used["n_starts"] == 1 else f"{used['n_starts']} initialisations",
+        used["metric"],
+        # The transform has an effect on the composite only.
+        f"transform {used['transform']}" if result.criterion == "composite" else f"criterion {used['criterion']}",
+        f"rule {used['rule']}" + (f" (z={used['z']:g})" if used["rule"] == "lcb" else ""),
         str(result.preparation) if preparation and result.preparation is not None else "",
     ]
     return " · ".join(str(part) for part in parts if part)
 
 
 def explain(result: SelectionResult) -> str:
-    """Return the sentences and, where a k was selected, the warnings as notes."""
+    """Return the summary and, if a k is selected, the warnings as notes."""
     notes = [] if result._best_index is None else [f"Note: {text}" for text in warnings(result)]
     return "\n".join([*sentences(result), *notes])
 
 
 def sentences(result: SelectionResult) -> list[str]:
-    """Return how often such an answer was right, the choice and how sure it is, what others choose, and the data."""
+    """Return the summary: confidence, choice, selection probability, other averages, structure and preparation."""
     if result._best_index is None:
         return [why_no_choice(result)]
-    told = (
+    unknown = bool(result.confidence_note)
+    found = (
         no_clusters(result),
-        confidence_sentence(result),
+        "" if unknown else _confidence(result),
         _choice(result),
-        why_no_confidence(result),
-        probability_sentence(result),
-        why_stopped(result),
-        _alone(result),
+        f"The confidence is unknown: {result.confidence_note}." if unknown and len(result.ks) > 1 else "",
+        "" if len(result.ks) == 1 else _probability(result),
+        "" if result.partial or not result.plan.adaptive else _adaptive_stop(result),
+        _averages(result),
         result.structure.verdict if result.structure is not None and result.structure.found else "",
         "" if result.preparation is None else f"Data: {result.preparation}.",
     )
-    return [part for part in told if part]
+    return [text for text in found if text]
 
 
-def why_stopped(result: SelectionResult) -> str:
-    """Say why there were so many subsamples, where there were as many as it takes."""
-    if not result.plan.adaptive or result.partial:
+def _confidence(result: SelectionResult) -> str:
+    own, none = at_best(result, result.confidence), result.confidence_none
+    text = (
+        f"k = {result.best_k}: on comparable simulated data, answers like this were correct {_rounded(own)} of the "
+        f"time (confidence {percent(own)}){_alternative(result)}."
+    )
+    if _tenths(none) < MIN_TENTHS_NONE:
+        return text
+    likely = "probably have no clusters, or k lies" if none >= 0.5 else "may have no clusters, or k may lie"
+    return (
+        f"{text} In {_rounded(none)} of comparable cases no candidate was correct: the data {likely} outside this "
+        "range."
+    )
+
+
+def _alternative(result: SelectionResult) -> str:
+    """Return a clause about the most likely other k, if its confidence is at least 10 %."""
+    others = np.where(result._selectable, result.confidence, -np.inf)
+    others[result._best_index] = -np.inf
+    at = int(others.argmax())
+    own, other, k = _tenths(at_best(result, result.confidence)), _tenths(others[at]), result.ks[at]
+    if not other:
         return ""
-    n_left_out = int((result._n_run < result.n_subsamples).sum())
-    left_out = f" {n_left_out} of {len(result.ks)} candidates were left out on the way." if n_left_out else ""
-    if result.n_subsamples >= MAX_AUTO_SUBSAMPLES:
-        return f"It stopped at {result.n_subsamples} subsamples, the most that n_subsamples='auto' takes.{left_out}"
-    if result.selection_probability[result._best_index] < STOP_PROBABILITY or result.criterion != result.plan.adaptive:
-        # It is read under other settings than those under which it was sure enough.
-        n_best = int(result._n_run[result._best_index])
-        alone = f" k = {result.best_k} ran on {n_best} of them." if n_best < result.n_subsamples else ""
-        return (
-            f"The number of subsamples was chosen under other settings, with criterion={result.plan.adaptive!r}; under "
-            f"these, {result.n_subsamples} need not be enough.{alone}"
-        )
-    return f"{result.n_subsamples} subsamples were enough: the selection probability is 99 % or more.{left_out}"
+    if other == own:
+        return f"; k = {k} was correct about as often"
+    role = "was correct more often" if other > own else "is the main alternative"
+    return f"; k = {k} {role} ({_rounded(others[at])})"
+
+
+def _tenths(confidence: float) -> int:
+    return 0 if confidence < 0.1 else round(10 * float(confidence))
+
+
+def _rounded(confidence: float) -> str:
+    """Return a confidence rounded to tenths: more digits would suggest a precision that the model does not have."""
+    tenths = _tenths(confidence)
+    return {0: "under 10 %", 10: "over 90 %"}.get(tenths, f"about {10 * tenths} %")
 
 
 def _choice(result: SelectionResult) -> str:
@@ -148,9 +175,8 @@ def _choice(result: SelectionResult) -> str:
 
 
 def _best(result: SelectionResult) -> str:
-    """Name what the chosen k is the best in, with its value."""
+    """Return the quantity that the selected k maximises, with its value."""
     at, name = result._best_index, SCORED[result.criterion]
-    assert at is not None
     if result.criterion == LIKELY:
         return f"the highest {name}, {percent(result.best_score)}"
     if result.rule == "lcb":
@@ -161,30 +187,71 @@ def _best(result: SelectionResult) -> str:
     return text
 
 
-def _alone(result: SelectionResult) -> str:
-    """Say what the averages alone would choose, or under another criterion the composite, where it is another k.
+def _probability(result: SelectionResult) -> str:
+    probability = at_best(result, result.selection_probability)
+    if not np.isfinite(probability):
+        return "The selection probability cannot be estimated from these subsamples."
+    if result.n_subsamples < MIN_SUBSAMPLES:
+        return (
+            f"{result.n_subsamples} subsamples are too few to estimate the selection probability; use at least "
+            f"{MIN_SUBSAMPLES}."
+        )
+    shown = whole_percent(probability)
+    often = "rarely" if shown >= CLEAR_PERCENT else "sometimes" if shown >= TIE_PERCENT else "often"
+    # Subsamples of the whole data have no sampling noise.
+    noise = "" if result.plan.whole_data else f": sampling noise {often} changes the choice"
+    text = (
+        f"A new run on the same data would select k = {result.best_k} in {percent(probability)} of cases (selection "
+        f"probability){noise}."
+    )
+    others = [
+        (p, k)
+        for p, k in zip(result.selection_probability, result.ks, strict=True)
+        if whole_percent(p) >= LISTED_PERCENT and k != result.best_k
+    ]
+    if others and shown < CLEAR_PERCENT:
+        text += " Also possible: " + ", ".join(f"k = {k} ({percent(p)})" for p, k in sorted(others, reverse=True)) + "."
+    return text
 
-    That all agree is not told: it makes an answer hardly more likely to be right.
-    """
+
+def _adaptive_stop(result: SelectionResult) -> str:
+    """Explain an adaptive number of subsamples."""
+    n_dropped = int((result._n_run < result.n_subsamples).sum())
+    dropped = f" {n_dropped} of {len(result.ks)} candidates were dropped early." if n_dropped else ""
+    if result.n_subsamples >= MAX_AUTO_SUBSAMPLES:
+        return f"The run stopped at {result.n_subsamples} subsamples, the maximum with n_subsamples='auto'.{dropped}"
+    if at_best(result, result.selection_probability) < STOP_PROBABILITY or result.criterion != result.plan.adaptive:
+        n_best = int(result._n_run[result._best_index])
+        fewer = f" k = {result.best_k} was run on only {n_best} of them." if n_best < result.n_subsamples else ""
+        return (
+            f"The number of subsamples was chosen for other settings (criterion={result.plan.adaptive!r}); "
+            f"{result.n_subsamples} may not be enough for these.{fewer}"
+        )
+    return f"{result.n_subsamples} subsamples were enough: the selection probability is at least 99 %.{dropped}"
+
+
+def _averages(result: SelectionResult) -> str:
+    """Name the choices of micro and macro, or under another criterion that of the composite, if they differ."""
     micro, macro, composite = (result.choices[name] for name in ("micro", "macro", "composite"))
     if result.criterion != "composite":
         same = composite in (None, result.best_k) or result.second_opinion == ("composite", composite)
-        return "" if same else f"The {SCORED['composite']} would choose k = {composite}."
+        return "" if same else f"The {SCORED['composite']} would select k = {composite}."
+    # Agreement is not mentioned: it hardly makes the choice more likely to be correct.
     if None in (micro, macro) or micro == macro == result.best_k:
         return ""
     if micro == macro:
-        return f"The micro average alone and the macro average alone both choose k = {micro}."
-    return f"The micro average alone would choose k = {micro}, the macro average alone k = {macro}."
+        return f"The micro average alone and the macro average alone both select k = {micro}."
+    return f"The micro average alone would select k = {micro}, the macro average alone k = {macro}."
 
 
 def why_no_choice(result: SelectionResult) -> str:
-    """Say why no k can be selected, and what to do."""
+    """Return why no k can be selected, and what to do."""
     if result.criterion == LIKELY and result._selectable.any():
         if not result.confidence_note:
             return "No k can be selected by rule='lcb' with criterion='likely': a confidence has no lower bound."
         return (
-            f"No k can be selected by criterion='likely', as the confidence is not known here: "
-            f"{result.confidence_note}. Pass another criterion, for instance 'stable'."
+            f"No k can be selected by criterion='likely', because the confidence is unknown: "
+            f"{result.confidence_note}. Pass another criterion, for example 'stable'."
         )
     if result.rule == "lcb" and result.n_subsamples < 2:
         return (
