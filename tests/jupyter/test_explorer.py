@@ -349,7 +349,7 @@ class TestTabs:
         assert explorer.comparison is None
         find(explorer, "compare").click()
         explorer.wait(PATIENCE)
-        assert "choose k =" in text(explorer, "note-compare")
+        assert "select k =" in text(explorer, "note-compare")
         assert "Compare" in images(explorer)
         for phase, disabled in (("idle", (False, True)), ("running", (True, False)), ("done", (False, True))):
             explorer.session.comparing = Status(phase)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sklearn.datasets import make_blobs
 
-from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch, select_k
-from compsil_kit._result.records import load_plan, unpack_trial
+from compsil_kit import Plan, SelectionResult, combine_batches, plan_batches, run_batch, select_k
+from compsil_kit._result.records import unpack_trial
 from compsil_kit._run.fingerprint import _versions
 from compsil_kit._util.schema import digest, signed
 
@@ -138,7 +138,7 @@ def test_a_forged_batch_is_refused(path, value):
     batches = [run_batch(X, batch) for batch in plan_batches(X, n_batches=2, **SETTINGS)]
     # Numbers may stand in a list, as earlier releases wrote them.
     listed = [
-        unpack_trial(trial, index, load_plan(batches[0]["plan"]))
+        unpack_trial(trial, index, Plan.from_dict(batches[0]["plan"]))
         for index, trial in zip(batches[0]["indices"], batches[0]["trials"], strict=True)
     ]
     forged = change({**batches[0], "trials": listed}, path, value)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
-from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch, select_k
-from compsil_kit._result.records import load_plan, load_trial, unpack_trial
+from compsil_kit import Plan, SelectionResult, combine_batches, plan_batches, run_batch, select_k
+from compsil_kit._result.records import load_trial, unpack_trial
 
 FILES = Path(__file__).parent / "files"
 SETTINGS = {"ks": range(2, 6), "n_subsamples": 4}
@@ -163,7 +163,7 @@ def test_finished_batches_hold_what_is_computed_today(X, of_today):
         assert batch["indices"] == fresh["indices"]
         for index, new, kept in zip(batch["indices"], fresh["trials"], batch["trials"], strict=True):
             assert kept["seed"] == plan["plan"]["seeds"][index]
-            today = load_trial(unpack_trial(new, index, load_plan(plan["plan"])), index, range(2, 6))
+            today = load_trial(unpack_trial(new, index, Plan.from_dict(plan["plan"])), index, range(2, 6))
             for name in ("micro", "macro"):
                 close(getattr(today, name), kept[name])
 

@@ -1,16 +1,18 @@
-"""What a selection found: its numbers by name, frozen, and collected from trials in any order."""
+"""SelectionResult: its tables, and other transforms, rules, criteria and numbers of subsamples without a new run."""
 
-import dataclasses
 import json
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 from samples import made_up
 
-from compsil_kit import SelectionError, select_k
-from compsil_kit._result.trials import Failure, Trial
+from compsil_kit import SelectionError, SelectionResult, select_k
+from compsil_kit._result.trials import Failure, Trial, Trials
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.result import collect
+
+ROWS = [[0.5, 0.4, 0.3], [0.3, 0.2, 0.1]]
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +20,7 @@ def imbalanced():
     return select_k(imbalanced_blobs()[0], n_subsamples=12)
 
 
-def test_shapes_and_curve(imbalanced):
+def test_tables(imbalanced):
     result = imbalanced
     assert result.best_k == 5
     assert {a.shape for a in (result.micro, result.macro, result.weights, result.composite)} == {(9, 12)}
@@ -30,52 +32,50 @@ def test_shapes_and_curve(imbalanced):
     ]  # fmt: skip
     assert curve.loc[5, "score"] == result.best_score == result.scores.max()
     np.testing.assert_allclose(curve["score"] - curve["sem"], curve["lcb"])
+    np.testing.assert_allclose(curve["micro"], result.micro.mean(axis=1))
+    np.testing.assert_allclose(curve["weight"], result.weights.mean(axis=1))
     assert result.to_frame().shape == (9 * 12, 7)
 
 
 def test_results_are_frozen(imbalanced):
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(FrozenInstanceError):
         imbalanced.rule = "lcb"
     for name in ("micro", "macro", "weights", "composite", "selection_probability"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(imbalanced, name)[0] = 0
 
 
-def test_no_choice_from_one_subsample_by_lower_bound():
+def test_one_subsample_has_no_lower_bound():
     result = made_up([[0.5], [0.3]], [[0.5], [0.3]], rule="lcb")
-    assert result._best_index is None
     assert np.isnan(result.sem).all()
     with pytest.raises(SelectionError, match="n_subsamples of at least 2") as caught:
         _ = result.best_k
     assert caught.value.result is result
-    assert "no k" in repr(result)
     assert json.dumps(result.to_dict(), allow_nan=False)
 
 
-def test_calibration_subsamples_are_not_the_scored_ones(blobs):
+def test_calibration_subsamples_are_not_scored(blobs):
     result = select_k(blobs, ks=[2, 3, 4], n_subsamples=4, n_calibration=3)
     plain = select_k(blobs, ks=[2, 3, 4], n_subsamples=4)
     assert np.array_equal(result.micro, plain.micro)
     assert result.calibration.micro.shape == (3, 3)
     assert len(set(result.plan.seeds)) == 7
-    first = result.reweigh(n_subsamples=2)
-    assert not first.partial
-    assert np.array_equal(first.calibration.micro, result.calibration.micro)
 
 
-def test_a_result_is_collected_from_trials_in_any_order():
+def test_collect_sorts_trials_and_failures():
     plan = made_up([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]], calibration=[[0.1], [0.2]]).plan
-    lost = Failure(3, 1, 1, "no"), Failure(2, 0, 0, "none")
+    failures = Failure(3, 1, 1, "no"), Failure(2, 0, 0, "none")
     trials = [
         Trial(2, (0.1, 0.2), (0.0, 0.1)),
-        Trial(1, (0.4, np.nan), (0.3, np.nan), lost[:1]),
-        Trial(0, (np.nan, 0.3), (np.nan, 0.2), lost[1:]),
+        Trial(1, (0.4, np.nan), (0.3, np.nan), failures[:1]),
+        Trial(0, (np.nan, 0.3), (np.nan, 0.2), failures[1:]),
     ]
     result = collect(plan, trials, rule="lcb", z=2.0)
     assert (result.trials.subsamples, result.calibration.subsamples) == ((0, 1), (2,))
     np.testing.assert_array_equal(result.micro, [[np.nan, 0.4], [0.3, np.nan]])
-    assert result.failures == (lost[1], lost[0])
+    assert result.failures == (failures[1], failures[0])
     assert (result.rule, result.z, result.partial) == ("lcb", 2.0, False)
+    assert collect(plan, trials[1:]).partial
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,100 @@ def test_a_result_is_collected_from_trials_in_any_order():
         ("n_run", "_n_run"),
     ],
 )  # fmt: skip
-def test_old_names_work_with_a_deprecation_warning(imbalanced, old, new):
+def test_deprecated_names(imbalanced, old, new):
     with pytest.warns(DeprecationWarning, match=rf"SelectionResult\.{old} is deprecated.*use ") as caught:
         value = getattr(imbalanced, old)
     np.testing.assert_equal(value, getattr(imbalanced, new))
     assert caught[0].filename == __file__
     assert getattr(type(imbalanced), old) is not None
+
+
+def test_another_rule_and_its_width():
+    rows = [[0.5, 0.5, 0.5, 0.5], [0.9, 0.2, 0.9, 0.2]]
+    result = made_up(rows, rows)
+    assert result.best_k == 3
+    assert result.reweigh(rule="lcb").best_k == 2
+    assert result.reweigh(rule="lcb", z=0).best_k == 3
+    bound = result.reweigh(rule="lcb", z=2)
+    assert bound.lcb[1] == pytest.approx(0.55 - 2 * result.sem[1])
+    same = bound.reweigh()
+    assert (same.transform, same.rule, same.z, same.trials) == ("tanh", "lcb", 2, result.trials)
+
+
+def test_another_transform(imbalanced):
+    linear = imbalanced.reweigh(transform="linear")
+    assert linear.trials is imbalanced.trials
+    assert not np.array_equal(linear.weights, imbalanced.weights)
+    direct = select_k(imbalanced_blobs()[0], n_subsamples=12, transform="linear")
+    assert np.array_equal(direct.scores, linear.scores)
+    assert np.array_equal(imbalanced.reweigh(transform=lambda x: (1 + np.tanh(x)) / 2).scores, imbalanced.scores)
+
+
+@pytest.mark.parametrize("criterion", ["micro", "macro", "stable", "likely"])
+def test_another_criterion(imbalanced, criterion):
+    other = imbalanced.reweigh(criterion=criterion)
+    assert (other.criterion, other.trials, other.rule) == (criterion, imbalanced.trials, imbalanced.rule)
+    assert other.best_k == imbalanced.choices[criterion]
+    assert np.array_equal(other.reweigh(criterion="composite").scores, imbalanced.scores)
+    # Independent of the criterion.
+    assert np.array_equal(other.stability, imbalanced.stability)
+    assert np.array_equal(other.confidence, imbalanced.confidence)
+    assert other.choices == imbalanced.choices
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"n_subsamples": 0}, ValueError, "n_subsamples must be an integer of at least 1; got 0"),
+        ({"n_subsamples": 13}, ValueError, "at most the 12 that were scored; got 13"),
+        ({"n_subsamples": 2.5}, TypeError, r"n_subsamples must be an integer.*got 2\.5"),
+        ({"rule": "best"}, ValueError, "rule must be one of"),
+        ({"criterion": "best"}, ValueError, "criterion must be one of"),
+        ({"z": -0.1}, ValueError, r"z must be a number in \[0, 1e\+06\]"),
+        ({"z": 1e6 + 1}, ValueError, r"z must be a number in \[0, 1e\+06\]"),
+        ({"transform": lambda x: x.mean()}, ValueError, "one weight per discrepancy"),
+        ({"transform": lambda x: x * 3}, ValueError, r"weights in \[0, 1\]"),
+        ({"transform": lambda x: x * np.nan}, ValueError, r"weights in \[0, 1\]"),
+    ],
+)
+def test_invalid_changes(imbalanced, changes, error, message):
+    with pytest.raises(error, match=message):
+        _ = imbalanced.reweigh(**changes).weights
+
+
+def test_limits_of_changes(imbalanced):
+    assert imbalanced.reweigh(n_subsamples=12).to_dict() == imbalanced.to_dict()
+    assert imbalanced.reweigh(n_subsamples=1).n_subsamples == 1
+    assert [imbalanced.reweigh(z=z).z for z in (0.0, 1e6)] == [0.0, 1e6]
+
+
+def test_a_saved_function_must_be_replaced(imbalanced):
+    again = SelectionResult.from_dict(imbalanced.reweigh(transform=np.abs, criterion="micro").to_dict())
+    assert again.criterion == "micro"
+    for changes in ({"n_subsamples": 3}, {"criterion": "macro"}):
+        with pytest.raises(ValueError, match=r"was a function.*pass transform= as well"):
+            again.reweigh(**changes)
+    other = again.reweigh(criterion="composite", transform="tanh")
+    assert np.array_equal(other.scores, imbalanced.scores)
+
+
+def test_fewer_subsamples_keep_the_calibration_and_its_failures():
+    failures = (Failure(2, 0, 0, "first"), Failure(3, 2, 2, "last"), Failure(2, 4, 4, "calibration"))
+    whole = made_up(ROWS, ROWS, calibration=[[0.1, np.nan], [0.3, 0.4]], failures=failures)
+    first = whole.reweigh(n_subsamples=1)
+    assert first.failures == (Failure(2, 0, 0, "first"), Failure(2, 2, 4, "calibration"))
+    assert first.plan.seeds == (0, 3, 4)
+    assert (first.plan.n_subsamples, first.plan.n_calibration) == (1, 2)
+    assert first.calibration.subsamples == (1, 2)
+    np.testing.assert_array_equal(first.calibration.micro, whole.calibration.micro)
+    assert not first.partial
+    assert SelectionResult.from_dict(first.to_dict()).failures == first.failures
+
+
+def test_the_first_subsamples_of_a_partial_result_keep_its_plan():
+    rows = np.array([[0.5, 0.4], [0.3, 0.2]])
+    partial = replace(made_up(rows, rows, planned=5), trials=Trials((1, 3), rows, rows.copy()))
+    first = partial.reweigh(n_subsamples=1)
+    assert first.plan is partial.plan
+    assert first.trials.subsamples == (1,)
+    assert first.partial

@@ -245,8 +245,11 @@ def test_no_choice(with_confidence):
     ],
 )  # fmt: skip
 def test_settings(changes, line):
-    defaults = {"n_starts": 1, "n_calibration": 0, "structure": False, "criterion": "composite", "transform": "tanh"}
+    defaults = {
+        "n_starts": 1, "n_calibration": 0, "structure": False, "criterion": "composite", "transform": "tanh",
+        "rule": "max", "z": 1.0, "on_failure": "raise", "random_state": 42, "n_jobs": None,
+    }  # fmt: skip
     given = {"n_subsamples": 3, "sample_size": 404, "clusterer": "gmm", "metric": "manhattan", **changes}
     result = select_k(imbalanced_blobs()[0][::4], ks=[2, 3], **given)
-    assert settings(result) == {**defaults, "rule": "max", "z": 1.0, **given}
+    assert settings(result) == {**defaults, **given}
     assert settings_line(result) == repr(result).splitlines()[-1] == f"3 subsamples{line}"

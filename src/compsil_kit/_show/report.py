@@ -36,6 +36,8 @@ CAPTIONS = {
     "comparison": "Criteria by number of clusters. Within a row, darker is better; rings mark the k that each selects.",
 }
 MAX_FAILURES = 50
+# Settings that are not listed: the seeds are, and the number of workers has no effect on the result.
+LEFT_OUT = ("random_state", "n_jobs")
 STYLE = """
 body { font-family: system-ui, sans-serif; max-width: 860px; margin: 32px auto; padding: 0 20px; line-height: 1.5;
   color: #222; background: #fff; }
@@ -116,7 +118,7 @@ def _settings(result: SelectionResult, written: datetime | None) -> str:
         "data": f"{plan.n_rows:,} rows, {plan.n_features:,} features, {plan.dtype}",
         **({} if result.preparation is None else {"table": str(result.preparation)}),
         "ks": format_ks(plan.ks),
-        **{name: _value(value) for name, value in text.settings(result).items()},
+        **{name: _value(value) for name, value in text.settings(result).items() if name not in LEFT_OUT},
         "seeds": f"{plan.seeds[0]} ... {plan.seeds[-1]}",
         "versions": ", ".join(f"{name} {number}" for name, number in result.versions.items()),
         **({} if written is None else {"written": written.strftime("%Y-%m-%d %H:%M UTC")}),
