@@ -282,6 +282,7 @@ class CompsilAccessor:
             labels = self._series(table, _labels(table, k, keywords))
         return _plot_clusters(kind, align(labels, self._frame), table, metric, ax)
 
+    @takes(SelectionConfig, interactive=True)
     def explore(
         self,
         columns: Any = None,
@@ -295,9 +296,8 @@ class CompsilAccessor:
         Parameters
         ----------
         columns, scale, missing
-            The initial settings of the table, as in :meth:`select_k`.
-        **keywords
-            The initial settings of the selection, as in ``compsil_jupyter.explore``.
+            As in :meth:`select_k`. Like the following keywords, these are the initial settings.
+        {keywords}
 
         Returns
         -------
