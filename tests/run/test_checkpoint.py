@@ -582,7 +582,7 @@ DAMAGED = {
 def test_a_file_that_is_no_checkpoint_is_refused(content, path):
     path.write_bytes(content)
     with pytest.raises(
-        ValueError, match=r"is not a checkpoint of compsil-kit, or it is damaged .*Pass another"
+        ValueError, match=r"is not a checkpoint of compsil-kit, or is damaged .*Pass another"
     ) as caught:
         run(checkpoint=path)
     assert "secret" not in str(caught.value)
@@ -594,7 +594,7 @@ def test_a_truncated_file_is_refused(share, path):
     run(checkpoint=path)
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(ValueError, match=r"or it is damaged \(JSONDecodeError\)"):
+    with pytest.raises(ValueError, match=r"or is damaged \(JSONDecodeError\)"):
         run(checkpoint=path)
 
 
@@ -616,7 +616,7 @@ def test_a_damaged_trial_is_refused(change, path):
     data = kept(path)
     change(data["trials"][2])
     path.write_text(json.dumps(data))
-    with pytest.raises(ValueError, match="is not a checkpoint of compsil-kit, or it is damaged"):
+    with pytest.raises(ValueError, match="is not a checkpoint of compsil-kit, or is damaged"):
         run(checkpoint=path)
 
 
