@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sessions import Gate, Result, kmeans
+from sessions import Result, kmeans
 from sklearn.metrics import pairwise_distances
 from waiting import PATIENCE, until
 
@@ -22,7 +22,6 @@ from compsil_jupyter import Explorer, explore
 from compsil_jupyter.controls import SETTINGS, follow, label, options
 from compsil_jupyter.state import Status
 from compsil_jupyter.view import TABS, _unused_path, _variable_name
-from compsil_kit import select_k
 
 SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
 
@@ -124,29 +123,6 @@ class TestRun:
         assert "2 of 4 subsamples finished" in seen[1]
         assert len(set(seen)) >= 3
 
-    def test_changed_settings_are_announced(self, explorer):
-        run(explorer)
-        find(explorer, "scale").value = "robust"
-        assert "Settings have changed. Press Run to apply them." in text(explorer, "progress")
-        run(explorer)
-        assert "changed" not in text(explorer, "progress")
-        assert explorer.result.preparation.scale == "robust"
-
-    def test_stop_and_close(self, frame, opened):
-        gate = Gate(after=8)
-        explorer = opened(frame, clusterer=gate, n_subsamples=1000)
-        every = parts(explorer)
-        explorer.run()
-        assert gate.reached.wait(PATIENCE)
-        explorer.stop()
-        assert explorer.session.status.phase == "stopped"
-        gate.go.set()
-        explorer.close()
-        explorer.wait(PATIENCE)
-        assert not explorer.session._selecting.thread.is_alive()
-        assert sum(isinstance(part, widgets.Image) for part in every) == 5
-        assert all(part.comm is None for part in every)
-
 
 class TestInputs:
     def test_every_input_changes_the_session(self, explorer):
@@ -233,9 +209,8 @@ class TestInputs:
 
     @pytest.mark.parametrize(("keywords", "message"), [
         ({"columns": ["city"]}, "'city'.* not numeric"),
+        ({"scale": "log"}, "scale must be one of"),
         ({"random_state": range(3)}, "30 are needed, got 3"),
-        ({"rule": "lcb", "n_subsamples": 1}, "n_subsamples with rule='lcb' must be an integer of at least 2"),
-        ({"metric": "precomputed"}, "precomputed"),
         ({"n_subsample": 5}, "unexpected keyword argument 'n_subsample'. Did you mean 'n_subsamples'?"),
     ])  # fmt: skip
     def test_errors_at_opening(self, frame, keywords, message):
@@ -244,17 +219,12 @@ class TestInputs:
 
 
 class TestReading:
-    def test_takes_effect_at_once(self, explorer):
-        first = find(explorer, "first")
-        assert first.disabled
+    def test_the_first_subsamples(self, explorer):
         run(explorer)
-        assert (first.max, first.value, first.disabled) == (5, 5, False)
-        seen = {image(explorer, "curve")}
-        for name, value in {"transform": "step", "first": 3}.items():
-            find(explorer, name).value = value
-            seen.add(image(explorer, "curve"))
-        assert len(seen) == 3
-        assert (explorer.result.transform, explorer.result.n_subsamples) == ("step", 3)
+        first, before = find(explorer, "first"), image(explorer, "curve")
+        first.value = 3
+        assert explorer.result.n_subsamples == 3
+        assert image(explorer, "curve") != before
         first.value = 5
         assert explorer.session.reading.first is None
 
@@ -343,14 +313,8 @@ class TestTabs:
         slider.value = 2
         assert "Clusters" in images(explorer)
 
-    def test_compare_on_demand(self, explorer):
-        run(explorer)
+    def test_the_buttons_of_a_comparison(self, explorer):
         show(explorer, "Compare")
-        assert explorer.comparison is None
-        find(explorer, "compare").click()
-        explorer.wait(PATIENCE)
-        assert "select k =" in text(explorer, "note-compare")
-        assert "Compare" in images(explorer)
         for phase, disabled in (("idle", (False, True)), ("running", (True, False)), ("done", (False, True))):
             explorer.session.comparing = Status(phase)
             explorer.view._update("comparison")
@@ -436,91 +400,56 @@ class TestUpdates:
         assert ".cluster(k=5" in text(explorer, "note-code")
 
 
-class TestErrors:
-    def test_are_shown_and_can_be_fixed(self, frame, opened):
-        explorer = opened(frame.assign(a=frame["a"].mask(frame.index == 2)))
-        run(explorer)
-        assert "missing values in 'a' (1)" in text(explorer, "error")
-        assert explorer.result is None
-        find(explorer, "missing").value = "drop"
-        run(explorer)
-        assert find(explorer, "error").value == ""
-        assert explorer.result.preparation.n_dropped == 1
-        find(explorer, "columns").value = ()
-        run(explorer)
-        assert "columns must name at least one column" in text(explorer, "error")
-
-    def test_keep_the_previous_result(self, explorer):
-        run(explorer)
-        before, curve = explorer.result, image(explorer, "curve")
-        find(explorer, "ks").value = (2, 8)
-        find(explorer, "sample-size").value = "a lot"
-        run(explorer)
-        assert text(explorer, "error").startswith("sample_size must be")
-        assert text(explorer, "error").endswith("The result of the previous run is still shown.")
-        assert f"k* = {before.best_k}" in text(explorer, "headline")
-        assert "previous result" in text(explorer, "headline")
-        assert explorer.result is before
-        assert image(explorer, "curve") == curve
-        assert (find(explorer, "first").max, find(explorer, "first").value) == (5, 5)
-        assert find(explorer, "k").options == (2, 3, 4, 5)
+def test_an_error_keeps_the_previous_result(explorer):
+    run(explorer)
+    before, curve = explorer.result, image(explorer, "curve")
+    find(explorer, "ks").value = (2, 8)
+    find(explorer, "sample-size").value = "a lot"
+    run(explorer)
+    assert text(explorer, "error").startswith("sample_size must be")
+    assert "previous result" in text(explorer, "headline")
+    assert explorer.result is before
+    assert image(explorer, "curve") == curve
+    assert (find(explorer, "first").max, find(explorer, "first").value) == (5, 5)
+    assert find(explorer, "k").options == (2, 3, 4, 5)
 
 
-class TestSaving:
-    def test_report_and_code(self, explorer, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        find(explorer, "save-report").click()
-        assert text(explorer, "saved") == "Not saved: there is no result yet. Press Run first."
-        assert not list(tmp_path.iterdir())
-        run(explorer)
-        find(explorer, "save-report").click()
-        assert "Saved as compsil-report.html in the working directory" in text(explorer, "saved")
-        assert 'download="compsil-report.html"' in find(explorer, "saved").value
-        assert (tmp_path / "compsil-report.html").read_text().startswith("<!doctype html>")
-        (tmp_path / "compsil_selection.py").write_text("mine")
-        find(explorer, "save-code").click()
-        assert (tmp_path / "compsil_selection.py").read_text() == "mine"
-        assert "select_k(" in (tmp_path / "compsil_selection-2.py").read_text()
-        assert _unused_path(tmp_path / "compsil_selection.py") == tmp_path / "compsil_selection-3.py"
-
-    def test_a_file_that_cannot_be_written(self, explorer, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        tmp_path.rmdir()
-        find(explorer, "save-code").click()
-        assert text(explorer, "saved").startswith("Not saved: [Errno 2] No such file or directory")
+def test_saved_files_replace_no_others(explorer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "compsil_selection.py").write_text("mine")
+    find(explorer, "save-code").click()
+    assert "Saved as compsil_selection-2.py in the working directory" in text(explorer, "saved")
+    assert 'download="compsil_selection-2.py"' in find(explorer, "saved").value
+    assert (tmp_path / "compsil_selection.py").read_text() == "mine"
+    assert "select_k(" in (tmp_path / "compsil_selection-2.py").read_text()
+    assert _unused_path(tmp_path / "compsil_selection.py") == tmp_path / "compsil_selection-3.py"
+    find(explorer, "save-report").click()
+    assert text(explorer, "saved") == "Not saved: there is no result yet. Press Run first."
 
 
 class TestData:
-    def test_arrays_are_not_scaled(self, blobs, opened):
-        explorer = opened(blobs)
-        run(explorer)
-        np.testing.assert_array_equal(explorer.result.composite, select_k(blobs, **SMALL).composite)
-        assert find(explorer, "columns").value == (0, 1, 2)
-        assert find(explorer, "scale").label == "none"
-
-    def test_sparse_matrices(self, blobs, opened):
-        X = sparse.csr_matrix(np.maximum(blobs, 0))
-        explorer = opened(X)
-        run(explorer)
-        np.testing.assert_array_equal(explorer.result.composite, select_k(X, **SMALL).composite)
-        for given in ({"scale": "standard"}, {"columns": [0]}):
-            with pytest.raises(ValueError, match="columns and scale must be None for a sparse matrix"):
-                explore(X, **given)
-
-    def test_distances_are_not_scaled_even_in_a_frame(self, blobs, opened):
-        distances = pd.DataFrame(pairwise_distances(blobs[:200]))
-        explorer = opened(distances, metric="precomputed", clusterer="agglomerative")
-        run(explorer)
-        assert explorer.result.preparation.scale is None
-        show(explorer, "Clusters")
-        explorer.session.clusterings.wait(PATIENCE)
-        assert "Clusters" in images(explorer)
-
-    def test_other_tables_are_scaled(self, blobs, opened):
-        explorer = opened(pl.DataFrame(blobs, schema=["a", "b", "c"]), "b")
-        assert explorer.session.settings["columns"] == ["b"]
-        run(explorer)
-        assert explorer.result.preparation.scale == "standard"
+    @pytest.mark.parametrize(
+        ("kind", "keywords", "scale"),
+        [
+            (np.asarray, {}, None),
+            (lambda X: sparse.csr_matrix(np.maximum(X, 0)), {}, None),
+            (lambda X: pl.DataFrame(X, schema=["a", "b", "c"]), {}, "standard"),
+            # Distances are not scaled, even in a frame.
+            (
+                lambda X: pd.DataFrame(pairwise_distances(X)),
+                {"metric": "precomputed", "clusterer": "agglomerative"},
+                None,
+            ),
+        ],
+        ids=["array", "sparse", "polars", "distances"],
+    )
+    def test_the_scale_depends_on_the_kind_of_data(self, blobs, opened, kind, keywords, scale):
+        data = kind(blobs[:200])
+        assert opened(data, **keywords).session.settings["scale"] == scale
+        if sparse.issparse(data):
+            for given in ({"scale": "standard"}, {"columns": [0]}):
+                with pytest.raises(ValueError, match="columns and scale must be None for a sparse matrix"):
+                    explore(data, **given)
 
     @pytest.mark.parametrize("data", [5, "text", [[1, 2], [3]]])
     def test_other_objects_are_refused(self, data):

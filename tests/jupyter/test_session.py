@@ -192,8 +192,7 @@ class TestReading:
         finish(session)
         session.change(scale="robust")
         assert session.stale
-        session.change(n_subsamples=7)
-        session.change(scale=None, n_subsamples=6)
+        session.change(scale=None)
         assert not session.stale
 
 

@@ -7,7 +7,6 @@ import sys
 import warnings
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -245,12 +244,6 @@ def test_profile_skips_rows_without_a_label_or_value(df):
         incomplete.compsil.profile(labels, missing="raise")
 
 
-def test_profile_of_a_single_row(df):
-    found = df.compsil.profile(np.r_[1, np.zeros(199)])
-    assert (found.loc[1, ("cluster", "size")], found.loc[1, ("cluster", "silhouette")]) == (1, 0)
-    assert np.isnan(found.loc[1, ("age", "std")])
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -307,13 +300,13 @@ def test_plot_of_silhouettes(df, scaled, ax):
     assert plain.lines[0].get_xdata()[0] == pytest.approx(silhouette_samples(df[NUMERIC], y, metric="manhattan").mean())
 
 
-@pytest.mark.parametrize("labels", ["computed", "given", "given for incomplete rows too"])
-def test_map_of_the_rows_with_labels(df, ax, labels):
+def test_map_of_the_rows_with_labels(df, ax):
     incomplete = df.assign(age=df["age"].mask(ROWS < 4))
-    given = {"computed": None, "given": incomplete.compsil.cluster(3, missing="drop")}
-    incomplete.compsil.plot("map", k=3, labels=given.get(labels, df.compsil.cluster(3)), missing="drop", ax=ax)
-    assert sum(len(points.get_offsets()) for points in ax.collections) == 196
-    assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+    for labels in (None, incomplete.compsil.cluster(3, missing="drop")):
+        ax.clear()
+        incomplete.compsil.plot("map", k=3, labels=labels, missing="drop", ax=ax)
+        assert sum(len(points.get_offsets()) for points in ax.collections) == 196
+        assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
 
 
 def test_incomplete_rows_can_be_plotted_but_not_clustered(df, ax):
@@ -322,14 +315,6 @@ def test_incomplete_rows_can_be_plotted_but_not_clustered(df, ax):
     assert sum(len(points.get_offsets()) for points in ax.collections) == 196
     with pytest.raises(ValueError, match="'age'"):
         incomplete.compsil.plot("map", k=3, ax=ax)
-
-
-def test_a_new_figure_is_returned_but_not_shown(df, monkeypatch):
-    monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
-    before = plt.get_fignums()
-    ax = df.compsil.plot("map", k=3)
-    assert plt.get_fignums() == [*before, ax.figure.number]
-    plt.close(ax.figure)
 
 
 def test_explore_without_ipywidgets_names_the_package(df, monkeypatch):

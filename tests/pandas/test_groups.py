@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 
 from compsil_kit import Interrupted
 from compsil_pandas import ColumnWarning, GroupSelection
-from compsil_pandas.groups import _key, key_names
+from compsil_pandas.groups import _key
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 COLUMNS = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
@@ -43,6 +43,8 @@ def test_one_key(df, by):
     assert found.frame["best_k"].dtype == found.frame["runner_up"].dtype == "Int64"
     assert found.frame["n_rows"].tolist() == [120, 100]
     assert found.frame["problem"].tolist() == ["", ""]
+    assert dict(found.items()) == found.results
+    assert "east" not in found
     for name in ("north", "south"):
         expected = select(df, region=name)
         np.testing.assert_array_equal(found[name].micro, expected.micro)
@@ -52,15 +54,6 @@ def test_one_key(df, by):
         second, first = np.sort(expected.scores)[-2:]
         assert row["runner_up"] == expected.ks[expected.scores.tolist().index(second)]
         assert row["lead"] == pytest.approx(first - second)
-
-
-def test_it_is_a_mapping(df):
-    found = df.compsil.select_k(by="region", **FAST)
-    assert (list(found), len(found)) == (["north", "south"], 2)
-    assert dict(found.items()) == found.results
-    assert "east" not in found
-    with pytest.raises(KeyError, match="east"):
-        found["east"]
 
 
 @pytest.mark.parametrize(
@@ -114,12 +107,6 @@ def test_missing_values_in_keys_are_normalised():
         assert _key(("a", (missing, 1))) == ("a", (np.nan, 1))
     for present in ("a", 0, False, pd.Interval(0, 1), ("a", 1)):
         assert _key(present) == present
-
-
-def test_names_of_key_columns():
-    assert key_names("a") == key_names(["a"]) == key_names(pd.Grouper(key="a")) == ["a"]
-    assert key_names(("a", "b")) == [("a", "b")]
-    assert key_names([pd.Grouper(key="a"), np.arange(3), ["a"], 1]) == ["a", 1]
 
 
 @pytest.mark.parametrize("by", ["year", ["year"], pd.Grouper(key="year")])
@@ -207,15 +194,11 @@ def test_missing_values_are_refused_or_dropped(df):
     assert found.frame["n_rows"].tolist() == [120, 100]
 
 
-def test_odd_columns_are_warned_about_once(df):
+def test_odd_columns_are_warned_about_once_and_a_single_k_has_no_runner_up(df):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        df.assign(one=1).compsil.select_k(by="region", **FAST)
+        found = df.assign(one=1).compsil.select_k(by="region", ks=[3], n_subsamples=2)
     assert [(w.category, w.filename) for w in caught] == [(ColumnWarning, __file__)]
-
-
-def test_a_single_candidate_has_no_runner_up(df):
-    found = df.compsil.select_k(by="region", ks=[3], n_subsamples=2)
     assert found.frame[["runner_up", "lead"]].isna().all(axis=None)
 
 
@@ -249,7 +232,6 @@ def test_an_interrupt_keeps_the_finished_part(df, n_calls, groups):
 
 def test_html_is_escaped(df):
     attack = "<script>alert(1)</script>"
-    given = df.assign(region=df["region"].replace("south", attack)).rename(columns={"region": attack})
-    page = given.compsil.select_k(by=attack, **FAST)._repr_html_()
+    page = df.assign(region=attack).compsil.select_k(by="region", **FAST)._repr_html_()
     assert "<script" not in page
-    assert page.count("&lt;script&gt;") == 2
+    assert "&lt;script&gt;" in page
