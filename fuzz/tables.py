@@ -14,6 +14,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from compsil_kit import prepare
+from compsil_kit._data.files.detect import CsvOptions
 from compsil_kit._data.files.readers import read_table
 from fuzz.judge import require
 from fuzz.mutate import mutated
@@ -40,7 +41,9 @@ def _read(name: str, content: bytes, options: Mapping[str, Any]) -> pd.DataFrame
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content)
-        return read_table(str(path), **options)
+        chosen = {name: options[name] for name in ("columns", "exclude") if name in options}
+        written = {name: value for name, value in options.items() if name not in chosen}
+        return read_table(str(path), CsvOptions(**written), **chosen)
 
 
 def _check_any(given: Any) -> None:

@@ -131,7 +131,7 @@ def test_a_european_file_gives_the_same_answer(csv, frame, tmp_path, capsys):
     [
         (
             [],
-            "column 'b' is numeric except in 1 of 300 cells (line 7). If these mean a missing value, pass --na-values",
+            "column 'b' is numeric except in 1 of 300 cells (line 7). If these cells are missing values",
         ),
         (["--na-values", "unknown"], "missing values in 'b' (1). Drop these rows with missing='drop' (--missing drop)"),
         (["--na-values", "unknown", "--missing", "drop"], "1 row with missing values dropped"),
@@ -202,7 +202,7 @@ def test_missing_values(frame, tmp_path, capsys):
         (["{tmp}/damaged.csv.gz"], "not a readable table (EOFError)"),
         (["{tmp}/folder.csv"], "there is no Parquet file at"),
         (["{tmp}/*.parquet"], "there is no Parquet file at"),
-        (["{tmp}/a.parquet", "--sep", ";"], "--sep, --decimal and the like are for CSV and TSV files"),
+        (["{tmp}/a.parquet", "--sep", ";"], "--sep, --decimal and similar options apply to CSV and TSV files"),
         (["{tmp}/data.pkl"], "the name must end in .csv"),
         (["{csv}", "--columns", "flg"], "Did you mean 'flag'?"),
     ],

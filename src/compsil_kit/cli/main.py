@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from compsil_kit._criteria.compare import compare
 from compsil_kit._data.dataset import Dataset, PreparedTable
-from compsil_kit._data.files.readers import make_given, read_file
-from compsil_kit._data.files.sniff import Given
+from compsil_kit._data.files.detect import CsvOptions
+from compsil_kit._data.files.readers import read_file, reject_options
 from compsil_kit._data.given import load_data
 from compsil_kit._data.sources.parquet import is_parquet, open_parquet
 from compsil_kit._data.sources.source import Source
@@ -78,23 +78,22 @@ def _complain(text: str) -> None:
 
 
 def _load(arguments: argparse.Namespace) -> PreparedTable | SourceTable:
-    given = make_given(**{name: getattr(arguments, name) for name in READING})
-    found = _open(arguments, given) if is_parquet(arguments.data) else _read(arguments, given)
+    options = CsvOptions(**{name: getattr(arguments, name) for name in READING})
+    found = _open(arguments, options) if is_parquet(arguments.data) else _read(arguments, options)
     table = prepare(found, **_settings(arguments, TableConfig))
     if not arguments.json:
         print(f"Data: {table.preparation}\n", flush=True)
     return table
 
 
-def _open(arguments: argparse.Namespace, given: Given) -> Source:
+def _open(arguments: argparse.Namespace, options: CsvOptions) -> Source:
     """Return Parquet data unread: they may be larger than memory."""
-    if given != Given():
-        raise ValueError(f"{arguments.data}: --sep, --decimal and the like are for CSV and TSV files.")
+    reject_options(arguments.data, options)
     return open_parquet(arguments.data, exclude=arguments.exclude)
 
 
-def _read(arguments: argparse.Namespace, given: Given) -> pd.DataFrame:
-    frame, layout = read_file(arguments.data, given, columns=arguments.columns, exclude=arguments.exclude)
+def _read(arguments: argparse.Namespace, options: CsvOptions) -> pd.DataFrame:
+    frame, layout = read_file(arguments.data, options, columns=arguments.columns, exclude=arguments.exclude)
     if layout is not None and not (arguments.json and (arguments.quiet or layout.is_plain)):
         shown = "standard input" if arguments.data == "-" else arguments.data
         print(f"Read {shown}: {layout}", file=sys.stderr if arguments.json else sys.stdout, flush=True)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from compsil_kit import __version__
 from compsil_kit._config.parsing import parse_names
-from compsil_kit._data.files.numerals import DECIMALS, GROUPS
+from compsil_kit._data.files.numeric import DECIMAL_MARKS, THOUSANDS_MARKS
 from compsil_kit._data.files.readers import KINDS
 from compsil_kit._util.checks import describe
 from compsil_kit._util.format import did_you_mean, one_line, printable
@@ -162,8 +162,10 @@ def _add_reading(add: Add) -> None:
     """Add what says how a text file is written; what is not said is found out, and refused where it is not clear."""
     add("--exclude", type=parse_names, default=(), metavar="A,B,...", help="columns to leave out")
     add("--sep", metavar="CHARACTER", help="separator of a CSV file, such as ';' or tab (default: detected)")
-    add("--decimal", choices=tuple(DECIMALS), help="decimal mark of a CSV file (default: detected)")
-    add("--thousands", choices=GROUPS, metavar="CHARACTER", help="mark between thousands, such as ',' in 1,234")
+    add("--decimal", choices=tuple(DECIMAL_MARKS), help="decimal mark of a CSV file (default: detected)")
+    add(
+        "--thousands", choices=THOUSANDS_MARKS, metavar="CHARACTER", help="mark between thousands, such as ',' in 1,234"
+    )
     add("--encoding", metavar="NAME", help="encoding of a CSV file, such as windows-1252 (default: detected)")
     add(
         "--header", action=argparse.BooleanOptionalAction,

@@ -1,214 +1,294 @@
-"""Tables in files: CSV, TSV, Parquet, Feather and JSON lines, as pandas frames. Never a pickle."""
+"""Read CSV, TSV, Parquet, Feather and JSON lines files as pandas frames. Pickles are never loaded."""
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import sys
+import warnings
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from lzma import LZMAError
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Any, cast
 from zipfile import BadZipFile
 
-from compsil_kit._data.files.delimited import TextFile, lines_of_rows, read_delimited
-from compsil_kit._data.files.mixed import settle_columns
-from compsil_kit._data.files.numerals import DECIMALS, GROUPS
-from compsil_kit._data.files.refused import RefusedError
-from compsil_kit._data.files.sniff import Given, Layout
-from compsil_kit._util.checks import check_choice
+from compsil_kit._data.files import FileFormatError
+from compsil_kit._data.files.detect import CsvOptions, Layout, Row, check_widths, detect_layout, iterate_rows
+from compsil_kit._data.files.numeric import convert_columns
 from compsil_kit._util.format import quoted, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".jsonl", ".ndjson")
-_TEXT = {".csv": ",", ".tsv": "\t"}
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-# What pandas, pyarrow and the decompressors raise on a damaged file; pandas' own errors are ValueErrors.
-DAMAGED = (ValueError, OSError, EOFError, LookupError, TypeError, RuntimeError, zlib.error, LZMAError, BadZipFile)
-_SPELLED = {"tab": "\t", "\\t": "\t", "space": " "}
+_DEFAULT_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst", ".zip")
+SAMPLE_BYTES = 1 << 20
+# What pandas, pyarrow and the decompressors raise for a damaged file; errors of pandas are ValueErrors.
+_DAMAGE = (ValueError, OSError, EOFError, LookupError, TypeError, RuntimeError, zlib.error, LZMAError, BadZipFile)
 
 
-def read_table(
-    name: str,
-    *,
-    columns: Collection[Any] | None = None,
-    exclude: Collection[str] = (),
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    header: bool | None = None,
-    thousands: str | None = None,
-    na_values: Collection[str] = (),
-) -> pd.DataFrame:
-    """Read a file by its ending, which may be followed by that of a compression; ``-`` is CSV from standard input.
-
-    Parameters
-    ----------
-    name : str
-        The path of the file, or ``-``.
-    columns : collection of names, optional
-        The columns that will be used, if not all: only these are looked at for cells that are not numbers.
-    exclude : collection of names, default=()
-        Columns to leave out.
-    sep, decimal, encoding : str, optional
-        How a CSV or TSV file is written; found out if None.
-    header : bool, optional
-        Whether the first line of a CSV or TSV file names the columns; found out if None.
-    thousands : str, optional
-        The mark between thousands; if None, only one that cannot be mistaken is heeded.
-    na_values : collection of str, default=()
-        Further texts that mean a missing value.
-
-    Returns
-    -------
-    DataFrame
-        The table. A file that may be read in two ways is refused.
-    """
-    given = make_given(sep, decimal, encoding, header, thousands, na_values)
-    return read_file(name, given, columns=columns, exclude=exclude)[0]
-
-
-def make_given(
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    header: bool | None = None,
-    thousands: str | None = None,
-    na_values: Collection[str] = (),
-) -> Given:
-    """Check what is said about a text file."""
-    if sep is not None:
-        sep = _SPELLED.get(sep, sep)
-        if len(sep) != 1 or sep.isalnum() or sep in '"\r\n.+-':
-            raise ValueError(f"--sep must be one character such as ';' or '|', or the word tab or space; got {sep!r}.")
-    if decimal is not None:
-        check_choice("--decimal", decimal, tuple(DECIMALS))
-    if thousands is not None:
-        check_choice("--thousands", thousands, GROUPS)
-        if thousands == decimal:
-            raise ValueError(f"--thousands and --decimal must differ; both are {decimal!r}.")
-    return Given(sep, decimal, encoding, header, thousands, tuple(na_values))
+def read_table(name: str, options: CsvOptions | None = None, **keywords: Any) -> pd.DataFrame:
+    """Return the table in a file; see :func:`read_file`."""
+    return read_file(name, options, **keywords)[0]
 
 
 def read_file(
-    name: str, given: Given, *, columns: Collection[Any] | None = None, exclude: Collection[str] = ()
+    name: str,
+    options: CsvOptions | None = None,
+    *,
+    columns: Collection[Any] | None = None,
+    exclude: Collection[str] = (),
 ) -> tuple[pd.DataFrame, Layout | None]:
-    """Return the table in a file and, if it is a text table, how it is written."""
-    if name == "-":
-        content = _standard_input()
-        file = TextFile(partial(io.BytesIO, content), partial(io.BytesIO, content))
-        return _parse("standard input", lambda: _read_text(file, given, columns, exclude))
+    """Return the table in a file (``-`` is CSV from standard input) and, if it is a text table, its layout.
+
+    A file that can be read in two ways raises a ValueError. ``columns`` are those that will be used, if not all: other
+    columns may be numeric except in a few cells. ``exclude`` are columns to leave out.
+    """
+    options = options or CsvOptions()
+    columns = [columns] if isinstance(columns, str) else columns
+    path, kind = Path(name), ".csv" if name == "-" else _kind_of(name)
+    if kind not in _DEFAULT_SEPARATORS:
+        reject_options(name, options)
+    with _named_errors("standard input" if name == "-" else name):
+        if kind in _DEFAULT_SEPARATORS:
+            table = _open_table(_standard_input() if name == "-" else partial(_open, path), kind, options)
+            frame = _without(table.load(options), exclude)
+            decimal = table.layout.decimal
+            if options.thousands == decimal:
+                raise FileFormatError(
+                    f"--thousands {decimal!r} is the decimal mark of the file. Pass --decimal as well."
+                )
+            return convert_columns(frame, decimal, options.thousands, columns, table.lines_of), table.layout
+        frame = _without(_load_typed(path, kind), exclude)
+        if kind in (".jsonl", ".ndjson"):
+            frame = convert_columns(frame, ".", None, columns, lambda rows: sorted(row + 1 for row in rows))
+        return frame, None
+
+
+def reject_options(name: str, options: CsvOptions) -> None:
+    """Refuse options for a file that is not a text table."""
+    if options != CsvOptions():
+        raise ValueError(f"{name}: --sep, --decimal and similar options apply to CSV and TSV files only.")
+
+
+def ending_of(path: PurePath) -> str:
+    """Return the last ending of a name before that of a compression, in lower case; "" if there is none."""
+    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSIONS]
+    return endings[-1] if endings else ""
+
+
+def _kind_of(name: str) -> str:
     path = Path(name)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", name)
     if not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "no such file", name)
-    kind = kind_of(path)
-    if kind in _TEXT:
-        file = TextFile(lambda: path, partial(_opened, path), _TEXT[kind])
-        return _parse(name, lambda: _read_text(file, given, columns, exclude))
-    if given != Given():
-        raise ValueError(f"{name}: --sep, --decimal and the like are for CSV and TSV files.")
-    return _parse(name, lambda: (_read_typed(path, kind, columns, exclude), None))
+    kind = ending_of(path)
+    if kind not in KINDS:
+        raise ValueError(f"{name}: unknown file format; the name must end in {', '.join(KINDS)}.")
+    return kind
 
 
-def kind_of(path: Path) -> str:
-    """Return the ending that says what is in a file, or list those that can be read."""
-    ending = ending_of(path)
-    if ending not in KINDS:
-        raise ValueError(f"{path}: unknown file format; the name must end in {', '.join(KINDS)}.")
-    return ending
+@contextmanager
+def _named_errors(name: str) -> Iterator[None]:
+    """Put the name of the file before errors, and replace those of libraries, which can quote the content."""
+    try:
+        yield
+    except FileFormatError as error:
+        raise ValueError(f"{name}: {error}") from None
+    except ImportError as error:
+        package, wheel = ("zstandard",) * 2 if name.lower().endswith(".zst") else ("pyarrow", "'compsil-kit[scale]'")
+        raise ImportError(
+            f"{name}: reading this file needs the package {package}. Install it with: pip install {wheel}"
+        ) from error
+    except MemoryError as error:
+        # Damaged Arrow files can claim lengths of exabytes.
+        raise ValueError(
+            f"{name}: not a readable table: it needs more memory than this machine has. It is damaged or too large."
+        ) from error
+    except _DAMAGE as error:
+        raise ValueError(f"{name}: not a readable table ({type(error).__name__}).") from error
 
 
-def ending_of(path: PurePath) -> str:
-    """Return the last ending of a name that is not that of a compression, in lower case; "" if there is none."""
-    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSED]
-    return endings[-1] if endings else ""
-
-
-def _standard_input() -> bytes:
-    raw = getattr(sys.stdin, "buffer", None)
-    return raw.read() if raw is not None else sys.stdin.read().encode()
-
-
-def _opened(path: Path) -> IO[bytes]:
-    """Open a file for its bytes, decompressed as pandas would do it."""
-    from pandas.io.common import get_handle  # type: ignore[import-not-found]
-
-    return cast("IO[bytes]", get_handle(path, "rb", compression="infer", is_text=False).handle)
-
-
-def _read_text(
-    file: TextFile, given: Given, columns: Collection[Any] | None, exclude: Collection[str]
-) -> tuple[pd.DataFrame, Layout]:
-    frame, layout = read_delimited(file, given)
-    frame = _excluded(frame, exclude)
-    if given.thousands == layout.decimal:
-        raise RefusedError(f"--thousands {given.thousands!r} is the decimal mark of the file. Pass --decimal, too.")
-    used = _used(columns)
-    lines = partial(lines_of_rows, file, layout)
-    return settle_columns(frame, layout.decimal, given.thousands, used, lines), layout
-
-
-def _read_typed(path: Path, kind: str, columns: Collection[Any] | None, exclude: Collection[str]) -> pd.DataFrame:
+def _load_typed(path: Path, kind: str) -> pd.DataFrame:
     import pandas as pd
 
-    if kind not in (".jsonl", ".ndjson"):
-        return _excluded(_numbers(pd.read_feather(path) if kind == ".feather" else pd.read_parquet(path)), exclude)
-    frame = _excluded(pd.read_json(path, lines=True), exclude)
-    return settle_columns(frame, ".", None, _used(columns), lambda rows: sorted(row + 1 for row in rows))
-
-
-def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Make numbers of what pandas keeps as objects, decimals and booleans with holes, as other readers do."""
-    import pandas as pd
-
-    kinds: dict[str, Any] = {"decimal": "float64", "boolean": "boolean"}
-    for at, dtype in enumerate(frame.dtypes):
-        kind = kinds.get(pd.api.types.infer_dtype(frame.iloc[:, at], skipna=True)) if dtype.kind == "O" else None
-        if kind is not None:
-            frame.isetitem(at, frame.iloc[:, at].astype(kind).array)
+    if kind in (".jsonl", ".ndjson"):
+        return pd.read_json(path, lines=True)
+    frame = pd.read_feather(path) if kind == ".feather" else pd.read_parquet(path)
+    # pandas loads decimals, and booleans with missing values, as objects.
+    dtypes: dict[str, Any] = {"decimal": "float64", "boolean": "boolean"}
+    for position, dtype in enumerate(frame.dtypes):
+        column = frame.iloc[:, position]
+        target = dtypes.get(pd.api.types.infer_dtype(column, skipna=True)) if dtype.kind == "O" else None
+        if target is not None:
+            frame.isetitem(position, column.astype(target).array)
     return frame
 
 
-def _used(columns: Collection[Any] | None) -> Callable[[Any], bool]:
-    """Return what tells whether a column is going to be used."""
-    if columns is None:
-        return lambda _: True
-    wanted = [columns] if isinstance(columns, str) else list(columns)
-    return lambda name: name in wanted
-
-
-def _excluded(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
+def _without(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
     known = [str(name) for name in frame.columns]
     for name in names:
         if name not in known:
-            raise RefusedError(
+            raise FileFormatError(
                 f"--exclude: {quoted(name)} is not a column of the data, which has {shorten(tuple(known))}."
             )
     return frame.loc[:, [name not in names for name in known]] if names else frame
 
 
-def _parse(name: str, read: Callable[[], tuple[pd.DataFrame, Any]]) -> tuple[pd.DataFrame, Any]:
+# --- text tables ------------------------------------------------------------------------------------------------------
+
+
+def _standard_input() -> Callable[[], IO[bytes]]:
+    raw = getattr(sys.stdin, "buffer", None)
+    return partial(io.BytesIO, raw.read() if raw is not None else sys.stdin.read().encode())
+
+
+def _open(path: Path) -> IO[bytes]:
+    """Open a file for reading bytes, decompressed like pandas does it."""
+    from pandas.io.common import get_handle  # type: ignore[import-not-found]
+
+    return cast("IO[bytes]", get_handle(path, "rb", compression="infer", is_text=False).handle)
+
+
+def _open_table(open_bytes: Callable[[], IO[bytes]], kind: str, options: CsvOptions) -> TextTable:
+    """Detect the layout of a text table from its first bytes."""
+    with open_bytes() as raw:
+        sample = raw.read(SAMPLE_BYTES)
+    encoding = options.encoding or detect_encoding(sample)
+    text = _decoded(sample, encoding)
+    if text is None:
+        raise _undecodable(open_bytes, encoding)
+    if "\0" in text:
+        raise FileFormatError(
+            "not a readable table: it contains NUL characters. If it is UTF-16, pass --encoding utf-16-le."
+        )
+    complete = len(sample) < SAMPLE_BYTES
+    layout = detect_layout(text, options, encoding, complete=complete, default_sep=_DEFAULT_SEPARATORS[kind])
+    return TextTable(open_bytes, layout)
+
+
+def detect_encoding(sample: bytes) -> str:
+    """Return UTF-8 (with or without a byte order mark) if the sample is valid, else the encoding chardet detects."""
+    if sample.startswith(codecs.BOM_UTF8) or _decoded(sample, "utf-8") is not None:
+        return "utf-8-sig"
+    import chardet
+
+    # Lines in ASCII hold no information and mislead chardet.
+    lines = dict.fromkeys(line for line in sample.splitlines() if not line.isascii())
+    found = chardet.detect(b"\n".join(lines)[: 1 << 16])["encoding"]
+    if not found or _decoded(sample, found) is None:
+        raise FileFormatError(
+            "not a readable table: the encoding is unknown. Pass --encoding, for example windows-1252."
+        )
+    return found.lower()
+
+
+def _decoded(sample: bytes, encoding: str) -> str | None:
+    """Return the text of a sample, whose last character may be cut; None if it is in another encoding."""
     try:
-        return read()
-    except RefusedError as error:
-        raise ValueError(f"{name}: {error}") from None
-    except ImportError as error:
-        package, what = ("zstandard",) * 2 if name.lower().endswith(".zst") else ("pyarrow", "'compsil-kit[scale]'")
-        raise ImportError(
-            f"{name}: reading this file needs the package {package}. Install it with: pip install {what}"
-        ) from error
-    except MemoryError as error:
-        # Damaged Arrow files have lengths of exabytes; which of the two it is cannot be told from here.
-        raise ValueError(
-            f"{name}: not a readable table: it asks for more memory than there is. It is damaged, or too large for "
-            "this machine."
-        ) from error
-    except DAMAGED as error:
-        # The texts of pandas and pyarrow can quote the content, so only the kind is told.
-        raise ValueError(f"{name}: not a readable table ({type(error).__name__}).") from error
+        return codecs.getincrementaldecoder(encoding)().decode(sample)
+    except (LookupError, UnicodeDecodeError):
+        return None
+
+
+def _undecodable(open_bytes: Callable[[], IO[bytes]], encoding: str) -> FileFormatError:
+    """Return the error of a file with a line in another encoding."""
+    n_lines = 0
+    with open_bytes() as raw, suppress(UnicodeDecodeError):
+        decoder = codecs.getincrementaldecoder(encoding)()
+        for content in raw:
+            n_lines += 1
+            decoder.decode(content)
+    return FileFormatError(
+        f"not a readable table: line {n_lines} is not {encoding.removesuffix('-sig')}. Pass --encoding, for example "
+        "--encoding windows-1252."
+    )
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A text table that can be read several times."""
+
+    open_bytes: Callable[[], IO[bytes]]
+    layout: Layout
+
+    def load(self, options: CsvOptions) -> pd.DataFrame:
+        """Load the table with pandas, and refuse rows that are too short, which pandas fills with missing values."""
+        import pandas as pd
+
+        try:
+            frame = self._parse(list(options.na_values))
+        except UnicodeDecodeError:
+            raise _undecodable(self.open_bytes, self.layout.encoding) from None
+        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            self._check_widths()
+            raise FileFormatError(f"not a readable table ({type(error).__name__}).") from None
+        last = frame.iloc[:, -1]
+        if self.layout.trailing:
+            if last.notna().any():
+                line = self.lines_of({int(last.notna().to_numpy().argmax())})[0]
+                raise FileFormatError(
+                    f"not a readable table: line {line} has a value after its last separator, unlike the lines above. "
+                    "Fix this line, or name the last column."
+                )
+            return frame.iloc[:, :-1]
+        if frame.shape[1] > 1 and last.isna().any() and not self._has_all_separators(len(frame)):
+            self._check_widths()
+        return frame
+
+    def lines_of(self, rows: set[int]) -> list[int]:
+        """Return the lines in which rows of the frame begin."""
+        positions = range(-1 if self.layout.header else 0, max(rows) + 1)
+        return [line for position, (line, _) in zip(positions, self._rows(), strict=False) if position in rows]
+
+    @contextmanager
+    def _lines(self) -> Iterator[IO[str]]:
+        """Open the table below its comments, with line ends as they are."""
+        with self.open_bytes() as raw, io.TextIOWrapper(raw, self.layout.encoding, newline="") as handle:
+            for _ in range(self.layout.skipped):
+                handle.readline()
+            yield handle
+
+    def _parse(self, na_values: list[str]) -> pd.DataFrame:
+        import pandas as pd
+
+        layout = self.layout
+        options: dict[str, Any] = {"sep": layout.sep, "decimal": layout.decimal, "na_values": na_values}
+        if not layout.header:
+            names = [f"column {number}" for number in range(1, layout.width + 1)]
+            options |= {"names": names, "header": None, "index_col": False}
+        elif layout.trailing:
+            with self._lines() as handle:
+                header = pd.read_csv(handle, nrows=0, index_col=False, **options).columns
+            options |= {"names": [*header, "Unnamed"][: layout.width], "header": 0, "index_col": False}
+        with self._lines() as handle, warnings.catch_warnings():
+            # Mixed columns are examined afterwards; a row with too many cells loses some.
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame: pd.DataFrame = pd.read_csv(handle, **options)
+        return frame
+
+    def _rows(self) -> Iterator[Row]:
+        with self._lines() as handle:
+            yield from iterate_rows(handle, self.layout.sep, self.layout.skipped + 1)
+
+    def _check_widths(self) -> None:
+        check_widths(self._rows(), self.layout.width, self.layout.header)
+
+    def _has_all_separators(self, n_rows: int) -> bool:
+        """Tell quickly whether a table has as many separators outside quotes as complete rows have."""
+        count, in_quotes = 0, 0
+        with self._lines() as handle:
+            while chunk := handle.read(1 << 20):
+                parts = chunk.split('"')
+                count += sum(part.count(self.layout.sep) for part in parts[in_quotes::2])
+                in_quotes = (in_quotes + len(parts) - 1) % 2
+        in_header = self.layout.width - self.layout.row_names - 1 if self.layout.header else 0
+        return count == n_rows * (self.layout.width - 1) + in_header

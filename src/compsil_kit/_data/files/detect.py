@@ -1,0 +1,320 @@
+"""Detect how a text table is written: separator, decimal mark, comments and header.
+
+CleverCSV (van den Burg, Nazabal and Sutton 2019) detects the separator. This module checks it against the rows, and
+refuses a file that can be read in two ways with the option that decides.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+
+from compsil_kit._data.files import FileFormatError
+from compsil_kit._data.files.numeric import (
+    DECIMAL_MARKS,
+    MISSING_VALUES,
+    THOUSANDS_MARKS,
+    detect_decimal,
+    fraction_numeric,
+    is_number,
+)
+from compsil_kit._util.checks import check_choice
+from compsil_kit._util.format import quoted
+
+SEPARATORS = (",", ";", "\t", "|")
+_NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " "}
+_MAX_LINES, _MAX_ROWS, _MAX_CELLS, _MIN_ROWS = 1600, 400, 4000, 8
+# CleverCSV needs 5 s for the whole sample; this many characters of whole lines suffice.
+_HEAD_CHARACTERS = 1 << 14
+_EXCEL_LINE = re.compile(r'"?sep=.?"?\s*')
+_UNCLOSED_QUOTE = "not a readable table: line {} opens a quote that is never closed. Fix this line."
+_ONE_OR_TWO_COLUMNS = "the separator is ambiguous: pass --sep ',' for two columns or --sep ';' for decimal commas."
+
+# The line of the file in which a row begins, counted from 1, and the cells of the row.
+Row = tuple[int, list[str]]
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How a text table is written, as given by the user. None means that it is detected."""
+
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    thousands: str | None = None
+    na_values: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        """Validate the marks, and replace the names of separators by their characters."""
+        sep = None if self.sep is None else _NAMED_SEPARATORS.get(self.sep, self.sep)
+        if sep is not None and (len(sep) != 1 or sep.isalnum() or sep in '"\r\n.+-'):
+            raise ValueError(f"--sep must be one character such as ';' or '|', or the word tab or space; got {sep!r}.")
+        if self.decimal is not None:
+            check_choice("--decimal", self.decimal, tuple(DECIMAL_MARKS))
+        if self.thousands is not None:
+            check_choice("--thousands", self.thousands, THOUSANDS_MARKS)
+            if self.thousands == self.decimal:
+                raise ValueError(f"--thousands and --decimal must differ; both are {self.decimal!r}.")
+        try:
+            "a".encode(self.encoding or "utf-8")
+        except (LookupError, ValueError):
+            known = "utf-8, windows-1252 or utf-16"
+            raise ValueError(
+                f"--encoding must be one that Python has, such as {known}; got {quoted(self.encoding)}."
+            ) from None
+        object.__setattr__(self, "sep", sep)
+        object.__setattr__(self, "na_values", tuple(self.na_values))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text table is written."""
+
+    sep: str
+    decimal: str
+    encoding: str
+    # The line of the header, None without one.
+    header: int | None
+    # Comment lines above the table.
+    skipped: int
+    # Cells in a row, including the row name and the empty cell after a trailing separator.
+    width: int
+    row_names: bool
+    trailing: bool
+
+    def __str__(self) -> str:
+        """Describe the layout in one line."""
+        parts = [
+            "one column" if self.width == 1 else f"separator {'tab' if self.sep == chr(9) else repr(self.sep)}",
+            f"decimal {DECIMAL_MARKS[self.decimal]}",
+            f"encoding {self.encoding.removesuffix('-sig')}",
+            f"header in line {self.header}" if self.header else "no header",
+        ]
+        if self.row_names:
+            parts.append("row names in the first column")
+        return ", ".join(parts)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the layout is the usual one of a CSV file, so that there is no need to describe it."""
+        usual = "decimal point, encoding utf-8, header in line 1"
+        return str(self) in (f"separator ',', {usual}", f"one column, {usual}")
+
+
+def detect_layout(
+    sample: str, options: CsvOptions, encoding: str = "utf-8", *, complete: bool = True, default_sep: str = ","
+) -> Layout:
+    """Detect the layout from the beginning of a file; ``complete`` if it is all of the file.
+
+    A ``default_sep`` other than the comma is used without detection if it occurs.
+    """
+    # Not str.splitlines, which also splits at characters that do not end lines in files.
+    lines = list(islice(io.StringIO(sample, newline=""), _MAX_LINES))
+    complete = complete and len(lines) < _MAX_LINES
+    if not complete and len(lines) > 1:
+        # The last line may be cut.
+        lines.pop()
+    skipped = _count_comments(lines)
+    body = "".join(lines[skipped:])
+    if not body.strip(' \t\r\n"'):
+        raise FileFormatError("not a readable table: it is empty.")
+    if options.sep:
+        _check_separator(options.sep, lines[skipped])
+    sep = options.sep or detect_separator(body, default_sep)
+    rows = parse_rows(body, sep, skipped + 1)
+    if not complete and 2 < len(rows) < _MAX_ROWS:
+        # The sample may end within quotes.
+        rows.pop()
+    missing = MISSING_VALUES | set(options.na_values)
+    decimal = options.decimal or detect_decimal(_columns(rows[1:] or rows, missing))
+    header = detect_header(rows, decimal, missing)
+    comment = lines[skipped - 1] if skipped else ""
+    if options.header is not False and not header and comment.startswith("#"):
+        commented = parse_rows(comment, sep, skipped)
+        if len(commented[0][1]) == len(rows[0][1]):
+            # The last comment line names the columns.
+            skipped, rows = skipped - 1, [*commented, *rows]
+            header = detect_header(rows, decimal, missing)
+    header = header if options.header is None else options.header
+    if options.sep is None:
+        _refuse_pairs(rows, sep)
+    if header is None:
+        raise FileFormatError(f"cannot tell whether line {rows[0][0]} is a header. Pass --header or --no-header.")
+    width, row_names, trailing = _shape(rows, header)
+    return Layout(sep, decimal, encoding, rows[0][0] if header else None, skipped, width, row_names, trailing)
+
+
+def _count_comments(lines: Sequence[str]) -> int:
+    """Return the number of lines up to the last one above the table that starts with # or is Excel's sep=;."""
+    count = 0
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#") or (number == 1 and _EXCEL_LINE.fullmatch(line)):
+            count = number
+        elif line.strip():
+            break
+    return count
+
+
+def _check_separator(sep: str, first_line: str) -> None:
+    """Refuse a separator that the first line lacks if it has another one."""
+    others = [other for other in SEPARATORS if other in first_line]
+    if sep not in first_line and others and not is_number(first_line, ","):
+        raise FileFormatError(f"--sep {_shown(sep)} does not occur in the first line, which has {_shown(others[0])}.")
+
+
+def _shown(sep: str) -> str:
+    return "a tab" if sep == "\t" else repr(sep)
+
+
+def detect_separator(text: str, default: str = ",") -> str:
+    """Return the only separator in a text or the one that CleverCSV detects, unless the rows fit another one better."""
+    candidates = [sep for sep in SEPARATORS if sep in text]
+    if not candidates or (default != "," and default in candidates):
+        return default
+    from clevercsv import Detector
+
+    head = _head(text)
+    if candidates == [","] and _is_decimal_column(head):
+        return ";"
+    if len(candidates) == 1 and _fit(head, candidates[0])[1]:
+        return candidates[0]
+    dialect = Detector().detect(head, delimiters=candidates)
+    found = dialect.delimiter if dialect and dialect.delimiter in candidates else ""
+    fraction, uniform = _fit(head, found) if found else (0.0, False)
+    for other in candidates:
+        other_fraction, other_uniform = _fit(head, other, strict=True)
+        if other != found and other_uniform and (not uniform or other_fraction > fraction):
+            raise FileFormatError(
+                f"the separator is ambiguous: {_shown(found) if found else 'none'} or {_shown(other)}? Pass --sep "
+                f"{'tab' if other == chr(9) else repr(other)}, for example, and --decimal ',' if numbers have commas."
+            )
+    return found or ","
+
+
+def _head(text: str) -> str:
+    """Return the first whole lines: at least 8, and as many as hold enough characters."""
+    lines = list(io.StringIO(text, newline=""))
+    n_lines = 1 + sum(size < _HEAD_CHARACTERS for size in accumulate(map(len, lines)))
+    return "".join(lines[: max(n_lines, _MIN_ROWS)])
+
+
+def _fit(head: str, sep: str, *, strict: bool = False) -> tuple[float, bool]:
+    """Return the fraction of cells that are numbers, and whether all rows have the same width of two or more.
+
+    Unless ``strict``, rows may have one cell more than the header: a row name, or nothing after a trailing separator.
+    """
+    rows = [cells for _, cells in parse_rows(head, sep)]
+    cells = [cell for row in rows for cell in row]
+    numbers = sum(is_number(cell, ".") or is_number(cell, ",") for cell in cells)
+    widths = {len(row) for row in rows[1:]} or {len(rows[0])}
+    extra = max(widths) - len(rows[0])
+    return numbers / len(cells), len(widths) == 1 and max(widths) > 1 and extra in ((0,) if strict else (0, 1))
+
+
+def _is_decimal_column(head: str) -> bool:
+    """Tell whether every line is one number with a decimal comma, below a header of one word."""
+    first, *below = [line.strip() for line in io.StringIO(head, newline="") if line.strip()]
+    if not below or not all(is_number(line, ",") for line in below):
+        return False
+    pairs = [line.split(",") for line in below]
+    if "," in first and (not is_number(first, ",") or all(len(pair) == 2 for pair in pairs)):
+        return False
+    if [pair[0] for pair in pairs] in ([str(start + row) for row in range(len(pairs))] for start in (0, 1)):
+        raise FileFormatError(_ONE_OR_TWO_COLUMNS)
+    return True
+
+
+def _refuse_pairs(rows: Sequence[Row], sep: str) -> None:
+    """Refuse lines such as 1,2 without a header: two whole numbers, or one number with a decimal comma."""
+    pairs = all(len(cells) == 2 and is_number(",".join(cells), ",") for _, cells in rows)
+    if sep == "," and pairs and not any("." in cell for _, cells in rows for cell in cells):
+        raise FileFormatError(_ONE_OR_TWO_COLUMNS)
+
+
+def iterate_rows(lines: Iterable[str], sep: str, first_line: int = 1) -> Iterator[Row]:
+    """Yield the rows; like pandas, skip blank lines."""
+    reader = csv.reader(lines, delimiter=sep)
+    line = first_line
+    try:
+        for cells in reader:
+            if len(cells) > 1 or (cells and cells[0].strip()):
+                yield line, cells
+            line = first_line + reader.line_num
+    except csv.Error:
+        # A quote that is never closed makes a field longer than the csv module allows.
+        raise FileFormatError(_UNCLOSED_QUOTE.format(line)) from None
+
+
+def parse_rows(text: str, sep: str, first_line: int = 1) -> list[Row]:
+    """Return the first rows of a text."""
+    return list(islice(iterate_rows(io.StringIO(text, newline=""), sep, first_line), _MAX_ROWS))
+
+
+def check_widths(rows: Iterable[Row], width: int, header: int | None) -> None:
+    """Refuse the first row with too many or too few cells; the header may have fewer."""
+    first = None
+    for line, cells in rows:
+        first = first or (line, len(cells))
+        if len(cells) == width or line == header:
+            continue
+        if "\n" in cells[-1]:
+            # Its quote swallows the lines below.
+            raise FileFormatError(_UNCLOSED_QUOTE.format(line))
+        raise FileFormatError(
+            f"not a readable table: line {line} has {len(cells)} field{'s' * (len(cells) != 1)}, line {first[0]} has "
+            f"{first[1]}. Fix this line, or pass --sep if the separator is wrong."
+        )
+
+
+def _columns(rows: Sequence[Row], missing: Collection[str]) -> list[list[str]]:
+    """Return the cells of each column that are not missing, from a limited number of rows."""
+    width = max((len(cells) for _, cells in rows), default=1)
+    rows = rows[: max(_MIN_ROWS, _MAX_CELLS // width)]
+    return [
+        [cells[at] for _, cells in rows if at < len(cells) and cells[at].strip() not in missing] for at in range(width)
+    ]
+
+
+def detect_header(rows: Sequence[Row], decimal: str, missing: Collection[str] = MISSING_VALUES) -> bool | None:
+    """Tell whether the first row names the columns; None if that is ambiguous.
+
+    Words above numbers are a header. Numbers with a decimal mark or a sign above numbers are not. Whole numbers above
+    numbers may be names, such as years.
+    """
+    first, columns = rows[0][1], _columns(rows[1:], missing)
+    numeric = [fraction_numeric(column, decimal) > 0.5 for column in columns]
+    # The header may lack a name for the column of row names.
+    shift = 1 if len(columns) == len(first) + 1 and columns[-1] else 0
+    above = [cell.strip() for cell, is_numeric in zip(first, numeric[shift:], strict=False) if is_numeric]
+    numbers = [cell for cell in above if is_number(cell, decimal)]
+    if not numbers:
+        return True
+    has_words, has_values = len(numbers) < len(above), not all(cell.isdigit() for cell in numbers)
+    if has_words or has_values:
+        return None if has_words and has_values else has_words
+    # pandas names columns 0, 1, 2, ...
+    if len(numbers) > 1 and numbers == [str(at) for at in range(len(numbers))]:
+        return True
+    cells = (cell for column, is_numeric in zip(columns, numeric, strict=True) if is_numeric for cell in column)
+    if all(decimal in cell or "e" in cell.lower() for cell in cells):
+        return True
+    return False if len(set(numbers)) < len(numbers) else None
+
+
+def _shape(rows: Sequence[Row], header: bool) -> tuple[int, bool, bool]:
+    """Return the width of the rows and whether they have row names or trailing separators, or refuse ragged rows."""
+    first_line, first = rows[0]
+    below = rows[1:]
+    longer = header and {len(cells) for _, cells in below} == {len(first) + 1}
+    width = len(first) + longer
+    if longer and any(sep in cell for cell in first for sep in SEPARATORS):
+        raise FileFormatError(f"line {first_line} and the lines below it have different separators. Fix the first one.")
+    check_widths(rows, width, first_line if header else None)
+    open_end = width > 1 and bool(below) and all(not cells[-1].strip() for _, cells in below)
+    trailing = open_end and (longer or not first[-1].strip())
+    return width, longer and not trailing, trailing

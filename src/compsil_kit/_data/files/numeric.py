@@ -1,0 +1,181 @@
+"""Numbers written as text: decimal marks, grouped thousands, and columns that are numeric except in a few cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from compsil_kit._data.files import FileFormatError
+from compsil_kit._util.format import quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What pandas reads as a missing value.
+MISSING_VALUES = frozenset(
+    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+     "NULL", "NaN", "None", "n/a", "nan", "null")
+)  # fmt: skip
+DECIMAL_MARKS = {".": "point", ",": "comma"}
+_OTHER_MARK = {".": ",", ",": "."}
+# Comma, point, apostrophes, and the spaces used in typesetting.
+THOUSANDS_MARKS = (",", ".", "'", "’", " ", "\u00a0", "\u202f", "\u2009")
+
+# A column is converted or refused only if more than a fifth of about this many of its cells are numbers.
+_PROBE_SIZE = 2000
+_MAX_LINES_SHOWN = 5
+
+
+@cache
+def _number_pattern(decimal: str) -> re.Pattern[str]:
+    mark = re.escape(decimal)
+    return re.compile(rf"\s*[+-]?(?:(?:[0-9]+(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))\s*")
+
+
+@cache
+def _grouped_pattern(decimal: str, group: str) -> re.Pattern[str]:
+    mark, between = re.escape(decimal), re.escape(group)
+    return re.compile(rf"\s*[+-]?[1-9][0-9]{{0,2}}((?:{between}[0-9]{{3}})+)({mark}[0-9]*)?\s*")
+
+
+def is_number(text: str, decimal: str) -> bool:
+    """Tell whether a cell is a number without grouped thousands."""
+    return _number_pattern(decimal).fullmatch(text) is not None
+
+
+def is_grouped(text: str, decimal: str, group: str, *, certain: bool = False) -> bool:
+    """Tell whether a cell is a number with grouped thousands, as in 1,234.5.
+
+    With ``certain``, the mark must occur twice or precede a decimal mark: in 1,234 it could be a decimal mark itself.
+    """
+    found = _grouped_pattern(decimal, group).fullmatch(text)
+    return found is not None and (not certain or len(found[1]) > 4 or bool(found[2]))
+
+
+def fraction_numeric(cells: Sequence[str], decimal: str) -> float:
+    """Return the fraction of cells that are numbers, 0 if there are no cells."""
+    return sum(is_number(cell, decimal) for cell in cells) / len(cells) if cells else 0.0
+
+
+def detect_decimal(columns: Iterable[Sequence[str]]) -> str:
+    """Return the decimal mark of a table: the comma if at least as many columns need it as need the point."""
+    columns = list(columns)
+    commas, points = (sum(_needs_mark(column, mark) for column in columns) for mark in ",.")
+    return "," if commas and commas >= points else "."
+
+
+def _needs_mark(cells: Sequence[str], decimal: str) -> bool:
+    """Tell whether a column has numbers with this decimal mark that cannot be grouped thousands."""
+    if fraction_numeric(cells, decimal) < 0.9:
+        return False
+    marked = (cell for cell in cells if decimal in cell and is_number(cell, decimal))
+    return any(not is_grouped(cell, _OTHER_MARK[decimal], decimal) for cell in marked)
+
+
+def convert_columns(
+    frame: pd.DataFrame,
+    decimal: str,
+    thousands: str | None,
+    columns: Collection[Any] | None,
+    find_lines: Callable[[set[int]], list[int]],
+) -> pd.DataFrame:
+    """Convert text columns with grouped thousands to numbers, and refuse those that are numeric except in a few cells.
+
+    Only ``columns`` are examined, if given. ``find_lines`` returns the lines of the file for positions of rows.
+    """
+    frame = frame.copy(deep=False)
+    for position, name in enumerate(frame.columns):
+        column = frame.iloc[:, position]
+        is_used = columns is None or name in columns
+        if column.dtype.kind in "OTU" and is_used and _may_be_numeric(column, decimal):
+            frame.isetitem(position, _converted(column, decimal, thousands, find_lines))
+    return frame
+
+
+def _may_be_numeric(column: pd.Series[Any], decimal: str) -> bool:
+    step = max(1, len(column) // _PROBE_SIZE)
+    texts = _texts(column.iloc[::step].dropna()) or _texts(column.dropna().iloc[:_PROBE_SIZE])
+    return sum(_is_any_number(text, decimal) for text in texts) > 0.2 * len(texts)
+
+
+def _texts(column: pd.Series[Any]) -> list[str]:
+    return ["" if isinstance(cell, bool) else str(cell) for cell in column]
+
+
+def _is_any_number(text: str, decimal: str) -> bool:
+    """Tell whether a cell is a number with any decimal and thousands mark."""
+    return any(is_number(text, mark) for mark in DECIMAL_MARKS) or any(
+        is_grouped(text, decimal, mark) for mark in THOUSANDS_MARKS
+    )
+
+
+def _converted(
+    column: pd.Series[Any], decimal: str, thousands: str | None, find_lines: Callable[[set[int]], list[int]]
+) -> Any:
+    """Return the column as numbers, or unchanged if most cells are words."""
+    texts = _texts(column.dropna())
+    group = thousands or _certain_group(texts, decimal)
+    plain = [is_number(text, decimal) for text in texts]
+    valid = [
+        ok or (group is not None and is_grouped(text, decimal, group)) for ok, text in zip(plain, texts, strict=True)
+    ]
+    if group is not None and all(valid) and not all(plain):
+        return _ungrouped(column, decimal, group)
+    numeric = [_is_any_number(text, decimal) for text in texts]
+    if sum(numeric) < 0.5 * len(texts):
+        return column
+    invalid = [position for position, ok in enumerate(valid) if not ok]
+    if not invalid:
+        problem = "holds whole numbers of more than 19 digits, as identifiers do."
+    elif len(invalid) > 0.5 * len(texts):
+        problem = _describe_marks(texts, decimal)
+    else:
+        rows = column.notna().to_numpy().nonzero()[0]
+        lines = find_lines({int(rows[position]) for position in invalid[:_MAX_LINES_SHOWN]})
+        shown = ", ".join(map(str, lines)) + (", ..." if len(invalid) > _MAX_LINES_SHOWN else "")
+        problem = (
+            f"is numeric except in {len(invalid):,} of {len(texts):,} cells (line{'s' * (len(invalid) > 1)} {shown}). "
+        )
+        if all(numeric):
+            problem += f"It {_describe_marks([texts[position] for position in invalid], decimal)}"
+        else:
+            problem += "If these cells are missing values, pass their text to --na-values, and pass --missing drop."
+    name = quoted(str(column.name))
+    raise FileFormatError(f"column {name} {problem} To leave the column out, pass --exclude {name}.")
+
+
+def _certain_group(texts: Sequence[str], decimal: str) -> str | None:
+    """Return the first thousands mark that some cell uses beyond doubt."""
+    marks = (mark for mark in THOUSANDS_MARKS if mark != decimal)
+    return next((mark for mark in marks if any(is_grouped(text, decimal, mark, certain=True) for text in texts)), None)
+
+
+def _describe_marks(texts: Sequence[str], decimal: str) -> str:
+    """Describe numbers whose decimal or thousands mark differs from that of the file."""
+    other = _OTHER_MARK[decimal]
+    groups = [
+        mark for mark in THOUSANDS_MARKS if mark != decimal and any(is_grouped(text, decimal, mark) for text in texts)
+    ]
+    if other not in groups and any(other in text for text in texts):
+        return (
+            f"has numbers with a decimal {DECIMAL_MARKS[other]}, but the rest of the file has decimal "
+            f"{DECIMAL_MARKS[decimal]}s. Pass --decimal '{other}' if all numbers have decimal {DECIMAL_MARKS[other]}s."
+        )
+    if not groups:
+        return f"has thousands separated by {decimal!r}. Pass --thousands {decimal!r} and --decimal {other!r}."
+    mark = groups[0]
+    readings, options = "a thousands separator", f"--thousands {mark!r}"
+    if mark in DECIMAL_MARKS:
+        readings, options = "a decimal or a thousands separator", f"--decimal {mark!r} or {options}"
+    return f"has ambiguous numbers: cannot tell whether {mark!r} is {readings}. Pass {options}."
+
+
+def _ungrouped(column: pd.Series[Any], decimal: str, group: str) -> pd.Series[Any]:
+    import pandas as pd
+
+    texts = column.astype(object).map(
+        lambda cell: str(cell).replace(group, "").replace(decimal, "."), na_action="ignore"
+    )
+    return pd.to_numeric(texts.where(column.notna()))

@@ -1,0 +1,123 @@
+"""Numbers written as text, and columns that are numeric except in a few cells."""
+
+import pandas as pd
+import pytest
+
+from compsil_kit._data.files import FileFormatError
+from compsil_kit._data.files.numeric import convert_columns, detect_decimal, fraction_numeric, is_grouped, is_number
+
+
+@pytest.mark.parametrize("text", ["1", "-1.5", "+.5", "2.", " 3 ", "1e5", "1.5E-3", "inf", "-Infinity", "007"])
+def test_numbers(text):
+    assert is_number(text, ".")
+    assert is_number(text.replace(".", ","), ",")
+    assert is_number(text, ",") is ("." not in text)
+
+
+@pytest.mark.parametrize("text", ["", "1,5", "1 2", "1.2.3", "0x1f", "one", "1e", ".", "-", "nan", "1_000", "٣"])
+def test_other_text(text):
+    assert not is_number(text, ".")
+
+
+@pytest.mark.parametrize(
+    ("text", "grouped", "certain"),
+    [
+        ("1,234", True, False), ("1,234.5", True, True), ("1,234,567", True, True), ("-12,345", True, False),
+        ("123", False, False), ("1234,567", False, False), ("0,123", False, False), ("1,23", False, False),
+        ("1,2345", False, False),
+    ],
+)  # fmt: skip
+def test_grouped_thousands(text, grouped, certain):
+    assert is_grouped(text, ".", ",") is grouped
+    assert is_grouped(text, ".", ",", certain=True) is certain
+
+
+def test_fraction_of_numbers():
+    assert fraction_numeric(["1", "2.5", "x", "1,5"], ".") == 0.5
+    assert fraction_numeric([], ".") == 0.0
+
+
+POINT, COMMA, WHOLE = ["1.5", "2.5"], ["1,5", "2,5"], ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "mark"),
+    [
+        ([POINT, WHOLE], "."), ([COMMA, WHOLE], ","), ([WHOLE], "."), ([POINT, POINT, COMMA], "."),
+        # In a file with decimal commas, dates and versions contain points.
+        ([POINT, COMMA], ","),
+        # Nine cells in ten must be numbers, and one that cannot be grouped must contain the mark.
+        ([["1,5"] * 9 + ["x"]], ","), ([["1,5"] * 8 + ["x"] * 2], "."),
+        ([["1,234", "2,345"]], "."), ([["1,234", "2,34"]], ","), ([COMMA, ["1.234", "2.345"], POINT], ","),
+    ],
+)  # fmt: skip
+def test_decimal_mark(columns, mark):
+    assert detect_decimal(columns) == mark
+
+
+def convert(*cells, decimal=".", thousands=None, columns=None):
+    frame = pd.DataFrame({"x": cells, "y": range(len(cells))})
+    found = convert_columns(frame, decimal, thousands, columns, lambda rows: [row + 2 for row in sorted(rows)])
+    assert frame["x"].dropna().tolist() == [cell for cell in cells if cell is not None]
+    return found["x"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "expected"),
+    [
+        (("1,234.5", "12", "1,234,567"), {}, [1234.5, 12, 1234567]),
+        (("1.234,5", "12"), {"decimal": ","}, [1234.5, 12]),
+        (("1,234", "2,345"), {"thousands": ","}, [1234, 2345]),
+        (("1'234'567", None, "3"), {}, [1234567, 3]),
+        # Mostly words, or not used.
+        (("Rome", "Oslo", "3", "Lima", "Bern"), {}, ["Rome", "Oslo", "3", "Lima", "Bern"]),
+        (("1", "2", "unknown", "4"), {"columns": ["y"]}, ["1", "2", "unknown", "4"]),
+    ],
+)
+def test_conversion(cells, options, expected):
+    found = convert(*cells, **options)
+    assert found.dropna().tolist() == expected
+    assert found.isna().tolist() == [cell is None for cell in cells]
+
+
+FEW = "column 'x' is numeric except in "
+AMBIGUOUS = "column 'x' has ambiguous numbers: cannot tell whether "
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "message"),
+    [
+        (
+            ["1", "2", "s3cret", "4", "5"], ".",
+            f"{FEW}1 of 5 cells (line 4). If these cells are missing values, pass their text to --na-values, and pass "
+            "--missing drop. To leave the column out, pass --exclude 'x'.",
+        ),
+        (["1"] * 10 + ["none"] * 5, ".", f"{FEW}5 of 15 cells (lines 12, 13, 14, 15, 16). If"),
+        (["1"] * 10 + ["none"] * 6, ".", f"{FEW}6 of 16 cells (lines 12, 13, 14, 15, 16, ...). If"),
+        # Half of the cells make it a column of numbers; True is not a number; missing cells are not counted.
+        (["1", None, "2", "x", True], ".", f"{FEW}2 of 4 cells (lines 5, 6). If"),
+        # Cells from everywhere in a long column are examined, also if those at regular distances are missing.
+        (["x"] * 2500 + ["1"] * 7500, ".", FEW),
+        ([None, "1", None, "1", None, "x", None, "1"] * 1250, ".", FEW),
+        (["1.234.567", "2.5", "3.5"], ".", f"{FEW}1 of 3 cells (line 2). It has thousands separated by '.'. Pass"),
+        (["1.234.567"], ".", "column 'x' has thousands separated by '.'. Pass --thousands '.' and --decimal ','. To"),
+        (["1,234", "2", "3"], ".", f"{FEW}1 of 3 cells (line 2). It has ambiguous numbers"),
+        (
+            ["1,234", "2,345"], ".",
+            f"{AMBIGUOUS}',' is a decimal or a thousands separator. Pass --decimal ',' or --thousands ','. To leave",
+        ),
+        (["1'234", "2'345"], ".", f"{AMBIGUOUS}\"'\" is a thousands separator. Pass --thousands \"'\". To leave"),
+        (
+            ["1,5", "2,25"], ".",
+            "column 'x' has numbers with a decimal comma, but the rest of the file has decimal points. Pass "
+            "--decimal ',' if all numbers have decimal commas.",
+        ),
+        (["1.5", "2.25"], ",", "column 'x' has numbers with a decimal point, but the rest of the file has decimal"),
+        (["9" * 23, "8" * 23], ".", "column 'x' holds whole numbers of more than 19 digits, as identifiers do."),
+    ],
+)  # fmt: skip
+def test_refused_columns(cells, decimal, message):
+    with pytest.raises(FileFormatError) as caught:
+        convert(*cells, decimal=decimal)
+    assert str(caught.value).startswith(message)
+    assert "s3cret" not in str(caught.value)

@@ -1,0 +1,429 @@
+"""Tables in files: every kind, encoding and compression gives the right frame; damaged and ambiguous files an error."""
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import pickle
+import re
+import sys
+import zipfile
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import hypothesis.extra.numpy as arrays
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import feather
+
+from compsil_kit import prepare
+from compsil_kit._data.files import FileFormatError
+from compsil_kit._data.files.detect import CsvOptions
+from compsil_kit._data.files.readers import KINDS, SAMPLE_BYTES, detect_encoding, ending_of, read_file, read_table
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(RNG.normal(3, 2, size=(60, 3)).round(2), columns=["a", "b", "c"])
+GERMAN = FRAME.to_csv(index=False, sep=";", decimal=",")
+PLAIN = FRAME.to_csv(index=False)
+MIXED = FRAME.assign(count=RNG.integers(9, size=60), city=["Rome", "Oslo"] * 30)
+SECRET = "secret4711"
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content, name="data.csv"):
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(tmp_path / name)
+
+    return write
+
+
+@pytest.fixture
+def read(put):
+    return lambda content, name="data.csv", **options: read_table(put(content, name), CsvOptions(**options))
+
+
+@pytest.fixture
+def refusal(put):
+    def refuse(content, name="data.csv", columns=None, exclude=(), **options):
+        path = put(content, name)
+        with pytest.raises(ValueError, match=re.escape(path)) as caught:
+            read_table(path, CsvOptions(**options), columns=columns, exclude=exclude)
+        return str(caught.value).removeprefix(f"{path}: ")
+
+    return refuse
+
+
+def same(found, expected=FRAME):
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+# --- text tables ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN, GERMAN, FRAME.to_csv(index=False, sep="\t"), FRAME.to_csv(index=False, sep="|", decimal=","),
+        FRAME.to_csv(index=False, decimal=","), FRAME.to_csv(index=False, quoting=1), GERMAN.replace("\n", "\r\n"),
+        GERMAN.replace("\n", "\r"), "\n\n" + PLAIN, '# lab, 5" wide; new\n#\n' + PLAIN, "sep=;\n" + GERMAN,
+        "# a,b,c\n" + PLAIN, PLAIN.replace("\n", ",\n"), PLAIN.replace("\n", ",\n").replace(",\n", "\n", 1),
+        GERMAN.replace("\n", ";\n"), GERMAN.encode("utf-16"), GERMAN.encode("utf-8-sig"), PLAIN.encode("utf-32"),
+    ],
+)  # fmt: skip
+def test_every_way_of_writing_gives_the_same_table(read, text):
+    same(read(text))
+
+
+def test_files_without_a_usual_header(read):
+    body = FRAME.to_csv(index=False, header=False)
+    numbered = FRAME.set_axis(["column 1", "column 2", "column 3"], axis=1)
+    same(read(body), numbered)
+    same(read(body.replace(",", ";").replace(".", ",")), numbered)
+    same(read(f"#a,b,c\n{body}", header=False), numbered)
+    same(read(f"# lab, 2020\n#a,b,c\n{body}"), FRAME.set_axis(["#a", "b", "c"], axis=1))
+    assert read("2019,2020,2021\n5,6,7\n8,9,1\n", header=True).shape == (2, 3)
+    assert read("2019,2020,2021\n5,6,7\n8,9,1\n", header=False).shape == (3, 3)
+    named = "a,b,c\n" + FRAME.rename(index=lambda row: f"row {row}").to_csv(header=False)
+    same(read(named), pd.read_csv(io.StringIO(named)))
+
+
+def test_a_tsv_file_may_have_other_separators(read):
+    same(read(GERMAN, "data.tsv"))
+    same(read(FRAME.to_csv(index=False, sep="\t", decimal=","), "data.tsv"))
+
+
+def test_empty_last_columns(read, refusal):
+    assert list(read("a,b,notes\n" + "1.5,2,\n" * 5).columns) == ["a", "b", "notes"]
+    assert read("a,b,notes\n" + "1.5,2,\n" * 500 + "1.5,2,7\n")["notes"].iloc[-1] == 7
+    late = refusal("a,b\n" + "1.5,2,\n" * 150_000 + "1,2,3\n")
+    assert late.startswith("not a readable table: line 150002 has a value after its last separator")
+
+
+@pytest.mark.parametrize("n_rows", [3, 150_000])
+@pytest.mark.parametrize("first", ["a,b,c", "1.5,2,3"])
+def test_ragged_rows_are_named_by_their_lines(refusal, first, n_rows):
+    good = f"{first}\n" + "1.5,2,3\n" * n_rows
+    for line, fields in (("1,2,3,4", "4 fields"), ("1,2", "2 fields"), (SECRET, "1 field")):
+        found = refusal(f"{good}\n{line}\n1.5,2,3\n")
+        assert found.startswith(f"not a readable table: line {n_rows + 3} has {fields}, line 1 has 3. Fix this line")
+    found = refusal(f'{good}1,"2,3\n1,2,3\n')
+    assert found == f"not a readable table: line {n_rows + 2} opens a quote that is never closed. Fix this line."
+
+
+def test_wide_rows_may_be_cut_in_the_sample(read):
+    assert read(("1.5," * 5000 + "2\n") * 60).shape == (60, 5001)
+
+
+def test_quoted_separators_do_not_compensate_for_missing_ones(refusal):
+    n_rows = SAMPLE_BYTES // 8 + 1
+    assert f"line {n_rows + 3} has 1 " in refusal("name,x\n" + "plain,1\n" * n_rows + '"one, more",3\nshort\n')
+    assert "line 200004 has 1 field" in refusal("# c\n\n1.5,x\n" + "2.5,y\n" * 200_000 + "3\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('name,x\n"in\nthree\nlines",1\n\n"quoted",2\nplain,3\nplain,unknown\nplain,5\n', 8),
+        ('# from the lab\n#,"open\nname,x\n' + "plain,1\n" * 3 + "plain,unknown\n", 7),
+        ("1.5,x\n2.5,y\nunknown,z\n", 3),
+        ("x,y\n" + "1.5,2\n" * 200_000 + "unknown,2\n", 200_002),
+    ],
+)
+def test_cells_that_are_not_numbers_are_named_by_their_lines(refusal, text, line):
+    assert f"cells (line {line})." in refusal(text)
+
+
+@pytest.mark.parametrize("n_cells", [1, 7])
+def test_what_helps_where_a_few_cells_are_not_numbers(put, refusal, n_cells):
+    numbers = FRAME["b"].astype(object).mask(FRAME.index.isin(range(5, 5 + n_cells)), "-")
+    text = FRAME[["a"]].assign(b=numbers, city="Rome\nItaly").to_csv(index=False)
+    lines = "line 12" if n_cells == 1 else "lines 12, 14, 16, 18, 20, ..."
+    assert refusal(text).startswith(f"column 'b' is numeric except in {n_cells} of 60 cells ({lines}).")
+    path = put(text)
+    assert read_table(path, CsvOptions(na_values=["-"]))["b"].isna().sum() == n_cells
+    assert list(read_table(path, exclude=["b"]).columns) == ["a", "city"]
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
+def test_only_columns_that_are_used_are_converted(put, refusal, name):
+    table = pd.DataFrame({"price": ["1,234.5", "2,345,678", "3"], "rice": ["1", "2", "x"]})
+    content = table.to_csv(index=False) if name == "data.csv" else table.to_json(orient="records", lines=True)
+    for columns in ("price", ["price"]):
+        assert read_table(put(content, name), columns=columns)["price"].tolist() == [1234.5, 2345678.0, 3.0]
+    for columns in ("rice", ["rice"], None):
+        line = 4 if name == "data.csv" else 3
+        assert f"column 'rice' is numeric except in 1 of 3 cells (line {line})" in refusal(content, name, columns)
+    assert read_table(put(content, name), exclude=["rice"]).columns.tolist() == ["price"]
+    message = refusal(content, name, exclude=["prize"])
+    assert message == "--exclude: 'prize' is not a column of the data, which has price, rice."
+
+
+@pytest.mark.parametrize(("decimal", "group"), [(".", ","), (",", "."), (",", " "), (".", "'"), (",", "\u00a0")])
+@pytest.mark.parametrize("sep", [",", ";"])
+def test_thousands(read, decimal, group, sep):
+    frame = FRAME.assign(b=(FRAME["b"] * 1e5).round(2), c=[999, 1000, 1234567] * 20)
+    marks = str.maketrans({",": group, ".": decimal})
+    written = {name: [f"{value:,}".translate(marks) for value in frame[name]] for name in frame}
+    same(read(pd.DataFrame(written).to_csv(index=False, sep=sep)), frame)
+
+
+def test_ambiguous_marks_are_resolved_by_options(read, refusal):
+    text = "a;b\n" + "1,234;5\n2,345;6\n" * 9
+    assert refusal(text).startswith("column 'a' has ambiguous numbers")
+    assert read(text, thousands=",")["a"].iloc[0] == 1234
+    assert read(text, decimal=",")["a"].iloc[0] == 1.234
+    message = "--thousands '.' is the decimal mark of the file. Pass --decimal as well."
+    assert refusal(PLAIN, thousands=".") == message
+    assert read("1,2\n3,4\n5,7\n", sep=";").shape == (3, 1)
+
+
+def test_columns_of_text_stay_text(read):
+    days = [str(date(2020, 1, 1) + timedelta(day)) for day in range(60)]
+    german = [f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in days]
+    frame = FRAME.assign(day=days, german=german, at=[f"{day} 10:00:00" for day in days], address="10.0.0.1", code="A1")
+    for sep, decimal in ((",", "."), (";", ","), ("\t", ",")):
+        same(read(frame.to_csv(index=False, sep=sep, decimal=decimal)), frame)
+
+
+NAMES = st.lists(st.from_regex(r"[A-Za-z_ü][\w ,;|.-]{0,9}", fullmatch=True), min_size=3, max_size=6, unique=True)
+TEXTS = ["Rome", "Oslo, N", 'so "x"', "a;b|c", "Zürich", "two\nlines", "12 cm", "2020-01-01"]
+
+
+@st.composite
+def frames(draw):
+    names = draw(NAMES)
+    n_rows = draw(st.integers(4, 30))
+    floats = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: value + 0.123456789)
+    kinds = {
+        "float": arrays.arrays(float, n_rows, elements=floats),
+        "holes": arrays.arrays(float, n_rows, elements=floats | st.just(np.nan)),
+        "count": arrays.arrays(np.int64, n_rows, elements=st.integers(-(2**62), 2**62)),
+        "word": st.lists(st.sampled_from(TEXTS), min_size=n_rows, max_size=n_rows),
+        "flag": arrays.arrays(bool, n_rows),
+    }
+    columns = {name: draw(kinds[draw(st.sampled_from(sorted(kinds)))]) for name in names[2:]}
+    return pd.DataFrame({names[0]: draw(kinds["float"]), names[1]: draw(kinds["float"]), **columns})
+
+
+@settings(max_examples=150, deadline=None)
+@given(frames(), st.sampled_from(",;\t|"), st.sampled_from(".,"), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+def test_what_pandas_writes_is_read_back(tmp_path_factory, frame, sep, decimal, encoding):
+    path = tmp_path_factory.mktemp("written") / "data.csv"
+    frame.to_csv(path, index=False, sep=sep, decimal=decimal, encoding=encoding)
+    same(read_table(str(path)), pd.read_csv(path, sep=sep, decimal=decimal, encoding=encoding))
+
+
+# --- encodings --------------------------------------------------------------------------------------------------------
+
+WORDS = "name,größe\n" + "Müller,1.5\nJürgen,2.5\n" * 20
+
+
+@pytest.mark.parametrize(
+    ("sample", "expected"),
+    [
+        (b"a,b\n1,2\n", "utf-8-sig"), (WORDS.encode(), "utf-8-sig"), (WORDS.encode("utf-8-sig"), "utf-8-sig"),
+        (WORDS.encode("utf-16"), "utf-16"), (codecs.BOM_UTF16_BE + WORDS.encode("utf-16-be"), "utf-16"),
+        (WORDS.encode("utf-32"), "utf-32"), (codecs.BOM_UTF8 + b"\xff", "utf-8-sig"),
+        # The last character of a sample may be cut.
+        (WORDS.encode()[: WORDS.encode().rindex(b"\xc3") + 1], "utf-8-sig"),
+        # Many lines in ASCII do not mislead.
+        (b"1.5,2\n" * 50_000 + WORDS.encode("cp1252"), "cp1252"),
+    ],
+)  # fmt: skip
+def test_detected_encodings(sample, expected):
+    found = detect_encoding(sample)
+    assert found == expected or (expected == "cp1252" and sample.decode(found) == sample.decode(expected))
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "windows-1252", "utf-8"])
+def test_encodings(read, put, encoding):
+    frame = FRAME.set_axis(["Länge", "Größe", "Höhe"], axis=1)
+    content = frame.to_csv(index=False, sep=";", decimal=",").encode(encoding)
+    same(read(content), frame)
+    same(read(content, encoding=encoding), frame)
+    assert ("encoding utf-8" in str(read_file(put(content))[1])) is (encoding == "utf-8")
+
+
+def test_wrong_encodings(refusal):
+    text = "Länge,b\n1.5,2\n"
+    line = "not a readable table: line {} is not {}. Pass --encoding, for example --encoding windows-1252."
+    assert refusal(text.encode("latin-1"), encoding="utf-8") == line.format(1, "utf-8")
+    assert refusal(codecs.BOM_UTF8 + b"a,b\n" + text.encode("latin-1")) == line.format(2, "utf-8")
+    late = b"a,b,c\n" + b"1,2,3\n" * 300_000 + "1,2,ü\n".encode("latin-1")
+    assert refusal(late) == line.format(300_002, "utf-8")
+    assert refusal("a,b\n".encode("utf-16-le")).endswith("NUL characters. If it is UTF-16, pass --encoding utf-16-le.")
+    unknown = "not a readable table: the encoding is unknown. Pass --encoding, for example windows-1252."
+    assert refusal(b"\xfc\x000\x00") == unknown
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def as_bytes(frame, kind):
+    buffer = io.BytesIO()
+    if kind in (".parquet", ".pq"):
+        frame.to_parquet(buffer)
+    elif kind == ".feather":
+        frame.to_feather(buffer)
+    elif kind in (".jsonl", ".ndjson"):
+        frame.to_json(buffer, orient="records", lines=True, double_precision=15)
+    else:
+        frame.to_csv(buffer, index=False, sep="\t" if kind == ".tsv" else ",")
+    return buffer.getvalue()
+
+
+def zipped(content):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("inside.csv", content)
+    return buffer.getvalue()
+
+
+COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zip": zipped}
+NAMED = [*((f"data{kind}", kind, "") for kind in KINDS), ("DATA.CSV", ".csv", ""), ("data.2026.csv", ".csv", "")]
+PACKED = [(f"Data{kind}{end}", kind, end) for kind in (".csv", ".tsv", ".jsonl") for end in list(COMPRESS)[1:]]
+
+
+@pytest.mark.parametrize(("name", "kind", "compression"), [*NAMED, *PACKED, ("a.parquet.Csv.GZ", ".csv", ".gz")])
+def test_every_kind(put, name, kind, compression):
+    found = read_table(put(COMPRESS[compression](as_bytes(MIXED, kind)), name))
+    pd.testing.assert_frame_equal(found, MIXED, check_dtype=False)
+    assert [dtype.kind for dtype in found.dtypes[2:4]] == ["f", "i"]
+    assert ending_of(Path(name)) == kind
+
+
+@pytest.mark.parametrize("name", ["data.xlsx", "data", "data.gz", "data.csv.txt", "data.csv.tar", ".csv", "data.npy"])
+def test_unknown_endings(refusal, name):
+    message = "unknown file format; the name must end in .csv, .tsv, .parquet, .pq, .feather, .jsonl, .ndjson."
+    assert refusal(b"a,b\n1,2\n", name) == message
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no such file: 'nowhere\.csv'"):
+        read_table("nowhere.csv")
+    (tmp_path / "parts.parquet").mkdir()
+    with pytest.raises(IsADirectoryError, match="is a folder, not a file"):
+        read_table(str(tmp_path / "parts.parquet"))
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(PLAIN))
+    same(read_table("-"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(WORDS.encode("utf-16")), "utf-8"))
+    assert read_table("-").columns.tolist() == ["name", "größe"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(ValueError, match="standard input: not a readable table: it is empty"):
+        read_table("-")
+
+
+def test_options_of_text_files_are_refused_elsewhere(refusal):
+    assert (
+        refusal(b"", "data.parquet", sep=";") == "--sep, --decimal and similar options apply to CSV and TSV files only."
+    )
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_typed_columns(tmp_path, ending):
+    """Decimals, and booleans with missing values, are numbers; names that are not text can be excluded."""
+    columns = {
+        "price": pa.array([Decimal("1.25"), None], pa.decimal128(9, 2)), "paid": pa.array([True, None]),
+        "word": pa.array(["a", None]), "x": pa.array([1.0, 2.0]),
+    }  # fmt: skip
+    path = tmp_path / f"a{ending}"
+    (pq.write_table if ending == ".parquet" else feather.write_feather)(pa.table(columns), path)
+    frame = read_table(str(path))
+    assert [str(frame[name].dtype) for name in ("price", "paid", "x")] == ["float64", "boolean", "float64"]
+    assert frame["price"].tolist()[0] == 1.25
+    assert prepare(frame, missing="drop").preparation.columns == ("price", "paid", "x")
+    pd.DataFrame({2020: [1.5], 2021: [1]}).to_parquet(tmp_path / "years.parquet")
+    assert read_table(str(tmp_path / "years.parquet"), exclude=["2020"]).columns.tolist() == [2021]
+
+
+class Bomb:
+    """A pickle that creates a file when it is loaded."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.mark.parametrize("name", ["x.pkl", "x.pickle", *(f"x{kind}" for kind in KINDS), "x.csv.gz"])
+def test_pickles_are_never_loaded(tmp_path, refusal, name):
+    content = pickle.dumps(Bomb(tmp_path / "mark"))
+    message = refusal(gzip.compress(content) if name.endswith("gz") else content, name)
+    assert "unknown file format" in message or "not a readable table" in message
+    assert not (tmp_path / "mark").exists()
+
+
+LINES = f"name,value\n{SECRET},1\n".encode() * 300
+
+
+def corrupted(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes(byte ^ 0xFF for byte in content[middle : middle + 40]) + content[middle + 40 :]
+
+
+DAMAGED = {
+    **{f"empty{kind}": b"" for kind in (".csv", ".tsv", ".parquet", ".feather", ".csv.gz")},
+    **{f"plain{kind}": LINES for kind in (".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".parquet", ".feather")},
+    **{f"cut.csv{kind}": compress(LINES)[:-30] for kind, compress in COMPRESS.items() if kind},
+    "corrupt.csv.gz": corrupted(gzip.compress(LINES)),
+    "ragged.csv": f"a,b\n1,2\n{SECRET},2,3,4\n".encode(),
+    "quote.csv": f'a,b\n"{SECRET},1\n'.encode(),
+    "hollow.parquet": b"PAR1" + b"\0" * 50 + b"PAR1",
+    "cut.jsonl": f'{{"name": "{SECRET}"}}\n{{"name": "{SECRET}'.encode(),
+    "words.jsonl": SECRET.encode(),
+    "large.jsonl": b'{"a": 123456789012345678901234567890}\n',
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_are_named_but_not_quoted(refusal, name):
+    message = refusal(DAMAGED[name], name)
+    assert re.match(r"not a readable table( \(\w+\)\.$|: )", message)
+    assert SECRET not in message
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "message"),
+    [
+        *(
+            (kind(SECRET), ValueError, rf"x\.parquet: not a readable table \({kind.__name__}\)\.$")
+            for kind in (KeyError, TypeError, OSError, NotImplementedError)
+        ),
+        (UnicodeDecodeError("utf-8", b"", 0, 1, SECRET), ValueError, r"not a readable table \(UnicodeDecodeError\)\.$"),
+        (MemoryError(), ValueError, "not a readable table: it needs more memory than this machine has"),
+        (ImportError("no pyarrow"), ImportError, r"needs the package pyarrow.*pip install 'compsil-kit\[scale\]'"),
+        (FileFormatError("wrong."), ValueError, r"x\.parquet: wrong\.$"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_errors_of_libraries(put, monkeypatch, error, expected, message):
+    """Their text can quote the content."""
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(pd, "read_parquet", fail)
+    with pytest.raises(expected, match=message) as caught:
+        read_table(put(b"", "x.parquet"))
+    assert SECRET not in str(caught.value)
+
+
+def test_a_missing_decompressor_is_named(put, monkeypatch):
+    def fail(*_, **__):
+        raise ImportError("no zstandard")
+
+    monkeypatch.setattr("pandas.io.common.get_handle", fail)
+    with pytest.raises(ImportError, match=r"needs the package zstandard.*pip install zstandard"):
+        read_table(put(b"", "x.csv.ZST"))
