@@ -68,9 +68,9 @@ def notes_of(**columns):
 def test_constant_columns_are_noted():
     end = "To exclude columns, pass columns=[...]."
     assert notes_of(one=np.ones(N)) == (f"column 'one' is constant and has no effect. {end}",)
-    assert notes_of(one=np.ones(N), zero=np.zeros(N)) == (
-        f"column 'one', 'zero' are constant and have no effect. {end}",
-    )
+    # They are not noted as copies as well.
+    expected = f"column 'one', 'zero', 'again' are constant and have no effect. {end}"
+    assert notes_of(one=np.ones(N), zero=np.zeros(N), again=np.ones(N)) == (expected,)
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])

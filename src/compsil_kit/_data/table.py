@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def prepare(
         A table to pass as X to :func:`select_k`, :func:`compare` and the like; their results record how it was
         prepared. A large out-of-core table is a ``SourceTable``, which is read only when it is used.
     """
-    check_missing(missing)
+    check_choice("missing", missing, get_args(Missing))
     scale = check_scale(scale)
     source = open_source(frame)
     if source is None:
@@ -91,11 +91,6 @@ def prepare_frame(
         matrix = scale_matrix(names, matrix, scale)
     preparation = Preparation(names, (*left_out, *others), scale, int((~kept).sum()), notes)
     return PreparedTable(matrix, preparation, kept, raw)
-
-
-def check_missing(missing: Any) -> Missing:
-    """Return how to handle rows with missing values."""
-    return cast(Missing, check_choice("missing", missing, get_args(Missing)))
 
 
 def choose_columns(frame: pd.DataFrame, columns: Columns) -> tuple[list[int], tuple[str, ...]]:

@@ -12,16 +12,7 @@ import numpy as np
 
 from compsil_kit._data.matrix import is_numeric_dtype, pandas_values
 from compsil_kit._data.sources.scan import Part, Work, split_work
-from compsil_kit._data.sources.source import (
-    Array,
-    Chunks,
-    Field,
-    Source,
-    Tick,
-    array_fields,
-    changed,
-    hide_content,
-)
+from compsil_kit._data.sources.source import Chunk, Chunks, Field, Source, Tick, array_fields, changed, hide_content
 
 # Partitions that a scheduler without a cluster computes before their results are merged.
 PARTITIONS_AT_ONCE = 16
@@ -108,7 +99,7 @@ def _field(name: Any, dtype: Any) -> Field:
     return Field(name, str(dtype), values)
 
 
-def _values(partition: Any) -> list[Array]:
+def _values(partition: Any) -> Chunk:
     """Return the columns of a partition, which is a pandas frame or an array."""
     if hasattr(partition, "iloc"):
         columns = [partition.iloc[:, at] for at in range(partition.shape[1])]
