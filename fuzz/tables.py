@@ -60,8 +60,8 @@ def _check_written(given: Any) -> None:
     lines = [names] * given["header"] + [[_spelled(value, decimal) for value in row] for row in rows]
     content = given["newline"].join(sep.join(_quoted(cell, sep) for cell in line) for line in [*lines, []])
     options = {"sep": sep, "decimal": decimal, "encoding": given["encoding"], "header": given["header"]}
-    frame = _read("t.csv", content.encode(given["encoding"]), options if given["told"] else {})
-    known = given["told"] or (given["header"] and len(names) > 1)
+    frame = _read("t.csv", content.encode(given["encoding"]), options if given["explicit"] else {})
+    known = given["explicit"] or (given["header"] and len(names) > 1)
     if not known or all(row[-1] is None for row in rows):
         # Ambiguous: the separator of one column, or whether separators at the end of lines are a column.
         return
@@ -71,7 +71,7 @@ def _check_written(given: Any) -> None:
         np.array_equal(frame.to_numpy(np.float64), expected, equal_nan=True),
         "the table has the values that were written",
     )
-    if given["header"] and given["told"]:
+    if given["header"] and given["explicit"]:
         require(list(frame.columns) == names, "the columns have the names that were written")
 
 
@@ -98,7 +98,7 @@ def _written(draw: st.DrawFn) -> dict[str, Any]:
         "encoding": draw(st.sampled_from(ENCODINGS[:4])),
         "newline": draw(st.sampled_from(["\n", "\r\n"])),
         "header": draw(st.booleans()),
-        "told": draw(st.booleans()),
+        "explicit": draw(st.booleans()),
     }
 
 

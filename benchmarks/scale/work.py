@@ -56,11 +56,11 @@ def from_memory(place: Path) -> dict[str, Any]:
 
     X = loaded(place)
     warm_up()
-    held = peak_bytes()
+    before = peak_bytes()
     finite, _ = timed(lambda: as_matrix(X))
     whole, result = timed(lambda: select_k(X, n_jobs=WORKERS, progress=False))
     return {
-        "seconds": whole, "finite": finite, "extra": peak_bytes() - held, "best": result.best_k,
+        "seconds": whole, "finite": finite, "extra": peak_bytes() - before, "best": result.best_k,
         "predicted": plan_selection(X).estimate_seconds(WORKERS),
     }  # fmt: skip
 
