@@ -1,4 +1,4 @@
-"""Airflow's names, wherever the installed major version keeps them: the only module that imports Airflow."""
+"""Airflow's names, from wherever the installed major version has them: the only module that imports Airflow."""
 
 from __future__ import annotations
 
@@ -32,40 +32,23 @@ except ImportError as error:
         "Install them with: pip install apache-airflow apache-airflow-providers-common-compat"
     ) from error
 
-# Airflow 3 asks for links at the end of the task, Airflow 2 in the web server, where templates are not rendered.
+# Airflow 3 makes links at the end of the task, Airflow 2 in the web server, where templates are not rendered.
 TASK_MAKES_LINKS = hasattr(BaseOperatorLink, "xcom_key")
 
-# What tasks, groups and XComs have in common: they can be ordered. Each major keeps it elsewhere.
-# Where documentation is built, Airflow is a stand-in that has none.
+# The base of everything that can be ordered by >>; each major has it elsewhere. The mock of Airflow that is used to
+# build the documentation has none.
 DependencyMixin: Any = next((kind for kind in XComArg.__mro__ if kind.__name__ == "DependencyMixin"), object)
 
 __all__ = [
-    "AirflowException",
-    "AirflowFailException",
-    "AirflowSkipException",
-    "Asset",
-    "BaseHook",
-    "BaseOperator",
-    "BaseOperatorLink",
-    "Context",
-    "TASK_MAKES_LINKS",
-    "DecoratedOperator",
-    "DependencyMixin",
-    "ObjectStoragePath",
-    "TaskGroup",
-    "XCom",
-    "XComArg",
-    "airflow_home",
-    "context_merge",
-    "determine_kwargs",
-    "openlineage",
-    "parse_sql",
+    "TASK_MAKES_LINKS", "AirflowException", "AirflowFailException", "AirflowSkipException", "Asset", "BaseHook",
+    "BaseOperator", "BaseOperatorLink", "Context", "DecoratedOperator", "DependencyMixin", "ObjectStoragePath",
+    "TaskGroup", "XCom", "XComArg", "airflow_home", "context_merge", "determine_kwargs", "openlineage", "parse_sql",
     "task_decorator_factory",
-]
+]  # fmt: skip
 
 
 def airflow_home() -> Path:
-    """Return Airflow's home folder, by the rule that both majors follow."""
+    """Return Airflow's home folder, by the rule of both majors."""
     return Path(os.path.expandvars(os.environ.get("AIRFLOW_HOME", "~/airflow"))).expanduser()
 
 
@@ -78,7 +61,7 @@ def openlineage() -> tuple[Any, Any]:
 
 
 def parse_sql(hook: Any, sql: str, conn_id: str) -> Any:
-    """Return the lineage of a query, or None if the hook does not say which database it queries."""
+    """Return the lineage of a query, or None if the hook does not name its database."""
     from airflow.providers.openlineage.sqlparser import SQLParser
 
     connection = hook.get_connection(conn_id)

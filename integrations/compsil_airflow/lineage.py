@@ -59,14 +59,8 @@ class LineageOperator(BaseOperator):
     _facts: dict[str, Any]
 
     def get_openlineage_facets_on_start(self) -> Any:
-        """Return what the task will read.
-
-        Returns
-        -------
-        OperatorLineage
-            Inputs.
-        """
-        return lineage_of(self._source(), [], {})
+        """Return what the task will read, as an ``OperatorLineage``."""
+        return self._lineage({}, {})
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002  (OpenLineage passes it)
         """Return what the task read and wrote, and the k it selected.
@@ -81,38 +75,34 @@ class LineageOperator(BaseOperator):
         OperatorLineage
             Inputs, outputs and the run facet ``compsil_selection``.
         """
-        return lineage_of(self._source(), self._used, self._written, self._facts)
+        return self._lineage(self._written, self._facts)
 
-    def _source(self) -> dict[str, Any]:
-        return {name: getattr(self, name, None) for name in ("data", "sql", "conn_id", "base_dir")}
-
-
-def lineage_of(
-    source: dict[str, Any], columns: list[str], written: dict[str, dict[str, int]], facts: dict[str, Any] | None = None
-) -> Any:
-    """Return inputs with the columns that were used, outputs with their sizes, and the selection as a run facet."""
-    operator_lineage, facet = openlineage()
-    outputs = [
-        facet.OutputDataset(
-            *dataset_name(place), outputFacets={"outputStatistics": facet.OutputStatisticsOutputDatasetFacet(**counts)}
-        )
-        for place, counts in written.items()
-    ]
-    run_facets = {FACET: _selection_facet(facet.RunFacet, facts)} if facts else {}
-    if source.get("sql") is not None:
-        parsed = parse_sql(database_hook(source["conn_id"]), source["sql"], source["conn_id"])
-        return operator_lineage(
-            inputs=[] if parsed is None else parsed.inputs,
-            outputs=outputs,
-            run_facets=run_facets | ({} if parsed is None else parsed.run_facets),
-            job_facets={"sql": facet.SQLJobFacet(query=source["sql"])},
-        )
-    inputs = []
-    if is_path(source.get("data")):
-        schema = facet.SchemaDatasetFacet(fields=[facet.SchemaDatasetFacetFields(name=name) for name in columns])
-        place = resolve_place("data", source["data"], source.get("base_dir"))
-        inputs.append(facet.Dataset(*dataset_name(str(place)), facets={"schema": schema} if columns else {}))
-    return operator_lineage(inputs=inputs, outputs=outputs, run_facets=run_facets)
+    def _lineage(self, written: dict[str, dict[str, Any]], facts: dict[str, Any]) -> Any:
+        """Return inputs with the columns that were used, outputs with their sizes, and the facts as a run facet."""
+        operator_lineage, facet = openlineage()
+        outputs = [
+            facet.OutputDataset(
+                *dataset_name(place),
+                outputFacets={"outputStatistics": facet.OutputStatisticsOutputDatasetFacet(**counts)},
+            )
+            for place, counts in written.items()
+        ]
+        run_facets = {FACET: _selection_facet(facet.RunFacet, facts)} if facts else {}
+        if self.sql is not None:
+            parsed = parse_sql(database_hook(self.conn_id), self.sql, self.conn_id)
+            return operator_lineage(
+                inputs=[] if parsed is None else parsed.inputs,
+                outputs=outputs,
+                run_facets=run_facets | ({} if parsed is None else parsed.run_facets),
+                job_facets={"sql": facet.SQLJobFacet(query=self.sql)},
+            )
+        inputs = []
+        if is_path(self.data):
+            columns = [facet.SchemaDatasetFacetFields(name=name) for name in self._used]
+            place = resolve_place("data", self.data, self.base_dir)
+            facets = {"schema": facet.SchemaDatasetFacet(fields=columns)} if columns else {}
+            inputs.append(facet.Dataset(*dataset_name(str(place)), facets=facets))
+        return operator_lineage(inputs=inputs, outputs=outputs, run_facets=run_facets)
 
 
 def _selection_facet(base: Any, facts: dict[str, Any]) -> Any:

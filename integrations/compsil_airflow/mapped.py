@@ -9,12 +9,15 @@ import json
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compsil_airflow.compat import Context, DependencyMixin, TaskGroup
 from compsil_airflow.errors import data_errors
 from compsil_airflow.operator import SelectKOperator
 from compsil_airflow.results import publish
+
+if TYPE_CHECKING:
+    from compsil_airflow.operator import Template
 
 # The XCom key of the preparation of the table, which the first step pushes.
 PREPARATION = "preparation"
@@ -37,10 +40,10 @@ class PlanBatchesOperator(SelectKOperator):
 
     template_fields: Sequence[str] = (*SelectKOperator.template_fields, "n_batches")
 
-    def __init__(self, *, n_batches: Any, **kwargs: Any) -> None:
+    def __init__(self, *, n_batches: int | Template, **kwargs: Any) -> None:
         """Assign."""
         super().__init__(**kwargs)
-        self.n_batches = n_batches
+        self.n_batches: Any = n_batches
 
     def _resume_note(self) -> str:
         return "The next attempt plans again."
@@ -122,6 +125,10 @@ class CombineBatchesOperator(SelectKOperator):
         return publish(self, result, data, context)
 
 
+def _method_of_group(name: str) -> Any:
+    return lambda selection, *args, **kwargs: getattr(selection.task_group, name)(*args, **kwargs)
+
+
 class MappedSelection(DependencyMixin):
     """The steps of a mapped selection as one: ``upstream >> selection >> downstream`` orders all of them.
 
@@ -139,48 +146,15 @@ class MappedSelection(DependencyMixin):
         """Keep the group and its last step."""
         self.task_group, self.combine, self.output = task_group, combine, combine.output
 
-    @property
-    def roots(self) -> Sequence[Any]:
-        """The first tasks of the group."""
-        return list(self.task_group.roots)
-
-    @property
-    def leaves(self) -> Sequence[Any]:
-        """The last tasks of the group."""
-        return list(self.task_group.leaves)
-
-    def set_upstream(self, other: Any, edge_modifier: Any = None) -> None:
-        """Run all steps after other tasks.
-
-        Parameters
-        ----------
-        other, edge_modifier
-            As in BaseOperator.
-        """
-        self.task_group.set_upstream(other, edge_modifier=edge_modifier)
-
-    def set_downstream(self, other: Any, edge_modifier: Any = None) -> None:
-        """Run other tasks after all steps.
-
-        Parameters
-        ----------
-        other, edge_modifier
-            As in BaseOperator.
-        """
-        self.task_group.set_downstream(other, edge_modifier=edge_modifier)
-
-    def update_relative(self, other: Any, upstream: bool = True, edge_modifier: Any = None) -> None:
-        """Record a dependency of the group.
-
-        Parameters
-        ----------
-        other, upstream, edge_modifier
-            As in BaseOperator.
-        """
-        self.task_group.update_relative(other, upstream, edge_modifier=edge_modifier)
+    # Airflow orders by these; the group has them all.
+    roots = property(lambda self: list(self.task_group.roots))
+    leaves = property(lambda self: list(self.task_group.leaves))
+    set_upstream, set_downstream, update_relative = map(
+        _method_of_group, ("set_upstream", "set_downstream", "update_relative")
+    )
 
 
-def select_k_mapped(task_id: str = "select_k", *, n_batches: Any = 8, **kwargs: Any) -> MappedSelection:
+def select_k_mapped(task_id: str = "select_k", *, n_batches: int | Template = 8, **kwargs: Any) -> MappedSelection:
     """Divide the subsamples of a selection among mapped tasks.
 
     Makes a task group of three steps: ``plan``, one mapped task ``batch`` per batch of subsamples, and ``combine``,

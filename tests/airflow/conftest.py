@@ -1,9 +1,10 @@
-"""An Airflow of its own for the tests: a fresh home, a fresh database, and a folder of DAGs."""
+"""A separate Airflow for the tests: a fresh home, a fresh database, and a folder of DAGs."""
 
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import pytest
 from servers import PATIENCE, postgres, s3
 
 HOME = Path(tempfile.mkdtemp(prefix="compsil-airflow-"))
-# Before anything imports Airflow, which reads them once.
+# Before the first import of Airflow, which reads them once.
 os.environ.update(
     AIRFLOW_HOME=str(HOME),
     AIRFLOW__CORE__DAGS_FOLDER=str(HOME / "dags"),
@@ -24,7 +25,7 @@ os.environ.update(
     COMPSIL_EXAMPLES=str(HOME / "examples"),
     NO_PROXY="127.0.0.1,localhost",
 )
-# Whatever a shell starts in the background ignores Ctrl-C, and so would the tests that send it.
+# Background processes of a shell ignore SIGINT, and so would the tests that send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 MAJOR = int(version("apache-airflow").partition(".")[0])
 
@@ -41,7 +42,7 @@ def pytest_unconfigure():
 
 
 def pytest_collection_modifyitems(config, items):
-    """On Airflow 2 leave out what is about Airflow 3, and say how many tests that were."""
+    """Deselect the tests of Airflow 3 on Airflow 2."""
     left_out = [item for item in items if MAJOR < 3 and item.get_closest_marker("airflow3")]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
@@ -52,9 +53,20 @@ def home():
     return HOME
 
 
+@pytest.fixture
+def log(capfd):
+    """Return everything that was logged since the last call."""
+
+    def read():
+        printed = capfd.readouterr()
+        return printed.out + printed.err
+
+    return read
+
+
 @pytest.fixture(scope="session")
 def frame():
-    """Three blobs in two columns, with a key and a word, 300 rows."""
+    """Three blobs in the columns x and y, with a key and a word, 300 rows."""
     import numpy as np
     import pandas as pd
     from sklearn.datasets import make_blobs
@@ -88,10 +100,28 @@ def postgres_port(frame):
 
 
 @pytest.fixture
-def postgres_conn_id(postgres_port, monkeypatch):
+def connection(monkeypatch):
+    """Return a function that defines a connection and returns its id."""
+
+    def define(conn_id, **fields):
+        monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(fields))
+        return conn_id
+
+    return define
+
+
+@pytest.fixture
+def postgres_conn_id(postgres_port, connection):
     place = {"host": "127.0.0.1", "port": postgres_port, "login": "tester", "schema": "postgres"}
-    monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_PG", json.dumps({"conn_type": "postgres", **place}))
-    return "compsil_test_pg"
+    return connection("compsil_test_pg", conn_type="postgres", **place)
+
+
+@pytest.fixture
+def sqlite_conn_id(frame, tmp_path, connection):
+    """A SQLite database with the table ``points``."""
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        frame.to_sql("points", database, index=False)
+    return connection("compsil_test_sqlite", conn_type="sqlite", host=str(tmp_path / "shop.db"))
 
 
 @pytest.fixture(scope="session")
@@ -101,8 +131,8 @@ def s3_address(tmp_path_factory):
 
 
 @pytest.fixture
-def bucket(s3_address, frame, monkeypatch):
-    """A client of a real object store with the table in the bucket ``data``, and a connection to it."""
+def bucket(s3_address, frame, connection):
+    """A client of a real object store with the table in the bucket ``data``, and the connection compsil_test_s3."""
     import boto3
 
     keys = {"aws_access_key_id": "tester", "aws_secret_access_key": "tester", "region_name": "us-east-1"}
@@ -110,6 +140,5 @@ def bucket(s3_address, frame, monkeypatch):
     client.create_bucket(Bucket="data")
     client.put_object(Bucket="data", Key="in/table.csv", Body=frame.to_csv(index=False).encode())
     extra = {"endpoint_url": s3_address, "region_name": "us-east-1"}
-    connection = {"conn_type": "aws", "login": "tester", "password": "tester", "extra": extra}
-    monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_S3", json.dumps(connection))
+    connection("compsil_test_s3", conn_type="aws", login="tester", password="tester", extra=extra)
     return client

@@ -1,4 +1,4 @@
-"""Run a DAG that a test builds, in this process, and read back what it left."""
+"""Run a DAG of a test in this process, and read its results."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import DAG
 
 BUILDERS: dict[str, Callable[[], Any]] = {}
-# Few, so that the tests are fast; the data are easy.
+# Few subsamples, so that the tests are fast.
 QUICK = {"columns": ["x", "y"], "ks": [2, 3, 4], "n_subsamples": 4}
 _numbers = count()
 
@@ -30,7 +30,7 @@ class Run:
         return self.dag_run.get_task_instance(task_id, map_index=map_index)
 
     def xcom(self, key: str = "return_value", task_id: str = "select_k", map_index: int = -1) -> Any:
-        """Return what is in the database, as JSON has it."""
+        """Return an XCom as the database stores it."""
         from airflow import settings
         from sqlalchemy import select
 
@@ -44,14 +44,14 @@ class Run:
         }  # fmt: skip
         with settings.Session() as session:
             value = session.scalar(select(Model.value).filter_by(**where))
-        # Airflow 2 keeps text, Airflow 3 values.
+        # Airflow 2 stores text, Airflow 3 values.
         return json.loads(value) if isinstance(value, bytes) else value
 
 
 def run(build: Callable[[], Any], **keywords: Any) -> Run:
     """Run a DAG; ``build`` adds its tasks.
 
-    Airflow 3 runs only what it finds in its folder of DAGs, so the DAG is put there, by reference.
+    Airflow 3 runs only DAGs from its folder, so a file there refers to this one.
     """
     dag_id = f"dag_{next(_numbers)}"
     BUILDERS[dag_id] = build
@@ -62,7 +62,7 @@ def run(build: Callable[[], Any], **keywords: Any) -> Run:
         exec(compile(file.read_text(), str(file), "exec"), namespace)
         dag = namespace["dag"]
         if hasattr(dag, "sync_to_db"):
-            # Airflow 2 knows the assets of a DAG only then; Airflow 3 does it by itself.
+            # Airflow 2 registers the assets of a DAG only here.
             dag.sync_to_db()
         return Run(dag.test(**keywords))
     finally:
@@ -70,7 +70,7 @@ def run(build: Callable[[], Any], **keywords: Any) -> Run:
 
 
 def make(dag_id: str) -> Any:
-    """Build the DAG of that name; Airflow calls this, too, when it reads the file."""
+    """Build a DAG; Airflow calls this as well when it reads the file."""
     with DAG(dag_id, schedule=None, template_searchpath=os.environ["AIRFLOW__CORE__DAGS_FOLDER"]) as dag:
         BUILDERS[dag_id]()
     return dag

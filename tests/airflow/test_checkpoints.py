@@ -1,86 +1,74 @@
-"""What one attempt leaves for the next."""
+"""What one attempt leaves for the next: after errors, signals, timeouts, on disks and in object stores."""
 
 import errno
 import json
 import logging
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import threading
 from datetime import timedelta
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from runs import run_select
+from servers import PATIENCE, wait_for
 
-from compsil_airflow.checkpoints import Mirror, automatic_checkpoint, delete_checkpoint
+from compsil_airflow.checkpoints import LogProgress, Mirror, automatic_checkpoint, delete_checkpoint
 from compsil_kit import select_k
 
-
-def test_a_copy_is_sent_every_five_seconds_if_it_has_changed(tmp_path, monkeypatch):
-    now, told, sent = [0.0], [], []
-    monkeypatch.setattr("compsil_airflow.checkpoints.time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr("compsil_airflow.checkpoints.write", lambda place, content: sent.append((now[0], content)))
-    mirror = Mirror(tmp_path / "copy.json", "s3://bucket/c.json", None, _last=0.0)
-    tell = mirror.with_uploads(lambda done, total: told.append(done))
-    # There is no file at first, and it is the same at 20.
-    for done, (now[0], content) in enumerate([(5.0, b""), (9.9, b"a"), (10.0, b"b"), (14.9, b"c"), (20.0, b"b")]):
-        if content:
-            mirror.path.write_bytes(content)
-        tell(done, 5)
-    assert told == [0, 1, 2, 3, 4]
-    assert sent == [(10.0, b"b")]
+RETRY = {"retries": 1, "retry_delay": timedelta(0)}
 
 
-def test_a_retry_continues_from_the_checkpoint(csv, home, capfd):
-    """The first attempt dies in its third subsample; the second computes only what is missing, to the same result."""
-    seen = []
+def cut(X, k):
+    """Cluster along the first column."""
+    return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
 
-    def fragile(X, k, seed):
-        seen.append(seed)
-        if len(seen) == 7:
+
+@pytest.fixture
+def fragile():
+    """A clusterer that fails once, in the third subsample of three ks; ``seeds`` lists its calls."""
+
+    def cluster(X, k, seed):
+        cluster.seeds.append(seed)
+        if len(cluster.seeds) == 7:
             raise MemoryError
-        return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
+        return cut(X, k)
 
-    settings = {"data": str(csv), "clusterer": fragile, "retries": 1, "retry_delay": timedelta(0)}
-    done = run_select(**settings)
-    printed = capfd.readouterr()
+    cluster.seeds = []
+    return cluster
+
+
+def test_a_retry_resumes_from_the_checkpoint(csv, home, fragile, log):
+    done = run_select(data=str(csv), clusterer=fragile, **RETRY)
     assert (done.state, done.task().try_number) == ("success", 2)
-    assert "Resuming: 2 of 4 subsamples were finished by an earlier attempt" in printed.out + printed.err
-    # Three ks each, once; the second one's labels once more, for the third to agree with; what that had begun is lost.
-    assert [seen.count(seed) for seed in list(dict.fromkeys(seen))[:2]] == [3, 6]
-    # What was kept is removed when the task is done.
+    assert "Resuming: 2 of 4 subsamples were finished by an earlier attempt" in log()
+    # Three ks each, once; the second one again, because the third is compared with it.
+    assert [fragile.seeds.count(seed) for seed in list(dict.fromkeys(fragile.seeds))[:2]] == [3, 6]
     assert list((home / "compsil-checkpoints" / done.dag_run.dag_id).iterdir()) == []
-    whole = run_select(**settings)
+    whole = run_select(data=str(csv), clusterer=fragile)
     assert whole.task().try_number == 1
     assert whole.xcom("selection") == done.xcom("selection")
 
 
-def test_other_data_make_an_old_checkpoint_useless_not_fatal(csv, frame, capfd):
-    calls = []
-
-    def fragile(X, k, seed):
-        calls.append(k)
-        if len(calls) == 4:
-            raise MemoryError
-        return np.arange(len(X)) % k
-
-    def correct(context):
+def test_other_data_discard_the_checkpoint(csv, frame, fragile, log):
+    def change(context):
         frame.iloc[10:].to_csv(csv, index=False)
 
-    done = run_select(data=str(csv), clusterer=fragile, retries=1, retry_delay=timedelta(0), on_retry_callback=correct)
-    printed = capfd.readouterr()
+    done = run_select(data=str(csv), clusterer=fragile, on_retry_callback=change, **RETRY)
     assert done.state == "success"
-    assert "changed since the last attempt" in printed.out + printed.err
+    assert "changed since the last attempt" in log()
     assert done.xcom("selection")["plan"]["n_rows"] == 290
 
 
-def test_every_task_instance_has_a_file_of_its_own(home):
-    """What differs in its DAG, its run, its task or its place among mapped tasks leaves the others' files alone."""
+def test_every_task_instance_has_its_own_file(home):
     instance = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": 0}
-    request, log = SimpleNamespace(fingerprint={"data": "x"}), logging.getLogger()
     paths = []
     for change in ({}, {"dag_id": "d2"}, {"run_id": "r2"}, {"task_id": "t2"}, {"map_index": 1}):
-        paths.append(automatic_checkpoint(request.fingerprint, SimpleNamespace(**{**instance, **change}), log))
+        paths.append(automatic_checkpoint({"data": "x"}, SimpleNamespace(**instance | change), logging.getLogger()))
         paths[-1].write_text("{}")
     assert len(set(paths)) == 5
     assert all(path.exists() and path.is_relative_to(home) for path in paths)
@@ -88,134 +76,252 @@ def test_every_task_instance_has_a_file_of_its_own(home):
         path.unlink()
 
 
-def test_a_checkpoint_of_ones_own_is_refused_if_it_belongs_elsewhere(csv, tmp_path, frame, capfd):
-    place = tmp_path / "own.json"
-    select_k(frame[["x", "y"]].to_numpy() + 1.0, ks=[2, 3, 4], n_subsamples=4, checkpoint=place)
-    done = run_select(data=str(csv), checkpoint=str(place), retries=1, retry_delay=timedelta(0))
-    assert (done.state, done.task().try_number) == ("failed", 1)
-    printed = capfd.readouterr()
-    assert "belongs to another selection" in printed.out + printed.err
-    assert place.exists()
+class TestNamedFile:
+    def test_is_used_and_deleted(self, csv, tmp_path):
+        place = tmp_path / "new" / "own.json"
+        found = []
+
+        def look(X, k, seed):
+            found.append(place.exists())
+            return np.arange(len(X)) % k
+
+        assert run_select(data=str(csv), checkpoint=str(place), clusterer=look, n_subsamples=30).state == "success"
+        assert found[-1]
+        assert place.parent.is_dir()
+        assert not place.exists()
+
+    def test_of_another_selection_is_refused(self, csv, tmp_path, frame, log):
+        place = tmp_path / "own.json"
+        select_k(frame[["x", "y"]].to_numpy() + 1.0, ks=[2, 3, 4], n_subsamples=4, checkpoint=place)
+        done = run_select(data=str(csv), checkpoint=str(place), **RETRY)
+        assert (done.state, done.task().try_number) == ("failed", 1)
+        assert "belongs to another selection" in log()
+        assert place.exists()
+
+    def test_that_cannot_be_written_is_retried(self, csv, tmp_path, log):
+        (tmp_path / "file").write_text("")
+        place = tmp_path / "file" / "own.json"
+        done = run_select(data=str(csv), checkpoint=str(place), **RETRY)
+        assert (done.state, done.task().try_number) == ("failed", 2)
+        assert f"checkpoint cannot be written: Not a directory: '{place}'" in log()
+
+    def test_that_cannot_be_deleted(self, tmp_path):
+        warnings = []
+        logger = SimpleNamespace(warning=lambda text, error: warnings.append(text % error))
+        delete_checkpoint(tmp_path, logger)
+        assert warnings[0].startswith("The checkpoint could not be deleted: ")
+        delete_checkpoint(tmp_path / "missing.json", logger)
+        assert len(warnings) == 1
+
+    def test_needs_seeds_that_repeat(self, csv, tmp_path, log):
+        assert run_select(data=str(csv), random_state=None).state == "success"
+        assert run_select(data=str(csv), random_state=None, checkpoint=str(tmp_path / "own.json")).state == "failed"
+        assert "checkpoint needs the same seeds in every run" in log()
 
 
-def test_fresh_seeds_go_without_a_checkpoint(csv):
-    assert run_select(data=str(csv), random_state=None).state == "success"
+class TestHomeThatIsNotWritable:
+    """Nobody asked for a checkpoint there, so the task continues without one."""
 
-
-def test_fresh_seeds_and_a_checkpoint_of_ones_own_are_refused(csv, tmp_path, capfd):
-    done = run_select(data=str(csv), random_state=None, checkpoint=str(tmp_path / "own.json"))
-    assert done.state == "failed"
-    printed = capfd.readouterr()
-    assert "checkpoint needs the same seeds in every run" in printed.out + printed.err
-
-
-def test_a_checkpoint_of_ones_own_is_used_and_removed(csv, tmp_path):
-    place = tmp_path / "new" / "own.json"
-    kept = []
-
-    def look(X, k, seed):
-        kept.append(place.exists())
-        return np.arange(len(X)) % k
-
-    assert run_select(data=str(csv), checkpoint=str(place), clusterer=look, n_subsamples=30).state == "success"
-    assert place.parent.is_dir()
-    assert not place.exists()
-
-
-class TestNoPlaceForIt:
     @pytest.fixture
     def blocked(self, home):
-        """A file where the folder of the checkpoints should be; root may write to a folder that is read-only."""
+        # A file in the place of the folder: root may write to read-only folders.
         folder = home / "compsil-checkpoints"
         shutil.rmtree(folder, ignore_errors=True)
         folder.write_text("")
         yield folder
         folder.unlink()
 
-    def test_nobody_asked_for_one(self, csv, blocked, capfd):
+    def test_a_file_in_the_way(self, csv, blocked, log):
         done = run_select(data=str(csv))
         assert (done.state, done.task().try_number) == ("success", 1)
-        printed = capfd.readouterr()
-        log = printed.out + printed.err
-        assert "No checkpoint is kept, so a retry starts from the beginning: " in log
-        assert str(blocked) in log
+        text = log()
+        assert "No checkpoint is kept, so a retry starts from the beginning: " in text
+        assert str(blocked) in text
 
-    def test_a_full_disk(self, csv, monkeypatch, capfd):
+    def test_a_full_disk(self, csv, monkeypatch, log):
         def full(*args, **kwargs):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         monkeypatch.setattr("compsil_airflow.storage.tempfile.TemporaryFile", full)
         assert run_select(data=str(csv)).state == "success"
-        printed = capfd.readouterr()
-        assert "checkpoint cannot be written: No space left on device: " in printed.out + printed.err
-
-    def test_one_of_ones_own_is_named_and_tried_again(self, csv, tmp_path, capfd):
-        (tmp_path / "file").write_text("")
-        place = tmp_path / "file" / "own.json"
-        done = run_select(data=str(csv), checkpoint=str(place), retries=1, retry_delay=timedelta(0))
-        assert (done.state, done.task().try_number) == ("failed", 2)
-        printed = capfd.readouterr()
-        assert f"checkpoint cannot be written: Not a directory: '{place}'" in printed.out + printed.err
-
-    def test_one_that_cannot_be_deleted(self, tmp_path):
-        log = []
-        (tmp_path / "own.json").mkdir()
-        delete_checkpoint(tmp_path / "own.json", SimpleNamespace(warning=lambda text, error: log.append(text % error)))
-        assert log[0].startswith("The checkpoint could not be deleted: ")
+        assert "checkpoint cannot be written: No space left on device: " in log()
 
 
-@pytest.mark.airflow3
+SCRIPT = """
+import itertools, threading
+from pathlib import Path
+import numpy as np
+from airflow.providers.common.compat.sdk import DAG
+from compsil_airflow import SelectKOperator
+
+calls = itertools.count()
+
+def slow(X, k, seed):
+    # Block after three subsamples of three ks, until a file appears.
+    if next(calls) >= 9 and not Path({go_on!r}).exists():
+        threading.Event().wait()
+    return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
+
+with DAG("{dag_id}", schedule=None) as dag:
+    SelectKOperator(task_id="select_k", data={data!r}, columns=["x", "y"], ks=[2, 3, 4], n_subsamples=8,
+                    clusterer=slow, retries=1, retry_delay=0.0)
+
+if __name__ == "__main__":
+    print("ended as", dag.test().state, flush=True)
+"""
+
+
+def n_trials(files):
+    """The number of subsamples in the only checkpoint."""
+    found = list(files)
+    return len(json.loads(found[0].read_bytes())["trials"]) if found else 0
+
+
+class TestStops:
+    @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+    def test_a_signal_stops_and_the_next_attempt_resumes(self, sent, csv, home, tmp_path):
+        dag_id = f"killed_{sent.name}"
+        script, go_on = home / "dags" / f"{dag_id}.py", tmp_path / "go-on"
+        script.write_text(SCRIPT.format(dag_id=dag_id, data=str(csv), go_on=str(go_on)))
+        folder = home / "compsil-checkpoints" / dag_id
+        try:
+            with (tmp_path / "log.txt").open("w") as output:
+                process = subprocess.Popen([sys.executable, str(script)], stdout=output, stderr=subprocess.STDOUT)
+                try:
+                    wait_for("subsamples", lambda: n_trials(folder.glob("*.json")) >= 2, 0.05, processes=[process])
+                    go_on.touch()
+                    process.send_signal(sent)
+                    assert process.wait(PATIENCE) == 0
+                finally:
+                    process.kill()
+        finally:
+            script.unlink()
+        log = (tmp_path / "log.txt").read_text()
+        assert "of 8 subsamples. Finished subsamples are in the checkpoint: the next attempt resumes from it." in log
+        assert 2 <= int(log.partition("Resuming: ")[2].partition(" of 8 subsamples")[0]) < 8
+        assert "ended as success" in log
+
+    # On Airflow 2 dag.test() itself ends with a timeout, and has no second attempt.
+    @pytest.mark.airflow3
+    def test_a_timeout_keeps_finished_subsamples(self, csv, tmp_path, log):
+        calls, over, checkpoint = [], threading.Event(), tmp_path / "kept.json"
+
+        def stuck_at_first(X, k, seed):
+            calls.append(k)
+            if len(calls) == 7:
+                # Once two subsamples of three ks are in the checkpoint, trigger Airflow's alarm.
+                wait_for("both", lambda: n_trials([checkpoint]) == 2, pause=0.05)
+                os.kill(os.getpid(), signal.SIGALRM)
+                assert over.wait(PATIENCE)
+            return cut(X, k)
+
+        try:
+            done = run_select(
+                data=str(csv), clusterer=stuck_at_first, n_subsamples=20, execution_timeout=timedelta(hours=1),
+                checkpoint=str(checkpoint), **RETRY,
+            )  # fmt: skip
+        finally:
+            over.set()
+        # The first attempt; 18 subsamples of the second; the last finished one again, to compare the next one with it.
+        assert len(calls) == 7 + 18 * 3 + 3
+        assert (done.state, done.task().try_number) == ("success", 2)
+        assert "were finished by an earlier attempt" in log()
+
+    def test_without_a_checkpoint(self, csv, log):
+        over = threading.Event()
+
+        def stopped(X, k, seed):
+            os.kill(os.getpid(), signal.SIGINT)
+            assert over.wait(PATIENCE)
+            return np.arange(len(X)) % k
+
+        try:
+            assert run_select(data=str(csv), clusterer=stopped, checkpoint=None).state == "failed"
+        finally:
+            over.set()
+        assert "There is no checkpoint: the next attempt starts from the beginning." in log()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("compsil_airflow.checkpoints.time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def test_progress_is_logged_every_five_seconds_and_at_the_end(clock):
+    lines = []
+    progress = LogProgress(SimpleNamespace(info=lambda text, *values: lines.append(text % values)))
+    for done, clock[0] in [(2, 1.0), (3, 4.9), (4, 5.0), (5, 9.9), (6, 10.0), (7, 10.1), (8, 10.2)]:
+        progress(done, 8)
+    resumed, *others = lines
+    assert resumed == "Resuming: 2 of 8 subsamples were finished by an earlier attempt"
+    assert others == [f"{done} of 8 subsamples finished" for done in (4, 6, 8)]
+    for done, clock[0] in [(1000, 15.1), (2000, 15.3), (3000, 20.3)]:
+        progress.rows(done, 10_000)
+    assert lines[4:] == ["2,000 of 10,000 rows read", "3,000 of 10,000 rows read"]
+    # The first subsample of a new run is not a resumption.
+    LogProgress(SimpleNamespace(info=pytest.fail))(1, 8)
+
+
 class TestObjectStore:
     PLACE = "s3://compsil_test_s3@data/kept/own.json"
 
-    def kept(self, bucket):
+    @staticmethod
+    def kept(bucket):
+        """The numbers of subsamples in the objects."""
         found = bucket.list_objects_v2(Bucket="data", Prefix="kept/").get("Contents", [])
-        return [json.loads(bucket.get_object(Bucket="data", Key=entry["Key"])["Body"].read()) for entry in found]
+        bodies = [bucket.get_object(Bucket="data", Key=entry["Key"])["Body"] for entry in found]
+        return [len(json.loads(body.read())["trials"]) for body in bodies]
 
-    def test_another_machine_continues(self, csv, bucket, capfd):
-        """Nothing but the object is left of the first attempt."""
+    def test_changed_copies_are_uploaded_every_five_seconds(self, tmp_path, monkeypatch, clock):
+        reported, sent = [], []
+        monkeypatch.setattr(
+            "compsil_airflow.checkpoints.write", lambda place, content: sent.append((clock[0], content))
+        )
+        mirror = Mirror(tmp_path / "copy.json", "s3://bucket/c.json", None, _last=0.0)
+        progress = mirror.with_uploads(lambda done, total: reported.append(done))
+        # There is no file at first, and it is unchanged at 20.
+        steps = [(5.0, b""), (9.9, b"a"), (10.0, b"b"), (14.9, b"c"), (20.0, b"b")]
+        for done, (clock[0], content) in enumerate(steps):
+            if content:
+                mirror.path.write_bytes(content)
+            progress(done, 5)
+        assert reported == [0, 1, 2, 3, 4]
+        assert sent == [(10.0, b"b")]
+
+    @pytest.mark.airflow3
+    def test_another_machine_resumes(self, csv, bucket, fragile, log):
         seen = []
-
-        def fragile(X, k, seed):
-            seen.append(seed)
-            if len(seen) == 7:
-                raise MemoryError
-            return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
-
-        def look(context):
-            seen.append([len(data["trials"]) for data in self.kept(bucket)])
-
         done = run_select(
-            data=str(csv), clusterer=fragile, checkpoint=self.PLACE, retries=1, retry_delay=timedelta(0),
-            on_retry_callback=look,
+            data=str(csv), clusterer=fragile, checkpoint=self.PLACE,
+            on_retry_callback=lambda context: seen.extend(self.kept(bucket)), **RETRY,
         )  # fmt: skip
         assert (done.state, done.task().try_number) == ("success", 2)
-        assert [2] in seen
-        printed = capfd.readouterr()
-        assert "Resuming: 2 of 4 subsamples were finished by an earlier attempt" in printed.out + printed.err
+        assert seen == [2]
+        assert "Resuming: 2 of 4 subsamples were finished by an earlier attempt" in log()
         assert self.kept(bucket) == []
 
-    def test_it_is_sent_while_the_task_runs(self, csv, bucket, monkeypatch):
-        """A worker that is killed has no end of an attempt."""
+    @pytest.mark.airflow3
+    def test_it_is_uploaded_while_the_task_runs(self, csv, bucket, monkeypatch):
+        """A killed worker does not reach the end of its attempt."""
         monkeypatch.setattr("compsil_airflow.checkpoints.UPLOAD_SECONDS", 0.0)
-        # Otherwise the file waits for a second, and a quick run is over by then.
+        # Otherwise the file is written once a second, and a quick run is over by then.
         monkeypatch.setattr("compsil_kit._run.checkpoint.PAUSE_SECONDS", 0.0)
         monkeypatch.setattr("compsil_kit._run.checkpoint.PAUSE_SHARE", 0)
         seen = [0]
 
         def looking(X, k, seed):
             if seen[-1] < 2:
-                # More subsamples than are finished before the next one is sent.
-                seen.extend(len(data["trials"]) for data in self.kept(bucket))
+                seen.extend(self.kept(bucket))
             return np.arange(len(X)) % k
 
         assert run_select(data=str(csv), clusterer=looking, n_subsamples=300, checkpoint=self.PLACE).state == "success"
         assert seen[-1] >= 2
 
-    def test_a_store_that_is_away_is_tried_again(self, csv, monkeypatch):
+    @pytest.mark.airflow3
+    def test_a_store_that_is_unreachable_is_retried(self, csv, connection):
         extra = {"endpoint_url": "http://127.0.0.1:1", "config_kwargs": {"retries": {"max_attempts": 0}}}
-        connection = {"conn_type": "aws", "login": "tester", "password": "tester", "extra": extra}
-        monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_AWAY_S3", json.dumps(connection))
-        place = "s3://compsil_test_away_s3@data/own.json"
-        done = run_select(data=str(csv), checkpoint=place, retries=1, retry_delay=timedelta(0))
+        connection("compsil_test_away_s3", conn_type="aws", login="tester", password="tester", extra=extra)
+        done = run_select(data=str(csv), checkpoint="s3://compsil_test_away_s3@data/own.json", **RETRY)
         assert (done.state, done.task().try_number) == ("failed", 2)

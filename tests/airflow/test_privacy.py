@@ -1,68 +1,53 @@
-"""Nothing that is in a cell gets into a log."""
+"""No cell gets into a log."""
 
 import traceback
 
 import numpy as np
 import pandas as pd
 import pytest
-from runs import QUICK, run_select
+from runs import run_select
 
 from compsil_airflow.source import Source, rename_values
 
 CELL = 48151.623
 
 
-def everything(error):
-    """A traceback as some versions of Airflow log it: with the values of local variables, for the whole chain."""
-    return "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
-
-
 class TestTracebacks:
-    @pytest.fixture
-    def told(self):
-        return []
-
-    def run(self, told, **settings):
-        done = run_select(on_failure_callback=lambda context: told.append(context["exception"]), **settings)
-        assert done.state == "failed"
-        (error,) = told
-        return everything(error)
+    """Some versions of Airflow log the values of local variables, for the whole chain of errors."""
 
     @pytest.fixture
     def cells(self, frame):
-        return frame.assign(x=CELL + frame["x"], y=frame["y"])
+        return frame.assign(x=CELL + frame["x"])
 
-    def test_a_mistake(self, told, cells):
-        text = self.run(told, python_callable=lambda: cells, columns=["x", "word"])
-        assert "'word' is not numeric" in text
+    @staticmethod
+    def log_of(**settings):
+        errors = []
+        done = run_select(on_failure_callback=lambda context: errors.append(context["exception"]), **settings)
+        assert done.state == "failed"
+        (error,) = errors
+        text = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
         assert "4815" not in text
         assert "secret" not in text
+        return text
 
-    def test_an_error_of_a_user(self, told, cells):
+    def test_of_a_mistake(self, cells):
+        text = self.log_of(python_callable=lambda: cells, columns=["x", "word"])
+        assert "'word' is not numeric" in text
+
+    def test_of_an_error_of_a_user(self, cells):
         def wrong(X, k, seed):
-            value = f"secret {X[0, 0]}"
+            value = f"cell {X[0, 0]}"
             raise MemoryError(len(value))
 
-        text = self.run(told, python_callable=lambda: cells, clusterer=wrong, scale=None)
-        assert __file__ in text
-        assert "4815" not in text
-        assert "secret 4" not in text
+        assert __file__ in self.log_of(python_callable=lambda: cells, clusterer=wrong, scale=None)
 
-    def test_a_query(self, told, cells, tmp_path, monkeypatch):
-        import json
-        import sqlite3
-
-        with sqlite3.connect(tmp_path / "shop.db") as database:
-            cells.to_sql("points", database, index=False)
-        connection = {"conn_type": "sqlite", "host": str(tmp_path / "shop.db")}
-        monkeypatch.setenv("AIRFLOW_CONN_COMPSIL_TEST_PRIVATE", json.dumps(connection))
-        text = self.run(told, sql="SELECT x, word FROM points", conn_id="compsil_test_private", columns=["x", "word"])
+    def test_of_a_query(self, sqlite_conn_id):
+        sql = f"SELECT x + {CELL} AS x, word FROM points"
+        text = self.log_of(sql=sql.replace("48151.623", "48150 + 1.623"), conn_id=sqlite_conn_id, columns=["x", "word"])
         assert "'word' is not numeric" in text
-        assert "4815" not in text
-        assert "secret" not in text
 
 
-class TestNoHeader:
+class TestFilesWithoutAHeader:
     @pytest.fixture
     def bare(self, frame, tmp_path):
         path = tmp_path / "bare.csv"
@@ -70,40 +55,39 @@ class TestNoHeader:
         pd.concat([first, frame]).to_csv(path, index=False, header=False)
         return str(path)
 
-    @pytest.mark.parametrize(
-        "settings",
-        [{}, {"columns": None}, {"columns": None, "labels_path": "{{ params.place }}"}, {"labels_keep": ["key"]}],
-        ids=["not there", "all", "labels", "keep"],
-    )
-    def test_the_first_row_is_not_logged(self, bare, tmp_path, capfd, settings):
-        place = str(tmp_path / "l.csv")
-        if "labels_keep" in settings:
-            settings = {**settings, "labels_path": place}
-        done = run_select(data=bare, params={"place": place}, **settings)
-        printed = capfd.readouterr()
-        log = printed.out + printed.err
-        assert not any(cell in log for cell in ("48151", "secret", "90210", "31337"))
+    @pytest.mark.parametrize("settings", [{}, {"columns": None}, {"labels_keep": ["key"]}], ids=str)
+    def test_the_first_row_is_not_logged(self, bare, tmp_path, log, settings):
+        done = run_select(data=bare, labels_path=str(tmp_path / "l.csv"), **settings)
+        text = log()
+        assert not any(cell in text for cell in ("48151", "secret", "90210", "31337"))
         if "columns" in settings:
             assert done.state == "success"
             assert "48151" not in str(done.xcom("selection"))
 
-    @pytest.mark.parametrize("name", ["bare.csv", "BARE.CSV", "bare.tsv", "Bare.Csv.GZ"])
-    def test_every_spelling_of_the_ending_counts(self, tmp_path, name):
-        """Whole numbers above nothing but decimals are taken for names, which the first row of a bare file is not."""
-        path, told = tmp_path / name, []
+    @pytest.mark.parametrize("name", ["bare.csv", "BARE.CSV", "bare.tsv", "Bare.Csv.GZ", "bare.parquet"])
+    def test_columns_are_named_by_position(self, tmp_path, name):
+        path, warnings = tmp_path / name, []
         rows = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["48151", "31337"])
-        compression = "gzip" if name.lower().endswith(".gz") else None
-        rows.to_csv(path, index=False, sep="\t" if ".tsv" in name else ",", compression=compression)
-        assert list(Source(data=str(path), warn=told.append).load().columns) == ["column 1", "column 2"]
-        assert len(told) == 1
-        assert "The names of 2 columns look like values" in told[0]
+        if name.endswith("parquet"):
+            rows.to_parquet(path)
+        else:
+            compression = "gzip" if name.lower().endswith(".gz") else None
+            rows.to_csv(path, index=False, sep="\t" if ".tsv" in name else ",", compression=compression)
+        found = Source(data=str(path), warn=warnings.append).load()
+        if name.endswith("parquet"):
+            assert (list(found), warnings) == (["48151", "31337"], [])
+            return
+        assert list(found) == ["column 1", "column 2"]
+        (warning,) = warnings
+        assert warning.startswith("The names of 2 columns look like values, as if the file had no header;")
 
-    def test_a_name_in_the_dag_may_be_shown(self, tmp_path):
+    def test_names_in_the_dag_are_shown(self, tmp_path):
         path = tmp_path / "years.csv"
-        rng = np.random.default_rng(0)
-        pd.DataFrame(rng.normal(size=(50, 3)), columns=["2015", "2018", "note"]).to_csv(path, index=False)
-        done = run_select(data=str(path), **(QUICK | {"columns": ["2015", "2018"]}))
-        assert done.xcom("selection")["columns"] == ["2015", "2018"]
+        names = ["2015", "2018", "note"]
+        pd.DataFrame(np.random.default_rng(0).normal(size=(50, 3)), columns=names).to_csv(path, index=False)
+        done = run_select(data=str(path), columns=["2015"], labels_keep=["2018"], labels_path=str(tmp_path / "l.csv"))
+        assert done.xcom("selection")["columns"] == ["2015"]
+        assert list(pd.read_csv(tmp_path / "l.csv")) == ["row", "2018", "cluster"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +104,7 @@ class TestNoHeader:
         (["x1", "x2.5"], ["x1", "x2.5"]),
     ],
 )
-def test_names_that_are_values(names, shown):
-    frame, hidden = rename_values(pd.DataFrame([[0.0] * len(names)], columns=names), {"kept"})
+def test_names_that_look_like_values(names, shown):
+    frame, n_renamed = rename_values(pd.DataFrame([[0.0] * len(names)], columns=names), {"kept"})
     assert list(frame.columns) == shown
-    assert hidden == sum(name not in shown for name in names)
+    assert n_renamed == sum(name not in shown for name in names)

@@ -1,54 +1,51 @@
-"""What Airflow sees of the package before any task runs."""
+"""What Airflow sees of the package before any task runs, on both majors."""
 
 import importlib
+import importlib.resources
 import json
 import subprocess
 import sys
 from importlib.metadata import metadata
+from pathlib import Path
 
+import jsonschema
 import pytest
 from airflow.providers.common.compat.sdk import task
 from airflow.providers_manager import ProvidersManager
+from conftest import MAJOR
 
+from compsil_airflow import compat
 from compsil_airflow.provider import get_provider_info
 from compsil_kit import __version__
 
 HEAVY = ["numpy", "sklearn", "scipy", "pandas", "pyarrow", "matplotlib", "joblib"]
 
 
-def test_airflow_lists_it():
-    done = subprocess.run(
-        [sys.executable, "-m", "airflow", "providers", "list", "--output", "json"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    listed = json.loads(done.stdout[done.stdout.index("[{") :])
-    (ours,) = [provider for provider in listed if provider["package_name"] == "compsil-kit"]
-    assert ours["version"] == __version__
+def python(code):
+    """Run code in a fresh interpreter and return the last line that it printed."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip().rpartition("\n")[2]
 
 
-def test_decorator_and_link_are_registered():
+def test_airflow_finds_the_provider_the_decorator_and_the_link():
+    listed = ProvidersManager().providers["compsil-kit"]
+    assert listed.version == __version__
     assert callable(task.compsil)
     assert "compsil_airflow.lineage.ReportLink" in ProvidersManager().extra_links_class_names
 
 
-def test_airflow_accepts_what_it_says():
-    """Airflow validates provider info and drops what it does not understand."""
-    import importlib.resources
-
-    import jsonschema
-
-    schema = json.loads((importlib.resources.files("airflow") / "provider_info.schema.json").read_text())
-    jsonschema.validate(get_provider_info(), schema)
-
-
-def test_it_follows_the_conventions():
+def test_provider_info_is_valid():
+    """Airflow drops what does not match its schema."""
     info = get_provider_info()
+    schema = json.loads((importlib.resources.files("airflow") / "provider_info.schema.json").read_text())
+    jsonschema.validate(info, schema)
     assert info["versions"] == [__version__]
     (integration,) = info["integrations"]
     (operators,) = info["operators"]
     assert operators["integration-name"] == integration["integration-name"]
-    modules = [importlib.import_module(name) for name in operators["python-modules"]]
-    assert [any(name.endswith("Operator") for name in vars(module)) for module in modules] == [True, True]
+    for name in operators["python-modules"]:
+        assert any(each.endswith("Operator") for each in vars(importlib.import_module(name)))
     classifiers = metadata("compsil-kit").get_all("Classifier")
     assert {"Framework :: Apache Airflow", "Framework :: Apache Airflow :: Provider"} <= set(classifiers)
 
@@ -56,22 +53,10 @@ def test_it_follows_the_conventions():
 @pytest.mark.parametrize(
     "code",
     [
-        "import compsil_airflow",
-        "from compsil_airflow import SelectKOperator, select_k_mapped, ReportLink; import compsil_airflow.decorator",
         "import compsil_airflow.provider",
-    ],
-)
-def test_importing_loads_nothing_heavy(code):
-    code = f"import sys; {code}; print([name for name in {HEAVY} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip().splitlines()[-1] == "[]"
-
-
-def test_building_a_dag_loads_nothing_heavy():
-    code = f"""
-import sys
+        """
 from airflow.providers.common.compat.sdk import DAG, task
-from compsil_airflow import SelectKOperator, select_k_mapped
+from compsil_airflow import ReportLink, SelectKOperator, select_k_mapped
 with DAG("d", schedule=None):
     SelectKOperator(task_id="a", data="x.csv", ks=range(2, 9), labels_path="l.csv")
     select_k_mapped("b", data="x.csv")
@@ -79,13 +64,15 @@ with DAG("d", schedule=None):
     def c():
         return None
     c()
-print([name for name in {HEAVY} if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip().splitlines()[-1] == "[]"
+""",
+    ],
+    ids=["the provider", "a DAG"],
+)
+def test_parsing_loads_nothing_heavy(code):
+    assert python(f"import sys\n{code}\nprint([name for name in {HEAVY} if name in sys.modules])") == "[]"
 
 
-def test_without_airflow_the_message_says_what_to_install():
+def test_without_airflow_the_message_names_what_to_install():
     code = """
 import sys
 class Absent:
@@ -97,9 +84,28 @@ import compsil_airflow
 try:
     compsil_airflow.SelectKOperator
 except ImportError as error:
-    assert "pip install apache-airflow apache-airflow-providers-common-compat" in str(error), error
-else:
-    raise AssertionError
+    print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert "pip install apache-airflow apache-airflow-providers-common-compat" in python(code)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(None, "/home/me/airflow"), ("/opt/af", "/opt/af"), ("~/af", "/home/me/af"), ("$COMPSIL_ROOM/af", "/room/af")],
+)
+def test_airflow_home(given, expected, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("COMPSIL_ROOM", "/room")
+    if given is None:
+        monkeypatch.delenv("AIRFLOW_HOME", raising=False)
+    else:
+        monkeypatch.setenv("AIRFLOW_HOME", given)
+    assert compat.airflow_home() == Path(expected)
+
+
+def test_names_of_both_majors():
+    assert (MAJOR >= 3) == compat.TASK_MAKES_LINKS
+    assert compat.DependencyMixin.__name__ == "DependencyMixin"
+    assert issubclass(compat.XComArg, compat.DependencyMixin)
+    assert issubclass(compat.BaseOperator, compat.DependencyMixin)
+    assert all(hasattr(compat, name) for name in compat.__all__)

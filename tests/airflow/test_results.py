@@ -1,155 +1,172 @@
-"""What a finished selection leaves, with a stand-in for the operator: XComs, files, events of assets, the log."""
+"""What a finished selection leaves: labels, reports, XComs, events of assets."""
 
-from types import SimpleNamespace
+import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from airflow.providers.common.compat.sdk import Asset
+from runs import run_select
 
-from compsil_airflow.compat import AirflowFailException, AirflowSkipException
-from compsil_airflow.results import publish
-from compsil_kit import prepare, select_k
-from compsil_kit._settings.keywords import SelectKeywords, TableKeywords, defaults_of
-
-FACTS = {"best_k", "selected_k", "fell_back", "score", "probability", "confidence"}
+import compsil_pandas  # noqa: F401  (registers df.compsil)
+from compsil_airflow.results import check_labels_keep, kept_columns, write_frame, write_parts
+from compsil_kit.adapters import Source, open_source
 
 
-@pytest.fixture(scope="module")
-def data(frame):
-    return frame, prepare(frame, columns=["x", "y"])
+class TestLabels:
+    @pytest.mark.parametrize("ending", ["csv", "parquet"])
+    def test_are_those_of_the_accessor(self, csv, frame, tmp_path, ending):
+        frame.assign(x=frame["x"].where(frame.index != 5)).to_csv(csv, index=False)
+        path = tmp_path / f"new/labels.{ending}"
+        done = run_select(data=str(csv), labels_path=str(path), labels_keep="key", missing="drop")
+        assert done.state == "success"
+        labels = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+        expected = pd.read_csv(csv).compsil.cluster(3, columns=["x", "y"], missing="drop", ks=[2, 3, 4], n_subsamples=4)
+        assert list(labels.columns) == ["row", "key", "cluster"]
+        assert labels["key"].tolist() == frame["key"].tolist()
+        assert labels["cluster"].isna().tolist() == [row == 5 for row in range(300)]
+        assert labels["cluster"].dropna().astype(int).tolist() == expected.dropna().astype(int).tolist()
+        assert done.xcom("selection")["files"] == [str(path)]
 
+    def test_have_the_first_seed_of_the_selection(self, csv, tmp_path):
+        """Also if random_state=None drew it: the labels can be reproduced from the summary."""
+        seen = []
 
-@pytest.fixture(scope="module")
-def result(data):
-    return select_k(data[1], ks=[2, 3], n_subsamples=3)
+        def record(X, k, seed):
+            seen.append((len(X), seed))
+            return [row % k for row in range(len(X))]
 
+        done = run_select(data=str(csv), random_state=None, clusterer=record, labels_path=str(tmp_path / "l.csv"))
+        (final,) = [seed for rows, seed in seen if rows == 300]
+        assert final == done.xcom("selection")["plan"]["seeds"][0]
 
-@pytest.fixture
-def logged(monkeypatch):
-    """What an active run of MLflow would get."""
-    given = []
-    monkeypatch.setattr("compsil_airflow.results.log_if_active", lambda result, labels: given.append((result, labels)))
-    return given
+    @pytest.mark.parametrize("name", ["l.csv", "L.CSV", "l.parquet", "L.Parquet"])
+    def test_of_a_frame_are_written_by_the_ending(self, name, tmp_path):
+        place = tmp_path / name
+        labels = pd.DataFrame({"row": [0, 1], "cluster": [1, 0]}, index=[7, 8])
+        assert write_frame(place, labels) == place.stat().st_size
+        read = pd.read_csv if name.lower().endswith("csv") else pd.read_parquet
+        pd.testing.assert_frame_equal(read(place), labels.reset_index(drop=True))
 
-
-def keywords_of(settings):
-    """The operator's method of that name: the engine's defaults, and as many subsamples as the tests take."""
-    few = {"n_subsamples": 1 if settings.get("least") else 3}
-
-    def keywords(*groups):
-        known = {name: value for group in groups for name, value in defaults_of(group).items()}
-        return {name: few.get(name, value) for name, value in known.items() if name not in ("checkpoint", "progress")}
-
-    return keywords
-
-
-class Left:
-    """What one call leaves behind."""
-
-    def __init__(self, **settings):
-        self.said, self.pushed, self.extra = [], {}, {}
-        say = {name: self._say(name) for name in ("info", "warning")}
-        usual = {
-            "log": SimpleNamespace(**say), "_keywords": keywords_of(settings),
-            "_thresholds": lambda: {"min_probability": settings.get("least"), "min_confidence": None},
-            "fallback_k": None, "on_unsure": None, "_labels_place": None, "_report_place": None, "labels_keep": None,
-            "do_xcom_push": True, "report_url": None, "outlets": [],
+    @pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
+    def test_in_parts_keep_the_types_of_columns(self, name, tmp_path):
+        place = tmp_path / "new" / name
+        kept = pa.table({"key": pa.array([7, None, 9]), "word": pa.array(["a", "b,c", None]).dictionary_encode()})
+        parts = iter([kept.slice(0, 2), kept.slice(2)])
+        written = write_parts(place, [np.array([1, 0]), np.array([1])], lambda: next(parts))
+        assert written == (3, place.stat().st_size)
+        if name.endswith("csv"):
+            assert place.read_text() == 'row,key,word,cluster\n0,7,a,1\n1,,"b,c",0\n2,9,,1\n'
+            return
+        labels = pq.read_table(place)
+        assert labels.to_pydict() == {
+            "row": [0, 1, 2], "key": [7, None, 9], "word": ["a", "b,c", None], "cluster": [1, 0, 1],
         }  # fmt: skip
-        self.operator = SimpleNamespace(**(usual | settings))
-        assets = [outlet for outlet in self.operator.outlets if isinstance(outlet, Asset)]
-        events = {asset: SimpleNamespace(extra=self.extra) for asset in assets}
-        push = SimpleNamespace(xcom_push=lambda key, value: self.pushed.update({key: value}))
-        self.context = {"ti": push, "outlet_events": events}
+        assert {str(labels.schema.field(at).type) for at in ("row", "key", "cluster")} == {"int64"}
 
-    def _say(self, level):
-        return lambda text, *values: self.said.append((level, text % values))
+    def test_of_a_broken_pass_are_not_written(self, tmp_path):
+        def broken():
+            yield np.array([1, 0])
+            raise ValueError("the file has changed")
 
-
-def test_an_accepted_k(result, logged):
-    asset = Asset("test://left")
-    left = Left(outlets=["no asset", asset])
-    assert publish(left.operator, result, None, left.context) == result.best_k
-    summary = left.pushed["selection"]
-    assert (summary["best_k"], summary["outcome"], summary["files"]) == (result.best_k, "accepted", [])
-    assert summary["settings"].keys() == (defaults_of(TableKeywords) | defaults_of(SelectKeywords)).keys() - {
-        "checkpoint", "progress",
-    }  # fmt: skip
-    assert list(left.pushed) == ["selection"]
-    assert left.extra == {name: summary[name] for name in FACTS}
-    assert left.operator._facts == {name: summary[name] for name in FACTS | {"outcome"}}
-    assert left.operator._written == {}
-    assert left.said == [("info", result.explain())]
-    assert logged == [(result, None)]
+        with pytest.raises(ValueError, match="has changed"):
+            write_parts(tmp_path / "l.parquet", broken())
+        assert list(tmp_path.iterdir()) == []
 
 
-def test_the_address_of_the_report_is_pushed_and_nothing_without_xcoms(result, logged):
-    left = Left(report_url="https://reports/1")
-    publish(left.operator, result, None, left.context)
-    assert left.pushed["report_url"] == "https://reports/1"
-    left = Left(report_url="https://reports/1", do_xcom_push=False)
-    assert publish(left.operator, result, None, left.context) == result.best_k
-    assert left.pushed == {}
+class TestColumnsToKeep:
+    @pytest.fixture(params=["frame", "source"])
+    def data(self, request, frame):
+        return frame if request.param == "frame" else open_source(ds.dataset(pa.Table.from_pandas(frame)))
+
+    @pytest.mark.parametrize(
+        ("keep", "message"),
+        [
+            (["key", "row"], r"^labels_keep must not contain 'row'"),
+            (["cluster"], r"^labels_keep must not contain 'cluster'"),
+            (["key", "word", "key"], r"^labels_keep must name each column once; it has 'key' more than once\.$"),
+            (["key", "kee"], r"^labels_keep: 'kee' is not a column of the data, which has .*key, "),
+        ],
+    )
+    def test_are_validated(self, data, keep, message):
+        for valid in (None, [], ["key", "word"]):
+            check_labels_keep(valid, data)
+        with pytest.raises(ValueError, match=message):
+            check_labels_keep(keep, data)
+
+    def test_need_a_source_with_records(self):
+        class Numbers(Source):
+            what, n_rows, fields = "a Dask DataFrame", 10, ()
+
+            def chunks(self, at):
+                return iter(())
+
+        check_labels_keep(None, Numbers())
+        with pytest.raises(ValueError, match=r"^labels_keep is not supported for a Dask DataFrame\. Leave it out and "):
+            check_labels_keep(["key"], Numbers())
+
+    def test_are_returned_as_a_frame(self, data, frame):
+        pd.testing.assert_frame_equal(kept_columns(data, ["word", "x"]), frame[["word", "x"]], check_dtype=False)
+        assert kept_columns(data, []).columns.empty
 
 
-def test_files_are_written_and_counted(data, result, logged, tmp_path):
-    places = {"_labels_place": tmp_path / "l.csv", "_report_place": tmp_path / "r.html"}
-    left = Left(labels_keep=["key"], **places)
-    publish(left.operator, result, data, left.context)
-    labels, report = (str(path) for path in places.values())
-    assert left.pushed["selection"]["files"] == [labels, report]
-    sizes = {str(path): path.stat().st_size for path in places.values()}
-    assert left.operator._written == {
-        labels: {"rowCount": 300, "size": sizes[labels]}, report: {"size": sizes[report]},
-    }  # fmt: skip
-    assert left.said[1:] == [("info", f"Labels of 300 rows: {labels}"), ("info", f"Report: {report}")]
-    written = pd.read_csv(labels)
-    assert list(written) == ["row", "key", "cluster"]
-    pd.testing.assert_frame_equal(logged[0][1], written, check_dtype=False)
+def test_two_runs_leave_the_same(csv, tmp_path):
+    left = []
+    for _ in range(2):
+        done = run_select(data=str(csv), labels_path=str(tmp_path / "l.parquet"), report_path=str(tmp_path / "r.html"))
+        report = (tmp_path / "r.html").read_bytes()
+        left.append((done.xcom(), done.xcom("selection"), (tmp_path / "l.parquet").read_bytes(), report))
+    assert left[0] == left[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["l.parquet", "r.html", "table.csv"]
+    assert report.startswith(b"<!doctype html>")
+    assert b"data:image/png" in report
+    assert b"secret" not in report
 
 
-def test_labels_are_those_of_the_first_seed_of_the_selection(data, result, logged, monkeypatch, tmp_path):
-    given = []
+def test_events_of_assets_carry_k(csv):
+    from airflow import settings
 
-    def label_rows(table, k, **keywords):
-        given.append((table, k, keywords))
-        return [np.zeros(len(table.kept), dtype=int)]
-
-    monkeypatch.setattr("compsil_kit._run.refit.label_rows", label_rows)
-    left = Left(_labels_place=tmp_path / "l.csv")
-    publish(left.operator, result, data, left.context)
-    ((table, k, keywords),) = given
-    assert (table is data[1], k) == (True, result.best_k)
-    assert keywords["random_state"] == result.plan.seeds
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "outcome"),
-    [
-        ({}, AirflowFailException, "failed"),
-        ({"on_unsure": "skip"}, AirflowSkipException, "skipped"),
-        ({"fallback_k": 2}, None, "fallback"),
-    ],
-)
-def test_a_k_that_is_not_accepted(data, logged, tmp_path, settings, error, outcome):
-    """Its summary and its report are there, its labels and its event only if there is another k."""
-    unsure = select_k(data[1], ks=[2, 3], n_subsamples=1)
-    asset = Asset("test://left")
-    places = {"_labels_place": tmp_path / "l.csv", "_report_place": tmp_path / "r.html"}
-    left = Left(least=0.5, outlets=[asset], **places, **settings)
-    if error:
-        with pytest.raises(error):
-            publish(left.operator, unsure, data, left.context)
-    else:
-        assert publish(left.operator, unsure, data, left.context) == 2
-    assert left.pushed["selection"]["outcome"] == outcome
-    assert (tmp_path / "r.html").exists()
-    assert (tmp_path / "l.csv").exists() is bool(left.extra) is (error is None)
-    assert [level for level, _ in left.said][:2] == ["info", "warning"]
-    assert len(logged) == 1
+    name = f"test://segments/{csv.parent.name}"
+    done = run_select(data=str(csv), outlets=[Asset(name)])
+    try:
+        from airflow.models.asset import AssetEvent as Event
+    except ImportError:
+        from airflow.models.dataset import DatasetEvent as Event
+    with settings.Session() as session:
+        events = session.query(Event).filter_by(source_run_id=done.dag_run.run_id).all()
+        (extra,) = [event.extra for event in events if event.source_dag_id == done.dag_run.dag_id]
+    summary = done.xcom("selection")
+    facts = ("best_k", "selected_k", "fell_back", "score", "probability", "confidence")
+    assert {name: extra[name] for name in facts} == {name: summary[name] for name in facts}
+    assert extra["best_k"] == done.xcom() == 3
 
 
-def test_batches_that_are_put_together_have_no_rows_to_label(result, logged, tmp_path):
-    left = Left(_labels_place=tmp_path / "l.csv")
-    publish(left.operator, result, None, left.context)
-    assert left.pushed["selection"]["files"] == []
+def test_without_xcom_nothing_is_pushed(csv):
+    done = run_select(data=str(csv), do_xcom_push=False, report_url="https://reports.example/x.html")
+    assert done.state == "success"
+    assert [done.xcom(key) for key in ("return_value", "selection", "report_url")] == [None] * 3
+
+
+@pytest.mark.airflow3
+def test_an_active_mlflow_run_gets_the_selection_and_the_labels(csv, tmp_path, monkeypatch):
+    import mlflow
+
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    mlflow.set_tracking_uri(tmp_path.as_uri() + "/mlruns")
+    with mlflow.start_run() as run:
+        assert run_select(data=str(csv), labels_path=str(tmp_path / "l.csv")).state == "success"
+    client = mlflow.MlflowClient()
+    assert client.get_run(run.info.run_id).data.metrics["best_k"] == 3
+    labels = client.download_artifacts(run.info.run_id, "compsil/labels.csv", str(tmp_path))
+    assert pd.read_csv(labels)["cluster"].nunique() == 3
+
+
+def test_the_summary_is_strict_json(csv):
+    summary = run_select(data=str(csv), ks=range(2, 21), n_subsamples=30, scale="robust").xcom("selection")
+    assert len(json.dumps(summary, allow_nan=False)) <= 16 * 1024
+    assert (summary["columns"], summary["scale"], summary["n_columns"]) == (["x", "y"], "robust", 2)
+    assert [row["k"] for row in summary["curve"]] == list(range(2, 21))

@@ -1,4 +1,4 @@
-"""Where files may be."""
+"""Where files may be, and how they are written."""
 
 import errno
 import os
@@ -7,64 +7,54 @@ from pathlib import Path
 
 import pytest
 
-from compsil_airflow.storage import check_writable, resolve_place, write
+from compsil_airflow.storage import (
+    LABELS_ENDINGS,
+    REPORT_ENDINGS,
+    check_apart,
+    check_writable,
+    resolve_output,
+    resolve_place,
+    write,
+)
 
 
 @pytest.fixture
 def base(tmp_path):
-    (tmp_path / "inside").mkdir()
-    (tmp_path / "inside" / "table.csv").write_text("x\n1\n")
-    (tmp_path / "secret.csv").write_text("x\n1\n")
-    (tmp_path / "inside" / "link.csv").symlink_to(tmp_path / "secret.csv")
-    (tmp_path / "inside" / "folder").symlink_to(tmp_path)
-    (tmp_path / "inside" / "fine.csv").symlink_to(tmp_path / "inside" / "table.csv")
-    (tmp_path / "inside-too").mkdir()
-    return tmp_path / "inside"
+    inside = tmp_path / "inside"
+    for folder in (inside, tmp_path / "inside-too"):
+        folder.mkdir()
+    for file in (inside / "table.csv", tmp_path / "secret.csv"):
+        file.write_text("x\n1\n")
+    (inside / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (inside / "folder").symlink_to(tmp_path)
+    (inside / "fine.csv").symlink_to(inside / "table.csv")
+    return inside
 
 
 @pytest.mark.parametrize(
-    "path", ["table.csv", "./table.csv", "{base}/table.csv", "file://{base}/table.csv", "fine.csv"]
+    "path", ["table.csv", "./table.csv", "{base}/table.csv", "file://{base}/table.csv", "fine.csv", Path("table.csv")]
 )
-def test_inside(base, path):
-    assert resolve_place("data", base / "table.csv", base) == base / "table.csv"
-    assert resolve_place("data", path.format(base=base), base) == base / "table.csv"
-
-
-@pytest.mark.parametrize("name", ["part #2.csv", "which?.csv", "100%25.csv"])
-def test_a_plain_path_is_no_uri(base, name):
-    assert resolve_place("data", name, base) == base / name
+def test_paths_inside_the_base(base, path):
+    given = path.format(base=base) if isinstance(path, str) else path
+    assert resolve_place("data", given, base) == base / "table.csv"
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "../secret.csv",
-        "{base}/../secret.csv",
-        "{base}-too/table.csv",
-        "/etc/passwd",
-        "link.csv",
-        "folder/secret.csv",
-        "file:///etc/passwd",
-        "file://{base}/../secret.csv",
-        "file://{base}/%2e%2e/secret.csv",
+        "../secret.csv", "{base}/../secret.csv", "{base}-too/table.csv", "/etc/passwd", "link.csv",
+        "folder/secret.csv", "file:///etc/passwd", "file://{base}/../secret.csv", "file://{base}/%2e%2e/secret.csv",
         "local:///etc/passwd",
     ],
-)
-def test_outside(base, path):
+)  # fmt: skip
+def test_paths_outside_the_base(base, path):
     with pytest.raises(ValueError, match=r"^data must be inside base_dir, .*, after resolving symbolic links"):
         resolve_place("data", path.format(base=base), base)
 
 
-@pytest.mark.parametrize("path", ["simplecache::file:///etc/passwd", "s3://bucket/x::file:///etc/passwd"])
-def test_chains_are_not_followed(base, path):
-    with pytest.raises(ValueError, match=r"^data must be a single path or URI"):
-        resolve_place("data", path, base)
-
-
-@pytest.mark.parametrize("path", ["", "  ", None, 5, ["a"]])
-def test_no_path_at_all(path):
-    with pytest.raises(TypeError, match=r"^data must be a path or a URI"):
-        resolve_place("data", path)
+@pytest.mark.parametrize("path", ["part #2.csv", "which?.csv", "100%25.csv", "run:5.csv"])
+def test_plain_paths_are_not_uris(base, path):
+    assert resolve_place("data", path, base) == base / path
 
 
 @pytest.mark.parametrize("uri", ["s3://conn@bucket/key.csv", "gs://bucket/key.csv"])
@@ -72,20 +62,44 @@ def test_uris_of_stores_are_kept(uri):
     assert resolve_place("data", uri, "/nowhere") == uri
 
 
-@pytest.mark.parametrize("path", ["C://b.csv", "local:///a/b.csv", "run:5.csv"])
+@pytest.mark.parametrize("path", ["C://b.csv", "local:///a/b.csv"])
 def test_local_paths_that_look_like_uris(path):
     assert isinstance(resolve_place("data", path), Path)
 
 
-def test_files_appear_whole(tmp_path):
-    write(tmp_path / "new" / "file.bin", b"abc")
-    write(tmp_path / "new" / "file.bin", b"def")
-    assert [path.name for path in (tmp_path / "new").iterdir()] == ["file.bin"]
-    assert (tmp_path / "new" / "file.bin").read_bytes() == b"def"
+@pytest.mark.parametrize("path", ["simplecache::file:///etc/passwd", "s3://bucket/x::file:///etc/passwd"])
+def test_chained_urls_are_refused(base, path):
+    with pytest.raises(ValueError, match=r"^data must be a single path or URI"):
+        resolve_place("data", path, base)
+
+
+@pytest.mark.parametrize("path", ["", "  ", None, 5, ["a"]])
+def test_values_that_are_not_paths(path):
+    with pytest.raises(TypeError, match=r"^data must be a path or a URI"):
+        resolve_place("data", path)
+
+
+def test_places_of_outputs(tmp_path):
+    assert resolve_output("labels_path", None, LABELS_ENDINGS, tmp_path) is None
+    for endings, names in ((LABELS_ENDINGS, ("l.csv", "new/l.Parquet")), (REPORT_ENDINGS, ("r.html", "r.HTM"))):
+        assert [resolve_output("path", name, endings, tmp_path) for name in names] == [tmp_path / n for n in names]
+    with pytest.raises(ValueError, match=r"^report_path must end in \.html or \.htm; got 'r\.csv'\.$"):
+        resolve_output("report_path", "r.csv", REPORT_ENDINGS, tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"def", b"x" * 3_000_000])
+@pytest.mark.parametrize("from_file", [False, True])
+def test_files_are_replaced_completely(tmp_path, content, from_file):
+    place, source = tmp_path / "new" / "file.bin", tmp_path / "source.bin"
+    write(place, b"abcdef")
+    source.write_bytes(content)
+    assert write(place, source if from_file else content) == len(content)
+    assert place.read_bytes() == content
+    assert [path.name for path in place.parent.iterdir()] == ["file.bin"]
 
 
 class TestWritable:
-    def test_the_disk_of_the_file_is_tried(self, tmp_path, monkeypatch):
+    def test_a_full_disk(self, tmp_path, monkeypatch):
         def full(dir):
             assert dir == tmp_path / "new"
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -94,10 +108,50 @@ class TestWritable:
         with pytest.raises(OSError, match=r"labels_path cannot be written: No space left on device: '.*l\.csv'"):
             check_writable("labels_path", tmp_path / "new" / "l.csv")
 
-    def test_a_file_that_is_write_protected(self, tmp_path, monkeypatch):
-        """Root may write anywhere, so the answer is that of another user."""
+    def test_a_write_protected_file(self, tmp_path, monkeypatch):
+        # Root may write anywhere, so the answer is that of another user.
         monkeypatch.setattr(os, "access", lambda path, mode: False)
         check_writable("labels_path", tmp_path / "new.csv")
         (tmp_path / "old.csv").write_text("")
         with pytest.raises(PermissionError, match="labels_path cannot be written: Permission denied"):
             check_writable("labels_path", tmp_path / "old.csv")
+
+    def test_a_folder_or_a_file_in_the_way(self, tmp_path):
+        with pytest.raises(ValueError, match=r"labels_path must be a file; .* is a folder"):
+            check_writable("labels_path", tmp_path)
+        (tmp_path / "file").write_text("")
+        with pytest.raises(NotADirectoryError, match="labels_path cannot be written: Not a directory: "):
+            check_writable("labels_path", tmp_path / "file" / "l.csv")
+
+    def test_an_unknown_scheme(self):
+        with pytest.raises(ValueError, match=r"^labels_path: Airflow has no file system for moon://\. Install"):
+            check_writable("labels_path", "moon://bucket/l.csv")
+
+
+@pytest.mark.parametrize(
+    ("data", "output", "apart"),
+    [
+        ("/d/t", "/d/t/labels.parquet", False),
+        ("/d/t/", "/d/t/deep/labels.csv", False),
+        ("/d/t", "/d/tables/labels.csv", True),
+        ("/", "/d/labels.csv", True),
+        ("/d/t.csv", "/d/t.csv", False),
+        ("/d/*.parquet", "/d/labels.parquet", False),
+        ("/d/*.parquet", "/d/labels.csv", True),
+        ("/d/*.parquet", "/d/out/labels.parquet", True),
+        ("/d/**/*.parquet", "/d/out/labels.parquet", False),
+        ("s3://conn@bucket/t", "s3://bucket/t/labels.parquet", False),
+        ("s3://bucket/t/*.parquet", "s3://other@bucket/t/l.parquet", False),
+        ("s3://bucket/t", "s3://elsewhere/t/l.parquet", True),
+        ("s3://bucket/t", "/bucket/t/l.parquet", True),
+        (None, "/d/labels.csv", True),
+    ],
+)
+def test_outputs_among_the_data_are_refused(data, output, apart):
+    place = output if "://" in output else Path(output)
+    check_apart(data, {"report_path": None}, None)
+    if apart:
+        check_apart(data, {"labels_path": place}, None)
+        return
+    with pytest.raises(ValueError, match=rf"^labels_path must not be among the files that data names.*{output}"):
+        check_apart(data, {"labels_path": place}, None)

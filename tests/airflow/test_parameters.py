@@ -1,0 +1,236 @@
+"""How text becomes the value of a parameter, which text is rendered as a template, and which never is."""
+
+from types import SimpleNamespace
+
+import pytest
+from airflow.providers.common.compat.sdk import task
+from runs import QUICK, run, run_select
+from sklearn.cluster import KMeans
+
+from compsil_airflow import SelectKOperator, select_k_mapped
+from compsil_airflow.compat import AirflowFailException
+from compsil_airflow.mapped import PlanBatchesOperator
+from compsil_airflow.parameters import _values_of_expand_kwargs, passed_by_expand, unwrap, wrap
+
+TEMPLATE = "{{ 6 * 7 }}"
+
+
+class TestText:
+    @pytest.mark.parametrize(
+        ("name", "text", "value"),
+        [
+            ("ks", "2:5", (2, 3, 4, 5)),
+            ("ks", "2:9:3", (2, 5, 8)),
+            ("ks", "[2, 3, 5]", (2, 3, 5)),
+            ("ks", "range(2, 5)", (2, 3, 4)),
+            ("ks", ["2", 3], (2, 3)),
+            ("ks", 4, (4,)),
+            ("n_subsamples", " 30 ", 30),
+            ("n_jobs", "None", None),
+            ("sample_size", "0.5", 0.5),
+            ("random_state", "", None),
+            ("random_state", ["7"], (7,)),
+            ("columns", '["a, b", "c"]', ["a, b", "c"]),
+            ("columns", ["a, b", "3"], ["a, b", "3"]),
+            ("scale", "none", None),
+            ("structure", "true", True),
+        ],
+    )
+    def test_of_settings(self, name, text, value):
+        given = {"random_state": {"n_subsamples": 1}}.get(name, {})
+        operator = SelectKOperator(task_id="t", data="a.csv", **{**given, name: text})
+        operator._parse_parameters()
+        config = operator._table if name in ("columns", "scale") else operator._selection
+        assert getattr(config, name) == value
+
+    @pytest.mark.parametrize(
+        ("name", "text", "value"),
+        [
+            ("labels_keep", "a, b", ["a", "b"]),
+            ("min_probability", "0.8", 0.8),
+            ("min_confidence", "0.6", 0.6),
+            ("fallback_k", "3", 3),
+            ("n_batches", "4", 4),
+            *((name, "", None) for name in ("checkpoint", "base_dir", "on_unsure", "report_url", "report_path")),
+        ],
+    )
+    def test_of_own_parameters(self, name, text, value):
+        others = {"labels_keep": {"labels_path": "/tmp/l.csv"}, "fallback_k": {"min_probability": 0.5}}.get(name, {})
+        operator = PlanBatchesOperator(task_id="t", data="a.csv", **{"n_batches": 8, **others, name: text})
+        operator._parse_parameters()
+        assert getattr(operator, name) == value
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("ks", "two"), ("ks", ["2", "x"]), ("n_subsamples", "3.5"), ("z", "x" * 5000), ("columns", "[a, b"),
+            ("min_probability", "often"), ("fallback_k", "3.0"), ("labels_keep", "[a"),
+        ],
+    )  # fmt: skip
+    def test_that_cannot_be_parsed_names_its_parameter(self, name, text):
+        with pytest.raises(AirflowFailException, match=f"^{name} must ") as caught:
+            SelectKOperator(task_id="t", data="a.csv", **{name: text})._parse_parameters()
+        assert len(str(caught.value)) < 200
+
+
+def upstream(value):
+    """Add a task that returns a value."""
+
+    @task
+    def values():
+        return value
+
+    return values()
+
+
+def expand(**settings):
+    """Add a mapped selection with one map index."""
+    fixed = QUICK | {name: settings.pop(name) for name in ("data", "params") if name in settings}
+    operator = SelectKOperator.partial(task_id="select_k", **fixed)
+    return operator.expand_kwargs(settings["kwargs"]) if "kwargs" in settings else operator.expand(**settings)
+
+
+class TestTextFromAnXCom:
+    """Whoever can write an XCom must not be able to run a template, which can read connections."""
+
+    @pytest.mark.parametrize(
+        ("name", "given"),
+        [
+            ("clusterer", lambda name: {name: [TEMPLATE]}),
+            ("clusterer", lambda name: {"kwargs": upstream([{name: TEMPLATE}])}),
+            ("transform", lambda name: {"kwargs": upstream([{name: TEMPLATE}])}),
+            ("rule", lambda name: {"kwargs": [upstream({name: TEMPLATE})]}),
+        ],
+        ids=["expand", "expand_kwargs", "expand_kwargs of a function", "references"],
+    )
+    def test_of_a_mapped_task(self, csv, name, given, log):
+        def build():
+            mapped = given(name)
+            expand(data=str(csv), **({name: upstream(mapped[name])} if name in mapped else mapped))
+
+        self.assert_not_rendered(run(build), name, log())
+
+    def test_of_an_upstream_task(self, csv, log):
+        def build():
+            SelectKOperator(task_id="select_k", data=str(csv), clusterer=upstream(TEMPLATE), **QUICK)
+
+        self.assert_not_rendered(run(build), "clusterer", log())
+
+    @staticmethod
+    def assert_not_rendered(done, name, log):
+        assert done.state == "failed"
+        assert f"{name} must be one of" in log
+        assert f"got '{TEMPLATE}'" in log
+        assert "got '42'" not in log
+
+    def test_of_arguments_of_a_decorated_function(self, frame):
+        seen = []
+
+        def build():
+            @task.compsil(**QUICK)
+            def choose(text, other):
+                seen.extend([text, other])
+                return frame
+
+            choose.partial(other="{{ 2 * 2 }}").expand_kwargs(upstream([{"text": TEMPLATE}]))
+
+        assert run(build).state == "success"
+        assert seen == [TEMPLATE, "4"]
+
+    def test_is_recognised_by_identity(self, monkeypatch):
+        monkeypatch.setattr("compsil_airflow.parameters._values_of_expand_kwargs", lambda *given: [TEMPLATE])
+        operator = SelectKOperator(task_id="t")
+        assert operator.render_template(TEMPLATE, {}) is TEMPLATE
+        # The author may have written the same text.
+        assert operator.render_template("".join(list(TEMPLATE)), {}) == "42"
+
+
+class TestTextOfTheAuthor:
+    @pytest.mark.parametrize(
+        "mapped",
+        [
+            {"clusterer": ["{{ params.clusterer }}"]},
+            {"kwargs": [{"clusterer": "{{ params.clusterer }}"}]},
+            {"kwargs": lambda: upstream([{"clusterer": "bisecting-kmeans"}]), "data": "{{ params.data }}"},
+        ],
+    )
+    def test_of_a_mapped_task_is_rendered(self, csv, mapped):
+        params = {"clusterer": "bisecting-kmeans", "data": str(csv)}
+
+        def build():
+            given = {name: value() if callable(value) else value for name, value in mapped.items()}
+            expand(**({"data": str(csv), "params": params} | given))
+
+        done = run(build)
+        assert done.state == "success"
+        assert done.xcom("selection", map_index=0)["plan"]["clusterer"] == "bisecting-kmeans"
+
+    def test_may_come_from_upstream_tasks_in_every_step(self, csv):
+        given = {"metric": "chebyshev", "transform": "step"}
+
+        def build():
+            for add in (SelectKOperator, select_k_mapped):
+                outputs = {name: upstream(value) for name, value in given.items()}
+                add(task_id="select_k" if add is SelectKOperator else "mapped", data=str(csv), **outputs, **QUICK)
+
+        done = run(build)
+        assert done.state == "success"
+        for task_id in ("select_k", "mapped.combine"):
+            settings = done.xcom("selection", task_id)["settings"]
+            assert {name: settings[name] for name in given} == given
+
+
+def test_functions_are_not_called_by_airflow_and_shown_by_name(csv):
+    def halves(discrepancy):
+        return discrepancy * 0.0 + 0.5
+
+    assert str(SelectKOperator(task_id="t", transform=halves).transform) == halves.__qualname__
+    assert run_select(data=str(csv), transform=halves).xcom("selection")["settings"]["transform"] == "halves"
+
+
+def test_functions_and_estimators_are_wrapped():
+    for value, shown in ((len, "len"), (KMeans, "KMeans"), (KMeans(), "KMeans")):
+        assert repr(wrap(value)) == shown
+        assert unwrap(wrap(value)) is value
+    for value in ("kmeans", None, 5):
+        assert unwrap(value) is wrap(value) is value
+
+
+XCOM = SimpleNamespace(operator=SimpleNamespace(task_id="extract"))
+
+
+def in_a_dag(**mapped):
+    """An operator that was made from a mapped one."""
+    entry = SimpleNamespace(**mapped)
+    return SimpleNamespace(task_id="t", get_dag=lambda: SimpleNamespace(task_dict={"t": entry}))
+
+
+@pytest.mark.parametrize("value", [XCOM, ["data"], {"ks": [2]}, {"data": XCOM, "ks": [2]}])
+def test_parameters_that_the_dag_maps_over(value):
+    expected = {"data": "extract"} if isinstance(value, dict) and "data" in value else {}
+    assert passed_by_expand(in_a_dag(expand_input=SimpleNamespace(value=value)), ("data", "sql")) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"rule": XCOM}, []),
+        ([{}, {"rule": "max"}], []),
+        ([{}, SimpleNamespace(resolve=lambda context: {"rule": "max", "other": 1})], ["lcb"]),
+        (SimpleNamespace(resolve=lambda context: [{}, {"rule": "max", "other": 1}]), ["lcb"]),
+    ],
+)
+def test_values_that_expand_kwargs_took_from_an_xcom(given, found):
+    context = {"ti": SimpleNamespace(map_index=1)}
+    operator = in_a_dag(expand_input=SimpleNamespace(value=given))
+    operator.rule = "lcb"
+    assert _values_of_expand_kwargs(operator, context) == found
+    decorated = in_a_dag(op_kwargs_expand_input=SimpleNamespace(value=given), expand_input=None)
+    decorated.op_kwargs, decorated.rule = {"rule": "lcb"}, "max"
+    assert _values_of_expand_kwargs(decorated, context) == found
+
+
+def test_an_operator_without_a_dag_is_not_mapped():
+    operator = SimpleNamespace(task_id="t", get_dag=lambda: None)
+    assert passed_by_expand(operator, ("data",)) == {}
+    assert _values_of_expand_kwargs(operator, {}) == []
