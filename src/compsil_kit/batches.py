@@ -17,10 +17,9 @@ from typing import Any, Literal, Unpack, get_args
 from compsil_kit._config.setting import check_names, takes
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._data.given import open_data
-from compsil_kit._method.clusterers import NAMED
-from compsil_kit._method.metrics import NAMES
-from compsil_kit._method.selection import CRITERIA, RULES
-from compsil_kit._method.weights import TRANSFORMS, transform_name
+from compsil_kit._method.clusterers import NAMED_CLUSTERERS
+from compsil_kit._method.metrics import METRIC_NAMES
+from compsil_kit._method.selection import CRITERIA, RULES, TRANSFORMS, transform_name
 from compsil_kit._result.records import dump, load_preparation, pack_trial, read_trial
 from compsil_kit._result.trials import Trial, current_versions
 from compsil_kit._run.engine import run
@@ -153,8 +152,8 @@ def run_batch(
     """
     plan, planned = _read(batch, "batch"), batch["fingerprint"]
     config = plan.config.changed(
-        clusterer=_passed("clusterer", clusterer, planned, NAMED),
-        metric=_passed("metric", metric, planned, NAMES),
+        clusterer=_passed("clusterer", clusterer, planned, NAMED_CLUSTERERS),
+        metric=_passed("metric", metric, planned, METRIC_NAMES),
         n_jobs=n_jobs,
         on_failure=planned["on_failure"],
     )

@@ -194,7 +194,7 @@ def test_saved_weights_serve_the_first_subsamples_too():
 
 def test_the_confidence_is_the_model_s_opinion_of_the_means():
     result = several()
-    means = likelihood.means({name: getattr(result.trials, name) for name in likelihood.NUMBERS})
+    means = likelihood.means({name: getattr(result.trials, name) for name in likelihood.INPUTS})
     expected = likelihood.likelihood(means, result.plan)
     np.testing.assert_allclose([*result.confidence, result.confidence_none], expected, rtol=1e-9)
     assert result.confidence_note == ""

@@ -8,7 +8,7 @@ from samples import made_up, plan_of
 
 from compsil_kit import SelectionResult, select_k
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.structure import REFERENCES, Structure
+from compsil_kit._method.structure import REFERENCE_KINDS, Structure
 from compsil_kit._result.records import (
     _stored,
     dump,
@@ -99,7 +99,7 @@ def test_failures_are_those_of_subsamples_that_were_planned(subsample, fits):
 
 @pytest.mark.parametrize("p", [0.0, 1.0])
 def test_the_test_for_clusters_and_back(p):
-    given = Structure(p, dict.fromkeys(REFERENCES, p), -0.5, 1, 2)
+    given = Structure(p, dict.fromkeys(REFERENCE_KINDS, p), -0.5, 1, 2)
     assert load_structure(json.loads(json.dumps(dump(given)))) == given
     assert load_structure(dump(None)) is None
     for name in ("n_null", "n_rows"):
