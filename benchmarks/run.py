@@ -93,16 +93,16 @@ def nine_labelings(d: int, dtype: str, goal: str) -> list[Row]:
         silhouettes(mine, labelings)
 
     rows = []
-    normal = silhouette.MIN_COMPILED_POINTS
+    normal = silhouette.MIN_COMPILED_SILHOUETTE_POINTS
     with threadpool_limits(1):
         for path, threshold in (("compiled", normal), ("plain NumPy", 10**9)):
-            silhouette.MIN_COMPILED_POINTS = threshold
+            silhouette.MIN_COMPILED_SILHOUETTE_POINTS = threshold
             ours()
             best = best_times({"theirs": theirs, "ours": ours}, rounds=4)
             task = f"silhouettes of nine labelings, m = 6,000, d = {d}, {dtype}, one thread, {path}"
             aim = goal if path == "compiled" else "–"
             rows.append(ratio_row(task, "scikit-learn, nine times, float64", best["theirs"], best["ours"], aim))
-    silhouette.MIN_COMPILED_POINTS = normal
+    silhouette.MIN_COMPILED_SILHOUETTE_POINTS = normal
     return rows
 
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_wine, make_blobs
 
 import compsil_pandas  # noqa: F401  (registers the accessor)
 from compsil_kit import CompositeSilhouette, compare, prepare, select_k, silhouettes
-from compsil_kit._method.clusterers import NAMED
+from compsil_kit._method.clusterers import NAMED_CLUSTERERS
 from compsil_kit._run import structure
 from compsil_kit._show.cluster_plots import project
 from compsil_kit.datasets import imbalanced_blobs
@@ -137,7 +137,7 @@ def on_grids():
 def surfaces():
     """Return what other clusterers, metrics, criteria and the surfaces say."""
     X, wine = _blobs(1), load_wine(as_frame=True).data
-    settings = [{"clusterer": name} for name in NAMED]
+    settings = [{"clusterer": name} for name in NAMED_CLUSTERERS]
     settings += [{"metric": name} for name in ("manhattan", "cosine", "mahalanobis")]
     settings += [{"criterion": name, "n_starts": 3} for name in ("micro", "stable", "likely")]
     settings += [{"rule": "lcb"}, {"n_subsamples": "auto"}, {"n_calibration": 4}, {"transform": "step"}]

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from benchmarks.confidence.generate import MAX_CLUSTERS, SEED
 from benchmarks.confidence.measure import MAX_ROWS, N_SUBSAMPLES, STARTS, plan_of, read
 from compsil_kit._method import likelihood
-from compsil_kit._method.likelihood import MODEL, features
+from compsil_kit._method.likelihood import MODEL_FILE, features
 
 Array = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def fit(records: list[dict[str, Any]], starts: int) -> dict[str, Any]:
 
 def write(model: dict[str, Any]) -> None:
     """Write the model to its file in the package."""
-    MODEL.write_text(json.dumps(model, indent=2) + "\n")
+    MODEL_FILE.write_text(json.dumps(model, indent=2) + "\n")
     likelihood.model.cache_clear()
 
 
@@ -126,7 +126,7 @@ def main() -> None:
     }
     labelled = [record for record in read(options.labelled) if record["ks"][-1] <= LIMITS["k"]]
     sharpen(model, labelled)
-    print(f"{len(records):,} generated and {len(Counter(r['set'] for r in labelled))} labelled sets: {MODEL.name}")
+    print(f"{len(records):,} generated and {len(Counter(r['set'] for r in labelled))} labelled sets: {MODEL_FILE.name}")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def plan_of(record: dict[str, Any], n_starts: int, n_subsamples: int) -> Plan:
 
 def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:
     """Return the numbers per k that are the basis of the features, for JSON."""
-    found = likelihood.means({name: getattr(result.trials, name) for name in likelihood.NUMBERS})
+    found = likelihood.means({name: getattr(result.trials, name) for name in likelihood.INPUTS})
     others = {"micro": result.micro, "macro": result.macro, "composite": result.composite}
     found |= {name: finite_mean(values) for name, values in others.items()}
     return {name: [round(float(v), 6) if np.isfinite(v) else None for v in found[name]] for name in found}

@@ -19,7 +19,7 @@ from benchmarks.paper.outcomes import CRITERIA, Results, wilson
 from benchmarks.paper.protocols import CLUSTERERS, SEEDS, VARIANTS
 from benchmarks.paper.store import Store, has_trials
 from compsil_kit import SelectionResult
-from compsil_kit._method.weights import combine, weigh
+from compsil_kit._method.selection import combine, weigh
 from compsil_kit._types import TransformName
 from compsil_kit._util.atomic import write_atomically
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit import SelectionResult
-from compsil_kit._method.weights import combine, weigh
+from compsil_kit._method.selection import combine, weigh
 
 Array = NDArray[Any]
 N_DRAWS = 1000

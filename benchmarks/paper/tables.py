@@ -19,7 +19,7 @@ from benchmarks.paper.outcomes import (
     share,
     wilson,
 )
-from compsil_kit._method.weights import TRANSFORMS
+from compsil_kit._method.selection import TRANSFORMS
 
 SHORT = {
     "composite": "composite", "micro": "micro", "macro": "macro", "full-micro": "micro, all data",

@@ -126,6 +126,6 @@ class Clusterings:
         with one_openmp_thread(ThreadpoolController()):
             _, labels = fit_rows(config, self.points, k, self._plan.seeds[0])
             codes = number_by_size(labels)
-            scores = silhouettes(self.points, codes, metric=config.resolved_metric)  # type: ignore[arg-type]
+            scores = silhouettes(self.points, codes, metric=config.metric)
         assert isinstance(scores, Silhouettes)
         return Clustering(codes, scores)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any, Literal, Protocol, TypedDict
 
+import numpy as np
+
 ClustererName = Literal[
     "kmeans",
     "minibatch-kmeans",
@@ -39,6 +41,20 @@ class Estimator(Protocol):
         """Change parameters."""
 
 
+class Column(Protocol):
+    """A column of a table of pandas or Polars."""
+
+    def to_list(self) -> list[Any]:
+        """Return the values."""
+
+
+OneLabeling = np.ndarray[tuple[int], Any] | Column | Sequence[int] | Sequence[str]
+ManyLabelings = (
+    np.ndarray[tuple[int, int], Any]
+    | Sequence[np.ndarray[Any, Any]]
+    | Sequence[Sequence[int]]
+    | Sequence[Sequence[str]]
+)
 ClustererLike = ClustererName | Estimator | Callable[[Any, int, int], Any]
 MetricLike = str | Callable[..., float]
 PathLikeOrStr = str | PathLike[str]

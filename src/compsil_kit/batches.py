@@ -14,9 +14,9 @@ from typing import Any, Literal, Unpack
 from compsil_kit._config.setting import check_names, takes
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._data.given import open_data
-from compsil_kit._method.clusterers import NAMED
-from compsil_kit._method.metrics import NAMES
-from compsil_kit._method.weights import TRANSFORMS, transform_name
+from compsil_kit._method.clusterers import NAMED_CLUSTERERS
+from compsil_kit._method.metrics import METRIC_NAMES
+from compsil_kit._method.selection import TRANSFORMS, transform_name
 from compsil_kit._result.records import dump, pack_trial
 from compsil_kit._result.trials import Trial, current_versions
 from compsil_kit._run.batch_records import (
@@ -134,8 +134,8 @@ def run_batch(
     """
     plan, planned = read_plan(batch, "batch"), batch["fingerprint"]
     config = plan.config.changed(
-        clusterer=passed_or_named("clusterer", clusterer, planned, NAMED),
-        metric=passed_or_named("metric", metric, planned, NAMES),
+        clusterer=passed_or_named("clusterer", clusterer, planned, NAMED_CLUSTERERS),
+        metric=passed_or_named("metric", metric, planned, METRIC_NAMES),
         n_jobs=n_jobs,
         on_failure=planned["on_failure"],
     )

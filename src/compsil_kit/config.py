@@ -15,11 +15,9 @@ from compsil_kit._config.setting import Setting, build, interactive_defaults, se
 from compsil_kit._config.validators import AUTO, MAX_SUBSAMPLES, integer, optional
 from compsil_kit._data.scaling import check_scale
 from compsil_kit._method.clusterers import Clusterer, resolve_clusterer
-from compsil_kit._method.metrics import NAMES as METRICS
-from compsil_kit._method.metrics import Metric, resolve_metric
-from compsil_kit._method.selection import MAX_AUTO_SUBSAMPLES
+from compsil_kit._method.metrics import METRIC_NAMES, Metric, resolve_metric
+from compsil_kit._method.selection import MAX_AUTO_SUBSAMPLES, check_transform
 from compsil_kit._method.subsample import make_seeds
-from compsil_kit._method.weights import check_transform
 from compsil_kit._types import (
     ClustererLike,
     ClustererName,
@@ -86,7 +84,7 @@ class _ClusteringConfig(Config):
     metric: MetricLike = setting(
         "euclidean", validators.validate_metric, 'str or callable, default="euclidean"',
         'Distance used by the silhouettes. A scikit-learn metric, a function of two points, or ``"precomputed"``.',
-        choices=METRICS, metavar="NAME",
+        choices=METRIC_NAMES, metavar="NAME",
     )  # fmt: skip
     on_failure: OnFailure = setting(
         "raise", validators.choice("on_failure", get_args(OnFailure)), '{"raise", "skip"}, default="raise"',

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from compsil_kit._data.given import open_data
 from compsil_kit._data.sources.table import FetchedData, SourceTable
-from compsil_kit._method.all_rows import fit_all_rows
-from compsil_kit._method.labels import number_by_size
+from compsil_kit._method.labels import fit_all_rows, number_by_size
 from compsil_kit._method.subsample import subsample_rows
 from compsil_kit._run.load import load
 from compsil_kit._run.planning import make_plan

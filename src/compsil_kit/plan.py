@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self, get_args, get_
 
 from compsil_kit._config.validators import MAX_STARTS, MAX_SUBSAMPLES
 from compsil_kit._method.agreement import MIN_SHARED_PER_CLUSTER
-from compsil_kit._method.clusterers import NAMED, PLAIN_KMEANS
+from compsil_kit._method.clusterers import NAMED_CLUSTERERS, PLAIN_KMEANS
 from compsil_kit._method.cost import cost_of
-from compsil_kit._method.metrics import CLOSED_FORMS
-from compsil_kit._method.metrics import NAMES as METRICS
+from compsil_kit._method.metrics import CLOSED_FORMS, METRIC_NAMES
 from compsil_kit._method.selection import CRITERIA, ROUND
 from compsil_kit._method.subsample import SEED_LIMIT
 from compsil_kit._types import OnFailure
@@ -223,8 +222,8 @@ class NotStored:
 
 def _rebuild_config(plan: Plan) -> SelectionConfig:
     """Return settings that reproduce a plan."""
-    clusterer: Any = plan.clusterer if plan.clusterer in NAMED else NotStored(plan.clusterer)
-    metric: Any = plan.metric if plan.metric in METRICS else NotStored(plan.metric)
+    clusterer: Any = plan.clusterer if plan.clusterer in NAMED_CLUSTERERS else NotStored(plan.clusterer)
+    metric: Any = plan.metric if plan.metric in METRIC_NAMES else NotStored(plan.metric)
     return SelectionConfig(
         ks=plan.ks,
         clusterer=clusterer,

@@ -12,9 +12,8 @@ import numpy as np
 
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._method.guarantees import Guarantee, achieved
-from compsil_kit._method.selection import CRITERIA, RULES
+from compsil_kit._method.selection import CRITERIA, RULES, check_transform, transform_name
 from compsil_kit._method.structure import Structure
-from compsil_kit._method.weights import check_transform, transform_name
 from compsil_kit._result import records
 from compsil_kit._result.scores import Scores
 from compsil_kit._result.trials import Trial, Trials, current_versions

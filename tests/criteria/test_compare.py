@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 
 from compsil_kit import ClusteringError, Interrupted, compare, select_k
 from compsil_kit._criteria.compare import dispersion, run_comparison
-from compsil_kit._method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
+from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, derive_seed
 from compsil_kit._settings.rules import CRITERIA
 from compsil_kit.datasets import imbalanced_blobs
 
@@ -73,7 +73,7 @@ def test_inertia_is_that_of_scikit_learn(blobs, n_repeats):
     found = compare(blobs, criteria=["elbow"], clusterer=model, n_repeats=n_repeats, **SMALL)
     assert found.n_repeats == n_repeats
     first = found.plan.seeds[0]
-    seeds = [*found.plan.seeds, *(derive_seed(first, i, stream=FURTHER_RUNS) for i in range(2))][:n_repeats]
+    seeds = [*found.plan.seeds, *(derive_seed(first, i, stream=REPEAT_STREAM) for i in range(2))][:n_repeats]
     assert len(set(seeds)) == n_repeats
     expected = [
         np.mean([KMeans(k, n_init=1, tol=0, max_iter=1000, random_state=seed).fit(blobs).inertia_ for seed in seeds])
@@ -139,7 +139,7 @@ def naive_gap(X, k, run_seeds, null_seeds):
 
 def test_gap_against_plain_loops(blobs, found):
     seeds = found.plan.seeds
-    null_seeds = [derive_seed(seeds[0], i, stream=REFERENCES) for i in range(3)]
+    null_seeds = [derive_seed(seeds[0], i, stream=REFERENCE_STREAM) for i in range(3)]
     assert not set(seeds) & set(null_seeds)
     expected = [naive_gap(blobs, k, seeds, null_seeds) for k in KS]
     np.testing.assert_allclose(found.values["gap"], [gap for gap, _ in expected], rtol=1e-9)

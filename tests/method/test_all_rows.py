@@ -7,8 +7,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from small_runs import split
 
-from compsil_kit._method.all_rows import fit_all_rows
 from compsil_kit._method.clusterers import Clusterer, resolve_clusterer
+from compsil_kit._method.labels import fit_all_rows
 from compsil_kit._method.metrics import resolve_metric
 
 EUCLIDEAN = resolve_metric("euclidean")

@@ -26,7 +26,7 @@ from sklearn.mixture import GaussianMixture
 from small_runs import Fails, split
 
 from compsil_kit import select_k
-from compsil_kit._method.clusterers import NAMED, resolve_clusterer
+from compsil_kit._method.clusterers import NAMED_CLUSTERERS, resolve_clusterer
 from compsil_kit._method.metrics import Metric, resolve_metric
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
@@ -38,7 +38,7 @@ medoids = [
     pytest.mark.filterwarnings("ignore:Function stable_cumsum is deprecated:FutureWarning"),
     pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
 ]
-ALL_NAMES = [pytest.param(name, marks=medoids if name in ("kmedoids", "clara") else ()) for name in NAMED]
+ALL_NAMES = [pytest.param(name, marks=medoids if name in ("kmedoids", "clara") else ()) for name in NAMED_CLUSTERERS]
 
 
 def run(clusterer="kmeans", **keywords):
@@ -96,7 +96,7 @@ def test_only_the_poor_start_of_medoids_is_replaced():
 
     expected = {"clara": CLARA(metric="manhattan"), "kmedoids": KMedoids(metric="manhattan", init="k-medoids++")}
     for name, estimator in expected.items():
-        assert NAMED[name](Metric("manhattan")).get_params() == estimator.get_params()
+        assert NAMED_CLUSTERERS[name](Metric("manhattan")).get_params() == estimator.get_params()
 
 
 @pytest.mark.filterwarnings("ignore:Function stable_cumsum is deprecated:FutureWarning")

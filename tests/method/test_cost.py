@@ -16,7 +16,7 @@ def change(plan, **changes):
 @pytest.fixture
 def plan(monkeypatch):
     monkeypatch.setattr(cost, "has", lambda name: True)
-    monkeypatch.setattr(cost, "MIN_COMPILED_POINTS", 900)
+    monkeypatch.setattr(cost, "MIN_COMPILED_SILHOUETTE_POINTS", 900)
     return plan_of([2, 3, 5], 40, sample_size=1000)
 
 
@@ -44,7 +44,7 @@ def test_compiled_kernels_are_faster(plan, monkeypatch):
     assert change(plan, dtype="float32").clustering > compiled.clustering
     assert change(plan, metric="manhattan").distances > 2 * compiled.distances
     assert change(plan, metric="cosine").distances == 0
-    monkeypatch.setattr(cost, "MIN_COMPILED_POINTS", 1001)
+    monkeypatch.setattr(cost, "MIN_COMPILED_SILHOUETTE_POINTS", 1001)
     assert cost_of(plan).distances > 2 * compiled.distances
     assert cost_of(plan).clustering == compiled.clustering
     monkeypatch.setattr(cost, "has", lambda name: False)

@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 import naive
 from compsil_kit import silhouettes
 from compsil_kit._method import kernel_numba, silhouette
-from compsil_kit._method.exact import doubt_limit
+from compsil_kit._method.precision import doubt_limit
 
 FILL = 9.97e36
 EXACT = {"rtol": 0, "atol": 1e-9}
@@ -21,7 +21,7 @@ EXACT = {"rtol": 0, "atol": 1e-9}
 @pytest.fixture(params=["numpy", "compiled direct", "compiled product"])
 def kernel(request, monkeypatch):
     """Run a test on each of the ways to the sums of distances, whatever the size of its data."""
-    monkeypatch.setattr(silhouette, "MIN_COMPILED_POINTS", 10**9 if request.param == "numpy" else 0)
+    monkeypatch.setattr(silhouette, "MIN_COMPILED_SILHOUETTE_POINTS", 10**9 if request.param == "numpy" else 0)
     monkeypatch.setattr(kernel_numba, "MAX_DIRECT_FEATURES", 10**9 if request.param == "compiled direct" else 0)
     return request.param
 
@@ -141,7 +141,7 @@ def test_any_finite_values(rows, way):
     X, y = np.array(rows), np.arange(len(rows)) % 3
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("error")
-        patch.setattr(silhouette, "MIN_COMPILED_POINTS", 10**9 if way == "numpy" else 0)
+        patch.setattr(silhouette, "MIN_COMPILED_SILHOUETTE_POINTS", 10**9 if way == "numpy" else 0)
         found = silhouettes(X, y).per_point
     np.testing.assert_allclose(found, naive.silhouettes_long_double(X, y).astype(float), **EXACT)
 

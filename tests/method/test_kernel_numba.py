@@ -41,7 +41,7 @@ def interpreted(monkeypatch):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
     module = importlib.util.module_from_spec(compiled.__spec__)
     compiled.__spec__.loader.exec_module(module)
-    monkeypatch.setattr(module, "WIDTH", 8)
+    monkeypatch.setattr(module, "PASS_COLUMNS", 8)
     return module
 
 
@@ -76,7 +76,7 @@ def test_single_precision_adds_up_in_double():
 
 
 def test_the_tick_comes_with_every_walk():
-    points, starts = RNG.normal(size=(compiled.WIDTH + 1, 2)), np.array([0])
+    points, starts = RNG.normal(size=(compiled.PASS_COLUMNS + 1, 2)), np.array([0])
     ticks = []
     compiled.accumulate_direct(
         points.T.copy(), starts, cells(len(points), starts), slice(0, len(points)), lambda: ticks.append(1)

@@ -8,10 +8,10 @@ import pytest
 from samples import plan_of
 
 from compsil_kit._method import likelihood
-from compsil_kit._method.likelihood import BETTER_HALF, MODEL, NUMBERS, features, means, model, why_unknown
+from compsil_kit._method.likelihood import BETTER_HALF, INPUTS, MODEL_FILE, features, means, model, why_unknown
 
 KS = tuple(range(2, 9))
-MEANS = (*NUMBERS, *(f"better {name}" for name in BETTER_HALF))
+MEANS = (*INPUTS, *(f"better {name}" for name in BETTER_HALF))
 PLAN = plan_of(KS, 10)
 SEVERAL = replace(PLAN, n_starts=5)
 
@@ -183,14 +183,14 @@ def test_means_over_all_subsamples_and_the_better_half():
 
 
 def test_better_half_of_one_subsample():
-    found = means({name: np.array([[0.3], [0.2]]) for name in NUMBERS})
+    found = means({name: np.array([[0.3], [0.2]]) for name in INPUTS})
     assert found["better best_micro"].tolist() == [0.3, 0.2]
 
 
 @pytest.mark.parametrize("starts", ["1", "several"])
 def test_every_feature_has_a_coefficient(starts):
     per_k, of_none = features(numbers(), PLAN)
-    found = json.loads(MODEL.read_text())["starts"][starts]
+    found = json.loads(MODEL_FILE.read_text())["starts"][starts]
     # With several initialisations the better half is not a feature.
     assert set(found["k"]) == {name for name in per_k if starts == "1" or "better" not in name}
     assert set(found["none"]) == set(of_none)
@@ -199,7 +199,7 @@ def test_every_feature_has_a_coefficient(starts):
     assert found["sharpness"] > 0
 
 
-LIMITS = json.loads(MODEL.read_text())["limits"]
+LIMITS = json.loads(MODEL_FILE.read_text())["limits"]
 KNOWN = {
     "by name": {},
     "by estimator": {"clusterer": "KMeans"},

@@ -11,10 +11,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from compsil_kit import CompositeSilhouette, select_k
-from compsil_kit._method.all_rows import fit_all_rows
 from compsil_kit._method.clusterers import resolve_clusterer
-from compsil_kit._method.magnitude import _bulk, check_magnitude, fit_predict, loses_digits
+from compsil_kit._method.labels import fit_all_rows
 from compsil_kit._method.metrics import resolve_metric
+from compsil_kit._method.precision import _bulk, check_magnitude, fit_predict, loses_digits
 
 EUCLIDEAN = resolve_metric("euclidean")
 FILL = 9.97e36

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances, silhouette_samples
 
 from compsil_kit import ClusteringError, SelectionError, select_k, silhouettes
-from compsil_kit._method.metrics import in_range
+from compsil_kit._method.precision import scale_to_safe_range
 
 RNG = np.random.default_rng(7)
 # Whole numbers up to 200: exact in every numeric type from uint8 and float16 to decimals.
@@ -221,8 +221,8 @@ def test_points_are_scaled_by_powers_of_two_only_where_squares_are_out_of_range(
     X = np.array([[0.75, 0.0], [-0.5, 0.25]], dtype=dtype)
     for safe in (exponent, 0, -exponent):
         given = form(np.ldexp(X, safe))
-        assert in_range(given) is given
+        assert scale_to_safe_range(given) is given
     for wild in (exponent + 1, -exponent - 1):
-        scaled = in_range(form(np.ldexp(X, wild)))
+        scaled = scale_to_safe_range(form(np.ldexp(X, wild)))
         assert sparse.issparse(scaled) is (form is not np.asarray)
         np.testing.assert_array_equal(scaled.toarray() if sparse.issparse(scaled) else scaled, X)

@@ -8,6 +8,7 @@ from compsil_kit._method.selection import (
     LIKELY,
     STABLE,
     choose,
+    combine,
     criterion_values,
     finite_mean,
     maximised,
@@ -15,8 +16,8 @@ from compsil_kit._method.selection import (
     second_criterion,
     selectable,
     summarise,
+    weigh,
 )
-from compsil_kit._method.weights import combine, weigh
 
 NAN = np.nan
 TRIALS = {

@@ -1,6 +1,7 @@
 """The kernel against the naive loops, scikit-learn and extended precision, on both paths."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
@@ -8,14 +9,15 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_samples, silhouette_score
 
 import naive
-from compsil_kit import silhouettes
+from compsil_kit import prepare, silhouettes
 from compsil_kit._method import kernel_numba, kernel_numpy, silhouette
+from compsil_kit.adapters import open_data
 
 
 @pytest.fixture(params=["numpy", "compiled direct", "compiled product"])
 def kernel(request, monkeypatch):
     """Run a test on each of the ways to the sums of distances, whatever the size of its data."""
-    monkeypatch.setattr(silhouette, "MIN_COMPILED_POINTS", 10**9 if request.param == "numpy" else 0)
+    monkeypatch.setattr(silhouette, "MIN_COMPILED_SILHOUETTE_POINTS", 10**9 if request.param == "numpy" else 0)
     monkeypatch.setattr(kernel_numba, "MAX_DIRECT_FEATURES", 10**9 if request.param == "compiled direct" else 0)
     return request.param
 
@@ -32,9 +34,9 @@ def used(monkeypatch):
     def watch(module, name):
         function = getattr(module, name)
 
-        def watched(*given):
+        def watched(*args, **keywords):
             names.add(f"{module.__name__.rpartition('.')[2]}.{name}")
-            return function(*given)
+            return function(*args, **keywords)
 
         monkeypatch.setattr(module, name, watched)
 
@@ -99,7 +101,7 @@ def test_panels_of_any_width_agree(kernel, monkeypatch):
 
 @pytest.mark.parametrize("edge", [-1, 0, 1, 3])
 def test_sizes_around_the_tiles(kernel, edge):
-    for size in (kernel_numpy.TILE_ROWS, kernel_numpy.TILE_COLUMNS, kernel_numba.WIDTH):
+    for size in (kernel_numpy.TILE_ROWS, kernel_numpy.TILE_COLUMNS, kernel_numba.PASS_COLUMNS):
         X = np.random.default_rng(size).normal(size=(size + edge, 3))
         labels = np.arange(len(X)) % 7
         np.testing.assert_allclose(silhouettes(X, labels).per_point, silhouette_samples(X, labels), rtol=0, atol=1e-12)
@@ -218,6 +220,26 @@ def test_one_labeling_gives_one_many_give_a_list():
     assert [s.clusters.tolist() for s in many] == [[0, 1], [3, 7]]
     assert many[0].micro == one.micro
     assert repr(one) == "Silhouettes(micro=0.8997, macro=0.8997, 2 clusters, 4 points)"
+
+
+def test_prepared_tables_and_files_are_accepted(tmp_path):
+    """Whatever ``select_k`` takes, with the rows and the scale that ``prepare`` chose."""
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"height": random.normal(size=60), "weight": 1000.0 * random.normal(size=60), "name": "a"})
+    frame.loc[7, "height"] = np.nan
+    table = prepare(frame, missing="drop")
+    labels = np.arange(59) % 3
+    expected = silhouettes(table.matrix, labels)
+    np.testing.assert_array_equal(silhouettes(table, labels).per_point, expected.per_point)
+    complete = frame.dropna().drop(columns="name")
+    complete.to_parquet(tmp_path / "table.parquet")
+    np.testing.assert_array_equal(silhouettes(prepare(complete), labels).per_point, expected.per_point)
+    np.testing.assert_allclose(
+        silhouettes(prepare(tmp_path / "table.parquet"), labels).per_point, expected.per_point, atol=1e-12
+    )
+    raw = silhouettes(complete.to_numpy(), labels)
+    for X in (complete, tmp_path / "table.parquet", open_data(complete)):
+        np.testing.assert_allclose(silhouettes(X, labels).per_point, raw.per_point, atol=1e-12)
 
 
 def test_tick_can_stop_the_work(kernel):

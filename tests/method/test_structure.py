@@ -6,21 +6,18 @@ from scipy.stats import kstest
 
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
+from compsil_kit._method.reference_data import _copula, _independent_rotation, _unimodal_fit, references
 from compsil_kit._method.structure import (
     LEVEL,
-    MAX_ROWS,
-    REFERENCES,
+    MAX_COMPARED_ROWS,
+    REFERENCE_KINDS,
     Structure,
-    _copula,
-    _independent_rotation,
-    _unimodal_fit,
     break_ties,
     check_testable,
     compare_with,
     judge,
     n_compared,
     n_starts,
-    references,
     standardised,
 )
 from compsil_kit.plan import Plan
@@ -34,7 +31,9 @@ def plan(n_rows, k_max):
     return Plan(n_rows, 2, (2, 3, k_max), 1, 0, n_rows, (1,), "kmeans", "euclidean", "float64")
 
 
-@pytest.mark.parametrize(("n_rows", "k_max", "expected"), [(100, 5, 100), (9000, 5, MAX_ROWS), (9000, 100, 3000)])
+@pytest.mark.parametrize(
+    ("n_rows", "k_max", "expected"), [(100, 5, 100), (9000, 5, MAX_COMPARED_ROWS), (9000, 100, 3000)]
+)
 def test_number_of_rows_compared(n_rows, k_max, expected):
     assert n_compared(plan(n_rows, k_max)) == expected
 
@@ -55,7 +54,7 @@ def test_standardised_points_do_not_depend_on_scale(scale):
     assert standardised(X.astype(np.float32)).dtype == np.float64
 
 
-@pytest.mark.parametrize("kind", REFERENCES)
+@pytest.mark.parametrize("kind", REFERENCE_KINDS)
 @pytest.mark.parametrize("shape", [(200, 4), (12, 30)], ids=["tall", "wide"])
 def test_references_have_the_covariance_of_the_data(kind, shape):
     """In the coordinates of the principal components, as distances do not depend on rotation."""
@@ -79,7 +78,7 @@ def test_references_do_not_amplify_rounding_errors(X):
     values, which = np.unique(points, return_inverse=True)
     rounded = (values * (1 + 1e-14 * RANDOM.normal(size=values.shape)))[which].reshape(points.shape)
     here, there = references(points), references(rounded)
-    for kind in REFERENCES:
+    for kind in REFERENCE_KINDS:
         drawn = [draws[kind](np.random.default_rng(1)) for draws in (here, there)]
         np.testing.assert_allclose(*drawn, atol=1e-8, err_msg=kind)
 
@@ -221,31 +220,31 @@ def test_p_values_of_exchangeable_sets_are_uniform():
 
 def test_all_kinds_have_equal_weight():
     low, high = np.zeros((19, 2)) + RANDOM.uniform(size=(19, 2)), 9 + RANDOM.uniform(size=(19, 2))
-    every = judge(np.array([5.0, 5.0]), dict.fromkeys(REFERENCES, low), 50)
+    every = judge(np.array([5.0, 5.0]), dict.fromkeys(REFERENCE_KINDS, low), 50)
     assert every.found
     assert (every.p_value, every.n_null, every.n_rows) == (0.05, 19, 50)
-    one = judge(np.array([5.0, 5.0]), {**dict.fromkeys(REFERENCES, low), "uniform": high}, 50)
+    one = judge(np.array([5.0, 5.0]), {**dict.fromkeys(REFERENCE_KINDS, low), "uniform": high}, 50)
     assert not one.found
-    assert one.p_values == {**dict.fromkeys(REFERENCES, 0.05), "uniform": 1.0}
+    assert one.p_values == {**dict.fromkeys(REFERENCE_KINDS, 0.05), "uniform": 1.0}
     assert one.p_value == pytest.approx((4 * 0.05 + 1.0) / 5)
     assert one.statistic < 0 < every.statistic
     # One kind with a larger p-value does not prevent rejection.
     kinds = [*np.repeat(0.02, 4), 0.15]
-    assert Structure(np.mean(kinds), dict(zip(REFERENCES, kinds, strict=True)), 1.0, 59, 50).found
+    assert Structure(np.mean(kinds), dict(zip(REFERENCE_KINDS, kinds, strict=True)), 1.0, 59, 50).found
 
 
 def test_ks_without_clusterings_are_ignored():
-    drawn = dict.fromkeys(REFERENCES, RANDOM.uniform(size=(19, 2)))
+    drawn = dict.fromkeys(REFERENCE_KINDS, RANDOM.uniform(size=(19, 2)))
     assert judge(np.array([5.0, np.nan]), drawn, 50).p_value == 0.05
     assert judge(np.array([np.nan, np.nan]), drawn, 50).p_value == 1.0
 
 
 def test_verdict_names_the_closest_reference():
-    p_values = {**dict.fromkeys(REFERENCES, 0.02), "uniform": 0.43}
+    p_values = {**dict.fromkeys(REFERENCE_KINDS, 0.02), "uniform": 0.43}
     none = Structure(0.43, p_values, 0.1, 59, 500)
     assert none.verdict.startswith("The data show no clusters: ")
     assert "(p = 0.43; the closest match is a uniform box of the same covariance)" in none.verdict
-    some = Structure(LEVEL, dict.fromkeys(REFERENCES, LEVEL), 0.1, 59, 500)
+    some = Structure(LEVEL, dict.fromkeys(REFERENCE_KINDS, LEVEL), 0.1, 59, 500)
     assert some.verdict.startswith("The data show clusters: ")
     assert "(p = 0.05)" in some.verdict
 

@@ -5,13 +5,13 @@ import pytest
 from sklearn.utils import resample
 
 from compsil_kit._method.subsample import (
-    CALIBRATION,
-    FURTHER_RUNS,
-    MOST_SHUFFLED,
+    CALIBRATION_STREAM,
+    MAX_SHUFFLED_ROWS,
     ONE_BY_ONE,
-    REFERENCES,
+    REFERENCE_STREAM,
+    REPEAT_STREAM,
     SHUFFLE,
-    STRUCTURE,
+    STRUCTURE_STREAM,
     derive_seed,
     draw_version,
     fresh_entropy,
@@ -23,14 +23,14 @@ from compsil_kit._method.subsample import (
 def test_seeds_are_these_for_ever():
     """Results of earlier releases are repeated with them."""
     assert make_seeds(42, 3, 2) == (3444837047, 3329053876, 955475868, 4091952314, 3307319418)
-    streams = (0, CALIBRATION, FURTHER_RUNS, REFERENCES, STRUCTURE)
+    streams = (0, CALIBRATION_STREAM, REPEAT_STREAM, REFERENCE_STREAM, STRUCTURE_STREAM)
     assert [derive_seed(42, 3, stream=stream) for stream in streams] == [
         2541583436, 716571710, 2302161747, 2765408135, 1896920709,
     ]  # fmt: skip
 
 
 def test_streams_share_no_seed():
-    streams = (0, CALIBRATION, FURTHER_RUNS, REFERENCES)
+    streams = (0, CALIBRATION_STREAM, REPEAT_STREAM, REFERENCE_STREAM)
     seeds = [derive_seed(7, index, stream=stream) for stream in streams for index in range(50)]
     assert len(set(seeds)) == 200
 
@@ -75,8 +75,8 @@ def test_the_draw_is_that_of_scikit_learn():
 @pytest.mark.parametrize(
     ("n_rows", "size", "version"),
     [
-        (MOST_SHUFFLED, 10, SHUFFLE),
-        (MOST_SHUFFLED + 1, 10, ONE_BY_ONE),
+        (MAX_SHUFFLED_ROWS, 10, SHUFFLE),
+        (MAX_SHUFFLED_ROWS + 1, 10, ONE_BY_ONE),
         (100_000, 50_000, ONE_BY_ONE),
         (100_000, 50_001, SHUFFLE),
         (10**12, 20_000, ONE_BY_ONE),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compsil_kit import select_k
-from compsil_kit._method.weights import check_transform, combine, largest_discrepancy, transform_name, weigh
+from compsil_kit._method.selection import check_transform, combine, largest_discrepancy, transform_name, weigh
 
 GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]], 20, axis=0)
 

@@ -11,9 +11,17 @@ from sklearn.metrics import silhouette_samples
 import naive
 from compsil_kit import select_k, silhouettes, stream
 from compsil_kit._config.validators import validate_ks
-from compsil_kit._method.selection import choose, selectable, summarise
+from compsil_kit._method.selection import (
+    EPSILON,
+    TRANSFORMS,
+    choose,
+    combine,
+    largest_discrepancy,
+    selectable,
+    summarise,
+    weigh,
+)
 from compsil_kit._method.subsample import make_seeds, resolve_sample_size, subsample_rows
-from compsil_kit._method.weights import EPSILON, TRANSFORMS, combine, largest_discrepancy, weigh
 
 silhouette_values = st.floats(-1, 1, allow_subnormal=False)
 trials = hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 12)), elements=silhouette_values)

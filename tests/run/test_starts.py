@@ -11,7 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 import naive
 from compsil_kit import Interrupted, combine_batches, plan_batches, plan_selection, run_batch, select_k, stream
-from compsil_kit._method.clusterers import MIN_COMPILED_POINTS, resolve_clusterer
+from compsil_kit._method.clusterers import MIN_COMPILED_KMEANS_POINTS, resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
 
 # Clusters that touch, and more ks than there are clusters: starts end in different places.
@@ -37,9 +37,9 @@ def labeler(X, clusterer="kmeans", n_starts=N_STARTS):
 
 def test_the_samples_are_on_both_sides_of_what_is_compiled():
     sizes = {name: int(0.8 * len(X)) for name, X in POINTS.items()}
-    assert sizes["plain"] * N_STARTS < MIN_COMPILED_POINTS
-    assert sizes["compiled by starts"] < MIN_COMPILED_POINTS <= sizes["compiled by starts"] * N_STARTS
-    assert sizes["compiled"] >= MIN_COMPILED_POINTS
+    assert sizes["plain"] * N_STARTS < MIN_COMPILED_KMEANS_POINTS
+    assert sizes["compiled by starts"] < MIN_COMPILED_KMEANS_POINTS <= sizes["compiled by starts"] * N_STARTS
+    assert sizes["compiled"] >= MIN_COMPILED_KMEANS_POINTS
 
 
 @pytest.mark.parametrize("X", POINTS.values(), ids=POINTS)

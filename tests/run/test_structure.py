@@ -15,7 +15,7 @@ from compsil_kit import (
     select_k,
     stream,
 )
-from compsil_kit._method.structure import REFERENCES
+from compsil_kit._method.structure import REFERENCE_KINDS
 from compsil_kit._run import structure
 
 BLOBS = make_blobs(120, 2, centers=3, cluster_std=0.5, random_state=0)[0]
@@ -41,7 +41,7 @@ def test_clusters_are_told_from_none(found):
     cloud = select_k(CLOUD, structure=True, **FEW).structure
     assert not cloud.found
     assert cloud.p_value == pytest.approx(np.mean(list(cloud.p_values.values())))
-    assert list(cloud.p_values) == list(REFERENCES)
+    assert list(cloud.p_values) == list(REFERENCE_KINDS)
 
 
 def test_nothing_is_tested_unless_asked_for(monkeypatch):

@@ -1,9 +1,19 @@
 """Calls that mypy accepts."""
 
+import numpy as np
 import pandas as pd
 from sklearn.cluster import KMeans
 
-from compsil_kit import CompositeSilhouette, SelectionConfig, compare, label_rows, plan_selection, select_k, stream
+from compsil_kit import (
+    CompositeSilhouette,
+    SelectionConfig,
+    compare,
+    label_rows,
+    plan_selection,
+    select_k,
+    silhouettes,
+    stream,
+)
 
 X = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 3.0]})
 
@@ -17,3 +27,7 @@ for result in stream(X, rule="max"):
 choices: dict[str, int | None] = compare(X, criteria=["gap"]).choices
 for labels in label_rows(X, 3, clusterer="gmm"):
     labels.sum()
+codes = np.array([0, 1])
+score: float = silhouettes(X, codes).micro + silhouettes(X, [0, 1]).micro + silhouettes(X, X["a"]).micro
+scores: list[float] = [each.micro for each in silhouettes(X, [["a", "b"], ["b", "a"]], metric="cosine")]
+scores += [each.micro for each in silhouettes(X, [codes, codes])]

@@ -1,6 +1,5 @@
 """Files are written whole, keep their rights, leave nothing behind, and belong to one run at a time."""
 
-import fcntl
 import os
 import resource
 import stat
@@ -99,21 +98,41 @@ def test_what_another_run_removes_at_the_same_time_is_no_error(tmp_path, monkeyp
     assert [entry.name for entry in tmp_path.iterdir()] == ["file.json"]
 
 
-def test_a_lock_that_was_replaced_while_it_was_taken_is_taken_again(tmp_path, monkeypatch):
-    lock, taken, flock = tmp_path / ".file.json.lock", [], fcntl.flock
+def test_runs_that_start_as_others_end_exclude_each_other(tmp_path):
+    """The file of the lock is removed at the end: a run that has just opened it must not hold the removed file."""
+    code = """
+import os, sys, time
+from pathlib import Path
+from compsil_kit._util.atomic import locked
+path, mark, held, end = Path(sys.argv[1]), Path(sys.argv[2]), 0, time.monotonic() + 1.5
+while time.monotonic() < end:
+    try:
+        with locked(path):
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+            mark.unlink()
+            held += 1
+    except BlockingIOError:
+        pass
+print(held)
+"""
+    command = [sys.executable, "-c", code, tmp_path / "run.json", tmp_path / "mark"]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert all(int(run.communicate()[0]) > 0 for run in runs)
+    assert [run.returncode for run in runs] == [0, 0, 0]
+    assert list(tmp_path.iterdir()) == []
 
-    def replaced(handle, how):
-        flock(handle, how)
-        if not taken:
-            # Moved away, not removed: the new file must not get the number of the old one.
-            lock.rename(tmp_path / "old")
-            lock.touch()
-        taken.append(handle)
 
-    monkeypatch.setattr(fcntl, "flock", replaced)
-    with locked(tmp_path / "file.json"):
-        assert len(taken) == 2
-        assert not rights(tmp_path / "old") & 0o111
+def test_the_lock_can_be_released_by_another_thread(tmp_path):
+    """As when a stream is closed by a thread that did not start it."""
+    path = tmp_path / "file.json"
+    held = locked(path)
+    held.__enter__()
+    thread = Thread(target=held.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join()
+    with locked(path):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("use", [lambda path: select_k(X, ks=[2, 3], n_subsamples=2, checkpoint=path),

@@ -18,7 +18,7 @@ from compsil_kit._criteria.criteria import Criterion
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._data.given import load_data
 from compsil_kit._method.selection import summarise
-from compsil_kit._method.subsample import FURTHER_RUNS, REFERENCES, derive_seed
+from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, derive_seed
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.load import load
@@ -121,10 +121,10 @@ class _Work:
         self.wanted, self.workers = tuple(config.criteria), n_workers(config.n_jobs)
         seeds = plan.seeds
         repeats = config.n_repeats or plan.n_subsamples
-        further = [derive_seed(seeds[0], i, stream=FURTHER_RUNS) for i in range(max(0, repeats - len(seeds)))]
+        further = [derive_seed(seeds[0], i, stream=REPEAT_STREAM) for i in range(max(0, repeats - len(seeds)))]
         self.run_seeds = [*seeds, *further][:repeats] if set(self.wanted) - set(SUBSAMPLED) else []
         n_references = config.n_references if "gap" in self.wanted else 0
-        self.null_seeds = [derive_seed(seeds[0], i, stream=REFERENCES) for i in range(n_references)]
+        self.null_seeds = [derive_seed(seeds[0], i, stream=REFERENCE_STREAM) for i in range(n_references)]
         self.subsampled = bool(set(self.wanted) & set(SUBSAMPLED))
         self.n_steps = self.subsampled * len(seeds) + len(self.run_seeds) + len(self.null_seeds)
         self.n_done = 0

@@ -1,4 +1,4 @@
-"""The method, one step per module: plan, subsample, clusterers, metrics, silhouette, weights, selection, guarantees.
+"""The steps of the method: subsample, clusterers, metrics, silhouette, selection, likelihood, structure, guarantees.
 
-It may import data and what is below; it computes, and neither draws nor prints.
+May import ``_kmeans``, ``_data`` and ``_util``; computes, and neither plots nor prints.
 """

@@ -1,4 +1,4 @@
-"""Clusterers (method step 1): a name, a scikit-learn estimator or a function, as ``labels(X, k, seed)``."""
+"""Clusterers (method step 1): a name, a scikit-learn estimator or a function ``f(X, k, seed) -> labels``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sklearn import cluster as sk
 from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 
-from compsil_kit._method.labels import distinct_labels
-from compsil_kit._method.magnitude import check_magnitude, fit_predict, loses_digits
+from compsil_kit._method.labels import check_clusters
 from compsil_kit._method.metrics import Metric
+from compsil_kit._method.precision import check_magnitude, fit_predict, loses_digits
 from compsil_kit._util.checks import check_choice, describe
 from compsil_kit._util.imports import gc_paused, has, require
 
@@ -34,11 +34,11 @@ def _medoids(name: str, kind: str) -> Callable[[Metric], Any]:
         try:
             module = require("sklearn_extra.cluster", purpose=f"clusterer={name!r}")
         except (ImportError, ValueError) as error:
-            # The wheel's fault on NumPy 2 is a ValueError ("numpy.dtype size changed").
+            # On NumPy 2 its wheel raises a ValueError ("numpy.dtype size changed").
             raise ImportError(_MEDOIDS_HELP.format(name=name)) from error
-        # Its default start is poor: k-medoids++ halves the inertia.
-        start = {"init": "k-medoids++"} if kind == "KMedoids" else {}
-        return getattr(module, kind)(metric=metric.function or metric.name, **start)
+        # The default initialisation is poor: k-medoids++ halves the inertia.
+        init = {"init": "k-medoids++"} if kind == "KMedoids" else {}
+        return getattr(module, kind)(metric=metric.function or metric.name, **init)
 
     return make
 
@@ -49,8 +49,8 @@ def _agglomerative(metric: Metric) -> Any:
     return sk.AgglomerativeClustering()
 
 
-# One start for k-means, as in the authors' package: a single start lets the score feel a k that does not fit.
-NAMED: dict[str, Callable[[Metric], Any]] = {
+# One initialisation for k-means, as in the authors' package: a wrong k then lowers the score more clearly.
+NAMED_CLUSTERERS: dict[str, Callable[[Metric], Any]] = {
     "kmeans": lambda _: sk.KMeans(n_init=1),
     "minibatch-kmeans": lambda _: sk.MiniBatchKMeans(n_init=1),
     "bisecting-kmeans": lambda _: sk.BisectingKMeans(),
@@ -61,20 +61,20 @@ NAMED: dict[str, Callable[[Metric], Any]] = {
     "kmedoids": _medoids("kmedoids", "KMedoids"),
     "clara": _medoids("clara", "CLARA"),
 }
-# What plans call scikit-learn's k-means, by name and as an estimator: points belong to the nearest mean.
+# Names of scikit-learn's k-means in plans, by name and as an estimator: points belong to the nearest mean.
 PLAIN_KMEANS = ("kmeans", "KMeans")
-# Names that stand for something in plans and results; whatever else has one of them is called by another.
-_OURS = (*NAMED, *PLAIN_KMEANS)
+# Names with a meaning in plans and results; other functions and classes of these names are given another one.
+_RESERVED = (*NAMED_CLUSTERERS, *PLAIN_KMEANS)
 _READ_DISTANCES = ("agglomerative", "kmedoids")
-# From so many points on, compiled k-means is worth loading.
-MIN_COMPILED_POINTS = 1000
-# These hold a matrix of all pairs; bytes per pair, all copies together.
+# With fewer points, loading compiled k-means costs more than it saves.
+MIN_COMPILED_KMEANS_POINTS = 1000
+# Clusterers that store a matrix of all pairs: bytes per pair, all copies together.
 QUADRATIC_BYTES = {"AgglomerativeClustering": 16, "SpectralClustering": 32, "KMedoids": 24}
 
 
 @dataclass(frozen=True)
 class Clusterer:
-    """A checked clusterer: its name, and either an estimator to clone or a function to call."""
+    """A validated clusterer: its name, and either an estimator to copy or a function to call."""
 
     name: str
     estimator: Any = None
@@ -87,14 +87,14 @@ class Clusterer:
 
     @property
     def by_name(self) -> bool:
-        """Whether its parameters are ours, so that scikit-learn need not check them at every fit."""
-        return self.function is None and self.name in NAMED
+        """Whether it was given by name, so that scikit-learn need not validate its parameters at every fit."""
+        return self.function is None and self.name in NAMED_CLUSTERERS
 
     def build(self, k: int, seed: int, n_starts: int | None = None) -> Any:
-        """Return a fresh estimator for k clusters, seeded, of so many starts if that is said.
+        """Return a new estimator for k clusters with this seed and, unless None, this number of initialisations.
 
-        This is what ``clone`` and ``set_params`` do, without their inspecting of signatures: on small subsamples that
-        took as long as half of k-means.
+        Does what ``clone`` and ``set_params`` do without inspecting signatures, which took half as long as k-means
+        itself on small subsamples.
         """
         params = {name: _copied(value) for name, value in self._params.items()}
         params[self.count_parameter] = k
@@ -105,19 +105,19 @@ class Clusterer:
         return type(self.estimator)(**params)
 
     def labels(self, X: Any, k: int, seed: int, n_starts: int | None = None) -> Array:
-        """Cluster X into k clusters and return codes 0 .. k-1; labels that cannot be scored are an error."""
-        # Some compiled code takes sparse data only if it could write to it; a copy keeps the shared subsample as it is.
-        own = X.copy() if sparse.issparse(X) else X
-        given = self.function(own, k, seed) if self.function else fit_predict(self.build(k, seed, n_starts), own)
-        return check_clusters(given, X.shape[0], k)
+        """Cluster X into k clusters and return codes 0 .. k-1; raise if the labels cannot be scored."""
+        # Some compiled code requires writable sparse data; a copy protects the shared subsample.
+        points = X.copy() if sparse.issparse(X) else X
+        found = self.function(points, k, seed) if self.function else fit_predict(self.build(k, seed, n_starts), points)
+        return check_clusters(found, X.shape[0], k)
 
     def labeler(self, X: Any, n_starts: int = 1) -> Callable[[int, int], tuple[Array, Array]]:
-        """Return a function of k and seed that clusters X, which is prepared once for all of them.
+        """Return a function of k and seed that clusters X; preparations of X are shared by all calls.
 
-        It returns the labels of the clusterer as it is, and those of the best of ``n_starts`` starts; the former twice
-        if there is but one.
+        It returns the labels of the clusterer as configured, and those of the best of ``n_starts`` initialisations;
+        the former twice if that is 1.
         """
-        if self._compiles(X, n_starts):
+        if self._uses_compiled(X, X.shape[0] * n_starts) and not loses_digits(X):
             return self._compiled(X, n_starts)
 
         def label(k: int, seed: int) -> tuple[Array, Array]:
@@ -134,9 +134,9 @@ class Clusterer:
         fits, one = Fits(X, self.estimator.tol), self._params["n_init"] == 1
 
         def codes(labels: Array, k: int) -> Array:
-            # Codes of k non-empty clusters are what is wanted; to look for other names takes as long as a start.
-            whole = np.bincount(labels, minlength=k).min() > 0
-            return labels.astype(np.intp) if whole else check_clusters(labels, X.shape[0], k)
+            # Checking k non-empty clusters in full would take as long as an initialisation.
+            valid = np.bincount(labels, minlength=k).min() > 0
+            return labels.astype(np.intp) if valid else check_clusters(labels, X.shape[0], k)
 
         def label(k: int, seed: int) -> tuple[Array, Array]:
             if n_starts == 1:
@@ -152,20 +152,16 @@ class Clusterer:
 
     @property
     def takes_starts(self) -> bool:
-        """Whether the best of several starts can be asked for."""
+        """Whether it can keep the best of several initialisations."""
         return self.function is None and "n_init" in self._params and isinstance(self._params.get("init", ""), str)
 
-    def _compiles(self, X: Any, n_starts: int) -> bool:
-        """Tell whether compiled k-means finds the labels of this clusterer."""
-        return self._may_compile(X, X.shape[0] * n_starts) and not loses_digits(X)
-
-    def _may_compile(self, X: Any, n_points: int) -> bool:
-        dense = not sparse.issparse(X) and n_points >= MIN_COMPILED_POINTS
+    def _uses_compiled(self, X: Any, n_points: int) -> bool:
+        dense = not sparse.issparse(X) and n_points >= MIN_COMPILED_KMEANS_POINTS
         return dense and _is_plain_kmeans(self.estimator) and has("numba")
 
     def must_compile(self, X: Any, n_points: int) -> bool:
-        """Tell whether a run on so many rows of X begins by compiling k-means: the first one on a machine does."""
-        if not self._may_compile(X, n_points):
+        """Return whether a run on this many rows of X starts by compiling k-means, as the first on a machine does."""
+        if not self._uses_compiled(X, n_points):
             return False
         with gc_paused():
             from compsil_kit._kmeans.fit import is_compiled
@@ -174,42 +170,24 @@ class Clusterer:
 
     @property
     def bytes_per_pair(self) -> int:
-        """Memory that the clusterer itself takes for each pair of points."""
+        """Memory that the clusterer needs per pair of points."""
         return QUADRATIC_BYTES.get(type(self.estimator).__name__, 0)
 
 
 def _copied(value: Any) -> Any:
-    """Return a parameter for one estimator alone; plain values cannot be changed, so they need no copy."""
+    """Return a copy of a parameter; plain values are immutable and need none."""
     return value if value is None or isinstance(value, str | int | float) else clone(value, safe=False)
 
 
 def _is_plain_kmeans(estimator: Any) -> bool:
-    """Tell whether this is scikit-learn's k-means by Lloyd's steps, from k-means++ or from given centres."""
+    """Return whether this is scikit-learn's k-means by Lloyd's algorithm, from k-means++ or given centres."""
     if type(estimator) is not sk.KMeans or estimator.algorithm != "lloyd" or estimator.verbose:
         return False
     return estimator.init == "k-means++" if isinstance(estimator.init, str) else not callable(estimator.init)
 
 
-def check_clusters(given: Any, n_points: int, k: int) -> Array:
-    """Return the labels as codes if they are k non-empty clusters of all the points, or say what they are."""
-    try:
-        labels = np.asarray(given)
-    except ValueError as error:
-        raise ValueError(
-            f"the clusterer must return one label for each of the {n_points} points; it returned a "
-            f"{type(given).__name__} of parts that differ in length"
-        ) from error
-    names, codes = distinct_labels(labels, n_points, who="the clusterer's labels")
-    if names.dtype.kind in "if" and names[0] < 0:
-        share = int((labels < 0).sum())
-        raise ValueError(f"the clusterer left {share} of {n_points} points as noise (a negative label)")
-    if len(names) != k:
-        raise ValueError(f"the clusterer returned {len(names)} non-empty clusters instead of {k}")
-    return codes
-
-
 def resolve_clusterer(clusterer: Any, metric: Metric) -> Clusterer:
-    """Turn what the user gave as ``clusterer`` into a :class:`Clusterer`."""
+    """Return the :class:`Clusterer` for a ``clusterer`` argument."""
     if isinstance(clusterer, str):
         return _by_name(clusterer, metric)
     if isinstance(clusterer, type):
@@ -218,21 +196,21 @@ def resolve_clusterer(clusterer: Any, metric: Metric) -> Clusterer:
         return _by_estimator(clusterer, metric)
     if callable(clusterer):
         name = getattr(clusterer, "__name__", type(clusterer).__name__)
-        return Clusterer(f"{name} (a function)" if name in _OURS else name, function=clusterer)
+        return Clusterer(f"{name} (a function)" if name in _RESERVED else name, function=clusterer)
     raise TypeError(
-        f"clusterer must be a name ({', '.join(NAMED)}), a scikit-learn estimator, or a function "
+        f"clusterer must be a name ({', '.join(NAMED_CLUSTERERS)}), a scikit-learn estimator, or a function "
         f"f(X, k, seed) -> labels; got {describe(clusterer)}."
     )
 
 
 def _by_name(name: str, metric: Metric) -> Clusterer:
-    check_choice("clusterer", name, tuple(NAMED))
+    check_choice("clusterer", name, tuple(NAMED_CLUSTERERS))
     if metric.precomputed and name not in _READ_DISTANCES:
         raise ValueError(
             f"clusterer={name!r} needs points, but metric='precomputed' gives distances. Pass "
             "clusterer='agglomerative' or 'kmedoids', an estimator that reads distances, or a function."
         )
-    estimator = NAMED[name](metric)
+    estimator = NAMED_CLUSTERERS[name](metric)
     return Clusterer(name, estimator, _count_parameter(estimator))
 
 
@@ -241,22 +219,22 @@ def _by_estimator(estimator: Any, metric: Metric) -> Clusterer:
     parameter = _count_parameter(estimator)
     if not parameter or not hasattr(estimator, "fit_predict"):
         raise ValueError(
-            f"clusterer={name} must have fit_predict and a parameter n_clusters or n_components, by which the "
-            "number of clusters is set. Wrap it in a function f(X, k, seed) -> labels."
+            f"clusterer={name} must have fit_predict and a parameter n_clusters or n_components that sets the "
+            "number of clusters. Wrap it in a function f(X, k, seed) -> labels."
         )
     if metric.precomputed and not _reads_distances(estimator):
         raise ValueError(
             f"metric='precomputed' gives distances, but clusterer={name} is not set to read them. Set its metric to "
-            "'precomputed' where it has one (affinity='precomputed' reads similarities), or wrap it in a function."
+            "'precomputed' if it has one (affinity='precomputed' reads similarities), or wrap it in a function."
         )
-    # Another class of that name is no k-means that we know.
-    known = name if name not in _OURS or type(estimator) is sk.KMeans else f"{type(estimator).__module__}.{name}"
-    return Clusterer(known, clone(estimator), parameter)
+    # Another class called KMeans need not behave like scikit-learn's.
+    plain = name not in _RESERVED or type(estimator) is sk.KMeans
+    return Clusterer(name if plain else f"{type(estimator).__module__}.{name}", clone(estimator), parameter)
 
 
 def _reads_distances(estimator: Any) -> bool:
     params = estimator.get_params(deep=False)
-    # SpectralClustering(affinity="precomputed") takes similarities: distances would turn its clusters inside out.
+    # SpectralClustering(affinity="precomputed") reads similarities, the opposite of distances.
     return "precomputed_nearest_neighbors" in str(params.get("affinity")) or str(params.get("metric")) == "precomputed"
 
 
@@ -266,13 +244,13 @@ def _count_parameter(estimator: Any) -> str:
 
 
 def takes_sparse(clusterer: Clusterer) -> bool:
-    """Tell whether the clusterer takes sparse data; of a function it is not known, so it may try."""
+    """Return whether the clusterer accepts sparse data; True for a function, where it is unknown."""
     tags = getattr(clusterer.estimator, "__sklearn_tags__", None)
     return tags is None or bool(tags().input_tags.sparse)
 
 
 def check_input_kind(clusterer: Clusterer, X: Any) -> None:
-    """Refuse sparse data for clusterers that cannot take it, and values that they cannot compute with."""
+    """Raise if the clusterer cannot take sparse data, or cannot compute with values of this magnitude."""
     if sparse.issparse(X) and not takes_sparse(clusterer):
         raise TypeError(
             f"clusterer={clusterer.name!r} does not take sparse data. Pass X.toarray(), or another clusterer."

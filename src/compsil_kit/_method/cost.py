@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compsil_kit._method.clusterers import PLAIN_KMEANS
-from compsil_kit._method.silhouette import MIN_COMPILED_POINTS
+from compsil_kit._method.silhouette import MIN_COMPILED_SILHOUETTE_POINTS
 from compsil_kit._util.imports import has
 
 if TYPE_CHECKING:
@@ -46,18 +46,18 @@ def cost_of(plan: Plan) -> Cost:
 def _structure(plan: Plan) -> float:
     """Return the seconds of the structure test, which clusters many small reference data sets."""
     # Imported late: the structure test depends on the plan, which depends on this module.
-    from compsil_kit._method.structure import N_NULL, N_STARTS, REFERENCES, n_compared
+    from compsil_kit._method.structure import N_NULL, N_STARTS, REFERENCE_KINDS, n_compared
 
     each = replace(plan, sample_size=n_compared(plan), seeds=plan.seeds[:1], n_starts=N_STARTS, structure=False)
     cost = cost_of(replace(each, scanned_bytes=0))
-    return (1 + N_NULL * len(REFERENCES)) * (cost.clustering + cost.distances)
+    return (1 + N_NULL * len(REFERENCE_KINDS)) * (cost.clustering + cost.distances)
 
 
 def _pair(plan: Plan) -> float:
     """Return the seconds per pair of points, for all ks together."""
     if plan.metric != "euclidean":
         return 4e-9 + 1e-9 * plan.n_features
-    if not has("numba") or plan.sample_size < MIN_COMPILED_POINTS:
+    if not has("numba") or plan.sample_size < MIN_COMPILED_SILHOUETTE_POINTS:
         return 3.2e-9 + 6e-11 * plan.n_features
     single = plan.dtype == "float32"
     return 0.7e-9 + 2.6e-11 * plan.n_features if single else 1.2e-9 + 5.6e-11 * plan.n_features

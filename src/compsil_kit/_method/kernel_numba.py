@@ -1,7 +1,7 @@
-"""The same sums as ``_kernel_numpy``, compiled: distances, roots and both sums in one walk (extra ``fast``).
+"""The sums of ``kernel_numpy``, compiled (extra ``fast``): distances, roots and both sums in one pass.
 
-Two ways to the squared distances: in few dimensions directly from coordinate differences, four rows at a time so
-that each load of a column serves four points; in many dimensions from a matrix product, which then wins.
+With few features squared distances come directly from coordinate differences, four rows at a time so that each load of
+a column serves four points. With many features a matrix product is faster.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from compsil_kit._method.kernel_numpy import chunks
 
 Array = NDArray[Any]
 
-# From about this many features on, the matrix product beats the differences.
+# With more features the matrix product is faster than the differences.
 MAX_DIRECT_FEATURES = 64
-# Columns in one walk: the buffers of four rows and the coordinates of the columns stay in the second-level cache.
-WIDTH = 1024
-# Rows of the buffer are padded: at a distance of a power of two they would evict each other from the cache.
+# Columns per pass: the buffers of four rows and the coordinates of the columns stay in the second-level cache.
+PASS_COLUMNS = 1024
+# Padding of the buffer's rows: at a distance of a power of two they would evict each other from the cache.
 PADDING = 24
 
-# Reassociation is what lets sums vectorise; NaN and infinity keep their meaning, and a compiled function always adds
-# in the same order, so results are reproducible.
+# Reassociation lets sums vectorise; NaN and infinity keep their meaning, and a compiled function always adds in the
+# same order, so that results are reproducible.
 _options: Any = {
     "nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"},
 }  # fmt: skip
-# Nothing takes these loops as values, so that a wrapper for C would be compiled in vain.
+# Only called from compiled code: a wrapper for C callers would be compiled for nothing.
 _inner: Any = {**_options, "no_cfunc_wrapper": True}
 _compile = numba.njit(**_inner)
-# What Python calls. Only this is kept in the cache: machine code of its own for every part takes as long again.
-_compile_and_keep = numba.njit(**_options, cache=True)
+# Entry points from Python. Only these are cached: caching each inner function would take as long again.
+_compile_and_cache = numba.njit(**_options, cache=True)
 
 
 def accumulate_direct(columns_of: Array, starts: Array, cell: Array, panel: slice, tick: Callable[[], None]) -> Array:
@@ -41,13 +41,13 @@ def accumulate_direct(columns_of: Array, starts: Array, cell: Array, panel: slic
     n_points = columns_of.shape[1]
     sums = np.zeros((len(starts), panel.stop - panel.start))
     ends = np.append(starts[1:], n_points)
-    for part in chunks(panel.start, panel.stop, WIDTH):
+    for part in chunks(panel.start, panel.stop, PASS_COLUMNS):
         tick()
-        _walk(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, True)
+        _pass(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, True)
     for outside in (slice(0, panel.start), slice(panel.stop, n_points)):
-        for part in chunks(outside.start, outside.stop, WIDTH):
+        for part in chunks(outside.start, outside.stop, PASS_COLUMNS):
             tick()
-            _walk(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, False)
+            _pass(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, False)
     return sums
 
 
@@ -56,38 +56,38 @@ def accumulate_rows(columns_of: Array, starts: Array, cell: Array, rows: Array, 
     n_points = columns_of.shape[1]
     sums = np.zeros((len(starts), len(rows)))
     ends = np.append(starts[1:], n_points)
-    for part in chunks(0, n_points, WIDTH):
+    for part in chunks(0, n_points, PASS_COLUMNS):
         tick()
-        _walk_rows(columns_of, ends, cell, sums, rows, part.start, part.stop)
+        _pass_rows(columns_of, ends, cell, sums, rows, part.start, part.stop)
     return sums
 
 
-@_compile_and_keep
-def _walk_rows(x, ends, cell, sums, rows, start, stop):
-    """Add the distances between some points and columns start to stop; what columns would gain is not wanted."""
-    buffer = np.empty((1, WIDTH), x.dtype)
-    unused = np.zeros(WIDTH, np.float64)
+@_compile_and_cache
+def _pass_rows(x, ends, cell, sums, rows, start, stop):
+    """Add the distances between some points and columns start to stop to the sums of these points only."""
+    buffer = np.empty((1, PASS_COLUMNS), x.dtype)
+    unused = np.zeros(PASS_COLUMNS, np.float64)
     for at in range(rows.shape[0]):
         _one_row(x, ends, cell, sums, rows[at], start, start, stop, buffer, unused, rows[at] - at)
 
 
-@_compile_and_keep
-def _walk(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):
-    """Add the distances between the panel's points and columns start to stop; inside the panel, each pair once."""
-    buffer = np.empty((4, WIDTH + PADDING), x.dtype)
-    by_column = np.zeros(WIDTH, np.float64)
+@_compile_and_cache
+def _pass(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):
+    """Add the distances between the panel's points and columns start to stop; within the panel, each pair once."""
+    buffer = np.empty((4, PASS_COLUMNS + PADDING), x.dtype)
+    by_column = np.zeros(PASS_COLUMNS, np.float64)
     i = panel_start
     limit = stop if inside else panel_stop
     while i < limit:
         own = cell[i]
         until = min(ends[own], limit)
-        # All rows of one cell: their distances add up, column by column, to one entry per column.
+        # The rows of one cell share one sum per column.
         while i < until:
             block_end = min(until, start) if inside and i < start else until
             if block_end - i >= 4:
                 low = max(start, i + 4) if inside else start
                 if inside and i >= start:
-                    _four_among_themselves(x, sums, own, i, panel_start)
+                    _pairs_of_four(x, sums, own, i, panel_start)
                 if low < stop:
                     _four_rows(x, ends, cell, sums, i, low, start, stop, buffer, by_column, panel_start)
                 i += 4
@@ -108,7 +108,7 @@ def _flush(target, by_column):
 
 
 @_compile
-def _four_among_themselves(x, sums, own, i, panel_start):
+def _pairs_of_four(x, sums, own, i, panel_start):
     for p in range(i, i + 4):
         for q in range(p + 1, i + 4):
             squared = x.dtype.type(0)
@@ -136,13 +136,8 @@ def _four_rows(x, ends, cell, sums, i, low, start, stop, buffer, by_column, pane
     while begin < stop:
         other = cell[begin]
         end = min(stop, ends[other])
-        s0, s1, s2, s3 = _four_sums(
-            b0[begin - low : end - low],
-            b1[begin - low : end - low],
-            b2[begin - low : end - low],
-            b3[begin - low : end - low],
-        )
-        row = i - panel_start
+        part, row = slice(begin - low, end - low), i - panel_start
+        s0, s1, s2, s3 = _four_sums(b0[part], b1[part], b2[part], b3[part])
         sums[other, row] += s0
         sums[other, row + 1] += s1
         sums[other, row + 2] += s2
@@ -241,7 +236,7 @@ def _add_to(row, by_column):
         by_column[j] += row[j]
 
 
-@_compile_and_keep
+@_compile_and_cache
 def _add_squared(block, column_edges, row_edges, by_row, by_column, both):
     columns = np.zeros(block.shape[1], np.float64)
     for c in range(row_edges.shape[0] - 1):
@@ -257,6 +252,6 @@ def _add_squared(block, column_edges, row_edges, by_row, by_column, both):
 
 
 def add_squared(block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array | None) -> None:
-    """Take the roots of a tile of squared distances and add them to the sums of its rows and columns."""
+    """Add the roots of a tile of squared distances to the sums of its rows and columns."""
     both = by_column is not None
     _add_squared(block, column_edges, row_edges, by_row, by_column if both else by_row, both)

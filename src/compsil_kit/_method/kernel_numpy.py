@@ -1,7 +1,7 @@
 """Sums of distances from every point to every cell (a_i and b_i of method step 2), in plain NumPy.
 
-Points stand sorted by cell, so a cell is a run of columns. The distance matrix is walked in tiles and never stored.
-A tile off the diagonal serves twice: its rows for the points on the left, its columns for the points on top.
+Points are sorted by cell, so that a cell is a range of columns. The distance matrix is computed tile by tile and never
+stored. A tile off the diagonal serves twice: its rows for the points on the left, its columns for the points on top.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ Tile = Callable[[slice, slice], Array]
 # add(block, column edges, row edges, sums of the rows, sums of the columns or None)
 Add = Callable[[Array, Array, Array, Array, "Array | None"], None]
 
-# 200 x 500 float64 values are 0.8 MB: a tile stays in the second-level cache through all the passes over it. Powers
-# of two would put the rows of a tile multiples of 4 KiB apart, where they evict each other: the product then takes
-# twice as long.
+# 200 x 500 float64 values are 0.8 MB: a tile stays in the second-level cache during all passes over it. With powers of
+# two its rows would lie multiples of 4 KiB apart and evict each other: the product would take twice as long.
 TILE_ROWS = 200
 TILE_COLUMNS = 500
 
@@ -31,7 +30,7 @@ def chunks(start: int, stop: int, size: int) -> Iterator[slice]:
 
 
 def cells_of(starts: Array, part: slice) -> tuple[slice, Array]:
-    """Return which cells a slice of the sorted points touches, and where each begins within the slice."""
+    """Return which cells a slice of the sorted points overlaps, and where each begins within the slice."""
     first = int(np.searchsorted(starts, part.start, side="right")) - 1
     last = int(np.searchsorted(starts, part.stop, side="left"))
     edges = np.append(np.maximum(starts[first:last], part.start), part.stop) - part.start
@@ -41,11 +40,11 @@ def cells_of(starts: Array, part: slice) -> tuple[slice, Array]:
 def accumulate(tile: Tile, add: Add, starts: Array, panel: slice, n_points: int, tick: Callable[[], None]) -> Array:
     """Return the sums of distances from the points of ``panel`` to every cell, cells by points.
 
-    ``starts`` holds the first point of each cell. Symmetry is used inside the panel; memory is cells x panel.
+    ``starts`` holds the first point of each cell. Symmetry is used within the panel; memory is cells x panel.
     """
     sums = np.zeros((len(starts), panel.stop - panel.start))
 
-    def place(rows: slice, columns: slice, *, both: bool) -> None:
+    def add_tile(rows: slice, columns: slice, *, both: bool) -> None:
         block = tile(rows, columns)
         if rows == columns:
             np.fill_diagonal(block, 0.0)
@@ -57,12 +56,12 @@ def accumulate(tile: Tile, add: Add, starts: Array, panel: slice, n_points: int,
 
     for rows in chunks(panel.start, panel.stop, TILE_ROWS):
         tick()
-        place(rows, rows, both=False)
+        add_tile(rows, rows, both=False)
         for columns in chunks(rows.stop, panel.stop, TILE_COLUMNS):
-            place(rows, columns, both=True)
+            add_tile(rows, columns, both=True)
         for outside in (slice(0, panel.start), slice(panel.stop, n_points)):
             for columns in chunks(outside.start, outside.stop, TILE_COLUMNS):
-                place(rows, columns, both=False)
+                add_tile(rows, columns, both=False)
     return sums
 
 
@@ -70,7 +69,7 @@ def add_distances(block: Array, column_edges: Array, row_edges: Array, by_row: A
     """Add a tile of distances to the sums of its rows and, off the diagonal, of its columns."""
     by_row += np.add.reduceat(block, column_edges[:-1], axis=1, dtype=np.float64).T
     if by_column is not None:
-        # Few cells meet in the rows of a tile; reduceat along this axis would walk down the columns, far slower.
+        # The rows of a tile overlap few cells; reduceat along this axis would run down the columns, far slower.
         for out, low, high in zip(by_column, row_edges[:-1], row_edges[1:], strict=True):
             out += block[low:high].sum(axis=0, dtype=np.float64)
 
@@ -91,12 +90,11 @@ def accumulate_rows(columns_of: Array, starts: Array, rows: Array, tick: Callabl
 
 
 def squared_tile(points: Array) -> Tile:
-    """Return a function that gives squared Euclidean distances of a tile by one matrix product.
+    """Return a function that computes the squared Euclidean distances of a tile by one matrix product.
 
     ``|x - y|^2 = |x|^2 - 2 x.y + |y|^2`` loses digits when the points are far from the origin compared with their
-    distance. So each tile takes one of its own points as the origin (the sort has put neighbours together), and the
-    few pairs that are still too close to call are computed again from their differences. A product of exactly 0 is
-    the closest call of all: two points that are one, or two whose distance was lost.
+    distance. Each tile therefore takes one of its own points as the origin (sorting has put neighbours together), and
+    the few pairs that are still too close are recomputed from their differences, those with a product of 0 included.
     """
     n_features = points.shape[1]
 
@@ -111,7 +109,7 @@ def squared_tile(points: Array) -> Tile:
         left[:, n_features + 1] = right[:, n_features] = 1.0
         too_close = left[:, n_features].max() * np.finfo(points.dtype).eps ** 0.4
         near *= -2.0
-        # Rounding can leave a tiny negative where the true value is 0; abs is twice as fast as clipping.
+        # Rounding can turn a true 0 into a small negative value; abs is twice as fast as clipping.
         product: Array = left @ right.T
         np.abs(product, out=product)
         _recompute(product, too_close, points[rows], points[columns])
@@ -129,7 +127,7 @@ def _recompute(squared: Array, limit: float, left: Array, right: Array) -> None:
 
 
 def distance_tile(points: Array) -> Tile:
-    """Return a function that gives Euclidean distances of a tile."""
+    """Return a function that computes the Euclidean distances of a tile."""
     squared = squared_tile(points)
 
     def tile(rows: slice, columns: slice) -> Array:

@@ -1,17 +1,23 @@
-"""Labels of points, checked and turned into codes 0 .. k-1."""
+"""Labels of points: validate them, turn them into codes 0 .. k-1, and compute them for all rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from compsil_kit._method.precision import fit_predict
+
+if TYPE_CHECKING:
+    from compsil_kit._method.clusterers import Clusterer
 
 Array = NDArray[Any]
 
 
 def encode_labels(labels: Any, n_points: int) -> tuple[bool, list[tuple[Array, Array]]]:
-    """Return whether one labeling was given, and per labeling its distinct labels and the codes of the points."""
+    """Return whether ``labels`` is a single labeling, and per labeling its distinct labels and the codes."""
     single, rows = _as_rows(labels)
     return single, [_encode(row, n_points) for row in rows]
 
@@ -19,13 +25,13 @@ def encode_labels(labels: Any, n_points: int) -> tuple[bool, list[tuple[Array, A
 def _as_rows(labels: Any) -> tuple[bool, list[Array]]:
     if isinstance(labels, list | tuple) and labels and not np.isscalar(labels[0]):
         return False, [np.asarray(row) for row in labels]
-    given = np.asarray(labels)
-    if given.ndim == 1:
-        return True, [given]
-    if given.ndim == 2 and len(given):
-        return False, list(given)
+    array = np.asarray(labels)
+    if array.ndim == 1:
+        return True, [array]
+    if array.ndim == 2 and len(array):
+        return False, list(array)
     raise ValueError(
-        f"labels must be one label per point, or a sequence of such labelings; got an array of shape {given.shape}."
+        f"labels must be one label per point, or a sequence of such labelings; got an array of shape {array.shape}."
     )
 
 
@@ -52,8 +58,8 @@ def distinct_labels(row: Array, n_points: int, *, who: str) -> tuple[Array, Arra
 
 
 def _from_objects(row: Array, who: str) -> Array:
-    """Return labels given as Python objects in a type that NumPy can sort."""
-    # NaN and NaT differ from themselves; pandas.NA answers such questions with NA.
+    """Return labels given as Python objects in a dtype that NumPy can sort."""
+    # NaN and NaT differ from themselves; comparing pandas.NA gives NA.
     if any(value is None or (value != value) is not False for value in row):
         raise ValueError(f"{who} must not hold missing values.")
     typed = np.asarray(row.tolist())
@@ -62,8 +68,51 @@ def _from_objects(row: Array, who: str) -> Array:
     return typed
 
 
+def check_clusters(labels: Any, n_points: int, k: int) -> Array:
+    """Return a clusterer's labels as codes; raise unless they form k non-empty clusters of all points."""
+    try:
+        labels = np.asarray(labels)
+    except ValueError as error:
+        raise ValueError(
+            f"the clusterer must return one label for each of the {n_points} points; it returned a "
+            f"{type(labels).__name__} of parts that differ in length"
+        ) from error
+    names, codes = distinct_labels(labels, n_points, who="the clusterer's labels")
+    if names.dtype.kind in "if" and names[0] < 0:
+        n_noise = int((labels < 0).sum())
+        raise ValueError(f"the clusterer left {n_noise} of {n_points} points as noise (a negative label)")
+    if len(names) != k:
+        raise ValueError(f"the clusterer returned {len(names)} non-empty clusters instead of {k}")
+    return codes
+
+
 def number_by_size(labels: Array) -> Array:
-    """Number the clusters anew, 0 for the largest; equally large ones keep their order."""
+    """Renumber the clusters by size, 0 for the largest; clusters of equal size keep their order."""
     _, codes = np.unique(labels, return_inverse=True)
     rank = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
     return np.asarray(rank[codes])
+
+
+def fit_all_rows(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, Array]:
+    """Cluster all rows into the chosen k; return the fitted estimator (None for a function) and the labels.
+
+    The name ``kmeans`` uses ten initialisations here: one is right for judging k, the final labels deserve the best.
+    """
+    X = _write_protected(X)
+    if clusterer.function is not None:
+        return None, check_clusters(clusterer.function(X, k, seed), X.shape[0], k)
+    estimator = clusterer.build(k, seed)
+    if clusterer.name == "kmeans":
+        estimator.set_params(n_init=10)
+    labels = np.asarray(fit_predict(estimator, X))
+    check_clusters(labels, X.shape[0], k)
+    return estimator, labels
+
+
+def _write_protected(X: Any) -> Any:
+    """Return X such that a clusterer that writes into its input cannot change the caller's data."""
+    if sparse.issparse(X):
+        return X.copy()
+    view = X.view()
+    view.setflags(write=False)
+    return view

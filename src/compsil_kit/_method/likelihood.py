@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from compsil_kit._method.agreement import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.clusterers import PLAIN_KMEANS
-from compsil_kit._method.selection import ROUNDING, finite_mean
+from compsil_kit._method.selection import TIE_TOLERANCE, finite_mean
 
 if TYPE_CHECKING:
     from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
 
-MODEL = Path(__file__).with_name("likelihood.json")
+MODEL_FILE = Path(__file__).with_name("likelihood.json")
 # Inputs of the model, per k and subsample.
-NUMBERS = ("best_micro", "best_macro", "agreement", "within")
+INPUTS = ("best_micro", "best_macro", "agreement", "within")
 # Inputs that also enter as means over the better half of the subsamples.
 BETTER_HALF = ("best_micro", "best_macro", "within")
 # Lower bound of the within-cluster share of the sum of squares, before its logarithm is taken.
@@ -34,7 +34,7 @@ MIN_WITHIN = 1e-9
 @cache
 def model() -> dict[str, Any]:
     """Load the coefficients and the limits of the data that they were fitted on."""
-    found: dict[str, Any] = json.loads(MODEL.read_text())
+    found: dict[str, Any] = json.loads(MODEL_FILE.read_text())
     return found
 
 
@@ -156,5 +156,5 @@ def _bend(within: Array) -> Array:
 
 
 def _is_best(values: Array) -> Array:
-    best: Array = (values >= values.max(axis=-1, keepdims=True) - ROUNDING).astype(np.float64)
+    best: Array = (values >= values.max(axis=-1, keepdims=True) - TIE_TOLERANCE).astype(np.float64)
     return best

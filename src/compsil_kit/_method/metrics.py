@@ -1,4 +1,4 @@
-"""What "distance" means: a metric's name or function, checked once, as sums of distances to groups of points."""
+"""Metrics: resolve and validate a name or function, and sum distances to groups of points."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS, PAIRWISE_DISTANCE_FUNCTIONS
 
 from compsil_kit._method.kernel_numpy import Tile
+from compsil_kit._method.precision import scale_to_safe_range
 from compsil_kit._util.checks import describe
 
 Array = NDArray[Any]
 
 # Sums of these distances have a closed form, linear in the number of points.
 CLOSED_FORMS = ("sqeuclidean", "cosine")
-# The same function under another name.
-_SAME = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
+# Other names of the same function.
+_ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 _SCIPY_ONLY = (
     "braycurtis", "canberra", "chebyshev", "correlation", "mahalanobis", "minkowski", "seuclidean", "sqeuclidean",
 )  # fmt: skip
-# Sums of squares of values up to two to this power, and down to its inverse, are far from the ends of float64.
-_SAFE_EXPONENT = 400
-NAMES = tuple(
+METRIC_NAMES = tuple(
     sorted(
         {*PAIRWISE_DISTANCE_FUNCTIONS, *PAIRWISE_BOOLEAN_FUNCTIONS, *_SCIPY_ONLY, "precomputed"}
-        - {"nan_euclidean", *_SAME}
+        - {"nan_euclidean", *_ALIASES}
     )
 )
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A checked metric: a scikit-learn name or a function of two points, and its extra arguments."""
+    """A validated metric: a scikit-learn name or a function of two points, and its extra arguments."""
 
     name: str
     function: Callable[..., float] | None = None
@@ -44,39 +43,39 @@ class Metric:
 
     @property
     def precomputed(self) -> bool:
-        """Whether the data are themselves the distances."""
+        """Whether the data are distances already."""
         return self.name == "precomputed"
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether the metric compares rows of a sparse matrix."""
+        """Whether the metric accepts a sparse matrix."""
         known = self.name in (*PAIRWISE_DISTANCE_FUNCTIONS, *CLOSED_FORMS)
         return self.function is not None or (known and not self.precomputed)
 
 
 def resolve_metric(metric: object) -> Metric:
-    """Turn what the user gave as ``metric`` into a :class:`Metric`."""
+    """Return the :class:`Metric` for a ``metric`` argument."""
     if isinstance(metric, Metric):
         return metric
     if callable(metric):
         name = getattr(metric, "__name__", type(metric).__name__)
-        # scipy.spatial.distance.jaccard is a function like any other, not the metric that goes by this name.
-        return Metric(f"{name} (function)" if name in {*NAMES, *_SAME} else name, metric)
+        # A function called jaccard, such as SciPy's, need not be the metric of this name.
+        return Metric(f"{name} (function)" if name in {*METRIC_NAMES, *_ALIASES} else name, metric)
     if not isinstance(metric, str):
         raise TypeError(f"metric must be a name or a function f(x, y) -> distance; got {describe(metric)}.")
-    name = _SAME.get(metric, metric)
-    if name not in NAMES:
-        raise ValueError(f"metric must be a function or one of {', '.join(NAMES)}; got {describe(metric)}.")
+    name = _ALIASES.get(metric, metric)
+    if name not in METRIC_NAMES:
+        raise ValueError(f"metric must be a function or one of {', '.join(METRIC_NAMES)}; got {describe(metric)}.")
     return Metric(name)
 
 
 def check_metric_fits(metric: Metric, X: Array) -> None:
-    """Try the metric on two rows, so that a wrong choice fails before any work is done."""
+    """Try the metric on two rows, so that an unsuitable one fails before any work is done."""
     if metric.precomputed:
         check_distances(X)
         return
     if metric.name in ("euclidean", *CLOSED_FORMS):
-        # Defined for all finite points, also those whose squares are out of range: the kernels scale them first.
+        # Defined for all finite points: the kernels scale those whose squares are out of range.
         return
     if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS and not _is_binary(X):
         raise ValueError(
@@ -86,7 +85,7 @@ def check_metric_fits(metric: Metric, X: Array) -> None:
     if sparse.issparse(X) and not metric.takes_sparse:
         raise ValueError(f"metric={metric.name!r} does not take sparse data. Pass X.toarray(), or another metric.")
     try:
-        points = X if metric.function else in_range(X)
+        points = X if metric.function else scale_to_safe_range(X)
         params = tile_params(metric, points)
         trial = pairwise_distances(_operand(points[:2], metric), metric=metric.function or metric.name, **params)
     except (ValueError, TypeError, np.linalg.LinAlgError) as error:
@@ -95,13 +94,13 @@ def check_metric_fits(metric: Metric, X: Array) -> None:
 
 
 def _check_block(block: Array, metric: Metric) -> None:
-    """Refuse NaN, infinite and negative distances, which would pass as a silhouette of 0; rounding is harmless."""
+    """Raise on NaN, infinite and negative distances, whose silhouettes would be 0; small negative ones are rounding."""
     if not (np.isfinite(block.max()) and block.min() >= -1e-9 * block.max()):
         raise ValueError(f"metric={metric.name!r} must give finite distances of at least 0 on X; it does not.")
 
 
 def check_distances(D: Array) -> None:
-    """Check a matrix given as ``metric='precomputed'``: square, non-negative, zero diagonal, symmetric."""
+    """Raise unless a matrix of distances is square, non-negative, symmetric and zero on its diagonal."""
     problem = _distance_problem(D)
     if problem:
         raise ValueError(
@@ -115,11 +114,11 @@ def _distance_problem(D: Array) -> str | None:
         return "it is sparse, where a missing entry would count as distance 0"
     if D.shape[0] != D.shape[1]:
         return f"it is not square, its shape is {D.shape}"
-    # Rounding passes: distances from |x|^2 - 2 x.y + |y|^2, as in scikit-learn, are exact to the root of epsilon.
+    # Distances from |x|^2 - 2 x.y + |y|^2, as in scikit-learn, are exact to the root of epsilon.
     tolerance = float(D.max(initial=0.0)) * float(np.sqrt(np.finfo(D.dtype).eps))
     if np.any(np.abs(np.diagonal(D)) > tolerance):
         return "its diagonal is not 0"
-    # By blocks: a full D - D.T would double the memory.
+    # In blocks: a full D - D.T would double the memory.
     for low in range(0, len(D), 1024):
         block = D[low : low + 1024]
         if np.any(block < -tolerance):
@@ -135,36 +134,26 @@ def _is_binary(X: Array) -> bool:
 
 
 def tile_params(metric: Metric, X: Array) -> dict[str, Any]:
-    """Return the metric's arguments that depend on all the points (a tile alone would estimate them wrongly)."""
+    """Return the metric's arguments that depend on all points, and so cannot be estimated from a tile."""
     if metric.name == "seuclidean":
         variances = np.var(X, axis=0, ddof=1)
-        # A feature that is constant (in this subsample) adds nothing: 0 / 1 instead of 0 / 0.
+        # A feature that is constant in this subsample contributes nothing: 0 / 1 instead of 0 / 0.
         return {"V": np.where(variances > 0, variances, 1.0), **metric.params}
     if metric.name == "mahalanobis":
         return {"VI": np.linalg.inv(np.atleast_2d(np.cov(X.T))).T, **metric.params}
     return dict(metric.params)
 
 
-def in_range(X: Any) -> Any:
-    """Return X scaled by a power of two if its squares are out of range; that changes no digit and no silhouette."""
-    values = X.data if sparse.issparse(X) else X
-    exponent = int(np.frexp(np.max(np.abs(values), initial=0.0))[1])
-    if abs(exponent) <= (_SAFE_EXPONENT if X.dtype == np.float64 else _SAFE_EXPONENT // 8):
-        return X
-    scaled = np.ldexp(values.astype(np.float64, copy=False), -exponent)
-    return type(X)((scaled, X.indices, X.indptr), shape=X.shape) if sparse.issparse(X) else scaled
-
-
 def _operand(X: Any, metric: Metric) -> Any:
-    """Return the points in the type that the metric compares."""
+    """Return the points in the dtype that the metric compares."""
     return X.astype(bool) if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS else X
 
 
 def metric_tile(X: Any, metric: Metric, order: Array) -> Tile:
-    """Return a function that gives the distances of a tile, for any metric, points taken in ``order``."""
+    """Return a function that computes the distances of a tile for any metric, with the points in ``order``."""
     if metric.precomputed:
         return lambda rows, columns: X[np.ix_(order[rows], order[columns])]
-    points = _operand(X[order] if metric.function else in_range(X)[order], metric)
+    points = _operand(X[order] if metric.function else scale_to_safe_range(X)[order], metric)
     params = tile_params(metric, points)
 
     def tile(rows: slice, columns: slice) -> Array:
@@ -179,17 +168,17 @@ def metric_tile(X: Any, metric: Metric, order: Array) -> Tile:
 def closed_form_sums(X: Any, metric: Metric, codes: Array, n_clusters: int) -> Array:
     """Return sums of squared Euclidean or cosine distances to each cluster, clusters by points.
 
-    The squared distances of x to a cluster add up to ``n |x - mean|^2 + sum |y - mean|^2`` (both terms positive, so
-    nothing cancels). Cosine distance is half the squared distance of the normalised points.
+    The squared distances of x to a cluster add up to ``n |x - mean|^2 + sum |y - mean|^2``; both terms are positive, so
+    that nothing cancels. The cosine distance is half the squared distance of the normalised points.
     """
     if metric.name == "sqeuclidean":
         return squared_sums(X, codes, n_clusters)
-    X = _of_length_about_one(X)
+    X = _scale_rows(X)
     lengths = _norms(X)
     empty = lengths == 0
     scale = 1.0 / np.where(empty, 1.0, lengths)
     unit = sparse.diags_array(scale) @ X if sparse.issparse(X) else X * scale[:, None]
-    # As in scikit-learn, a row of zeros is at distance 1 from everything but itself; it stands in no cluster below.
+    # As in scikit-learn, a row of zeros has distance 1 from all other points; the sums below leave these rows out.
     sums = 0.5 * squared_sums(unit, np.where(empty, n_clusters, codes), n_clusters)
     sums += np.bincount(codes[empty], minlength=n_clusters)[:, None]
     if empty.any():
@@ -203,8 +192,8 @@ def _norms(X: Any) -> Array:
     return np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
 
 
-def _of_length_about_one(X: Any) -> Any:
-    """Return the rows scaled by powers of two, so that the squares of none are out of range; directions stay."""
+def _scale_rows(X: Any) -> Any:
+    """Scale each row by a power of two to a length near 1, so that its square is in range; directions are kept."""
     if sparse.issparse(X):
         row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         largest = np.zeros(X.shape[0])
@@ -214,17 +203,18 @@ def _of_length_about_one(X: Any) -> Any:
     return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
 
 
-def squared_sums(X: Any, codes: Array, n_clusters: int, *, apart: bool = False) -> Array:
-    """Return sums of squared Euclidean distances to each cluster; ``apart`` gives each cluster an origin of its own.
+def squared_sums(X: Any, codes: Array, n_clusters: int, *, own_origins: bool = False) -> Array:
+    """Return sums of squared Euclidean distances to each cluster.
 
-    Differences to one of its own points keep all digits of a cluster that is small and far from the mean of all.
+    With ``own_origins`` one point of each cluster is its origin, which keeps all digits of a cluster that is small and
+    far from the mean of all points.
     """
     sums = np.zeros((n_clusters, X.shape[0]))
     for c in range(n_clusters):
         members = codes == c
         if not members.any():
             continue
-        points = X - X[np.argmax(members)] if apart else X
+        points = X - X[np.argmax(members)] if own_origins else X
         mean = np.asarray(points[members].mean(axis=0), dtype=np.float64).ravel()
         if sparse.issparse(X):
             squares = np.maximum(_norms(X) ** 2 - 2.0 * (X @ mean) + mean @ mean, 0.0)
@@ -232,5 +222,5 @@ def squared_sums(X: Any, codes: Array, n_clusters: int, *, apart: bool = False) 
             from_mean = points - mean
             squares = np.einsum("ij,ij->i", from_mean, from_mean)
         sums[c] = members.sum() * squares + squares[members].sum()
-    # Infinity less infinity: a cluster with a value out of range is as far as can be.
-    return np.nan_to_num(sums, copy=False, nan=np.inf, posinf=np.inf) if apart else sums
+    # Infinity minus infinity: a cluster with a value out of range is infinitely far away.
+    return np.nan_to_num(sums, copy=False, nan=np.inf, posinf=np.inf) if own_origins else sums

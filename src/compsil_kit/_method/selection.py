@@ -1,33 +1,112 @@
-"""Score each k under a criterion, choose one, and estimate how often a new run would choose each (method, step 8)."""
+"""Weigh micro and macro, score each k under a criterion, and choose one (method, steps 4 to 8).
+
+Subsamples are the last axis of all arrays.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit._types import Criterion, Rule, Transform
+from compsil_kit._util.checks import describe
+
 Array = NDArray[np.float64]
 
+CRITERIA: tuple[str, ...] = get_args(Criterion)
 STABLE, LIKELY = "stable", "likely"
-CRITERIA = ("composite", "micro", "macro", STABLE, LIKELY)
 # These criteria score the best of several initialisations.
 MULTI_INIT_CRITERIA = (STABLE, LIKELY)
-RULES = ("max", "lcb")
+RULES: tuple[str, ...] = get_args(Rule)
 # A k that lost more than this share of its subsamples is scored on a biased remainder and cannot be selected.
 MAX_FAILED_SHARE = 0.2
 # Values this close are ties: the difference is rounding, which depends on the CPU.
-ROUNDING = 1e-12
+TIE_TOLERANCE = 1e-12
 # Bootstrap resamples: fewer for long runs, whose resamples hardly differ.
 MAX_RESAMPLES, MIN_RESAMPLES = 1000, 100
 _ALL_RESAMPLES = 50_000_000
 _RESAMPLE_CELLS = 2_000_000
 # n_subsamples="auto": candidates are reviewed after each round of subsamples.
-AUTO = "auto"
 ROUND, MAX_AUTO_SUBSAMPLES = 10, 200
 # Stop once one k has this selection probability; drop candidates below the other one.
 STOP_PROBABILITY, DROP_PROBABILITY = 0.99, 0.001
+# Keeps the normalised discrepancy finite (step 5).
+EPSILON = 1e-12
+# Map the normalised discrepancy to the weight of micro, in [0, 1]. The discrepancy lies in [-1, 1] unless its maximum
+# was estimated on calibration subsamples, hence the clipping.
+TRANSFORMS: dict[str, Callable[[Array], Array]] = {
+    "tanh": lambda x: (1.0 + np.tanh(x)) / 2.0,
+    "linear": lambda x: (1.0 + np.clip(x, -1.0, 1.0)) / 2.0,
+    "sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
+    "step": lambda x: np.where(x > 0, 1.0, 0.0),
+}
+
+
+def check_transform(transform: Any) -> Transform:
+    """Return a valid transform: a known name, or a function that passes a trial call."""
+    if isinstance(transform, str) and transform in TRANSFORMS:
+        return transform  # type: ignore[return-value]  # one of the words
+    if callable(transform):
+        # An unsuitable function fails here, before any clustering.
+        _custom(transform, np.linspace(-1.0, 1.0, 6).reshape(2, 3))
+        return transform  # type: ignore[no-any-return]
+    names = ", ".join(repr(name) for name in TRANSFORMS)
+    error = ValueError if isinstance(transform, str) else TypeError
+    raise error(
+        f"transform must be one of {names}, or a function from normalised discrepancies in [-1, 1] to weights "
+        f"in [0, 1]; got {describe(transform)}."
+    )
+
+
+def transform_name(transform: Transform) -> str:
+    """Return the name of a transform for display and files."""
+    return transform if isinstance(transform, str) else getattr(transform, "__name__", type(transform).__name__)
+
+
+def largest_discrepancy(micro: Array, macro: Array) -> Array:
+    """Return the largest absolute discrepancy over the subsamples (step 5); NaN where all of them failed."""
+    return np.fmax.reduce(np.abs(micro - macro), axis=-1, keepdims=True, initial=np.nan)
+
+
+def weigh(micro: Array, macro: Array, transform: Transform, largest: Array | None = None) -> Array:
+    """Return the weight of micro in every subsample (steps 4 to 6), NaN where the clustering failed.
+
+    ``largest`` is the largest discrepancy per k; by default that of these subsamples.
+    """
+    if largest is None:
+        largest = largest_discrepancy(micro, macro)
+    normalised = (micro - macro) / (largest + EPSILON)
+    weights = TRANSFORMS[transform](normalised) if isinstance(transform, str) else _custom(transform, normalised)
+    weights = np.where(largest == 0.0, 0.5, weights)
+    return np.where(np.isnan(micro), np.nan, weights)
+
+
+def _custom(transform: Callable[[Array], Any], normalised: Array) -> Array:
+    name = transform_name(transform)
+    inputs = np.clip(np.where(np.isfinite(normalised), normalised, 0.0), -1.0, 1.0)
+    try:
+        weights = np.asarray(transform(inputs), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"transform {name!r} must map an array of discrepancies to an array of weights in [0, 1]: {error}"
+        ) from error
+    if weights.shape != normalised.shape:
+        raise ValueError(
+            f"transform {name!r} must return one weight per discrepancy, an array of shape {normalised.shape}; "
+            f"got shape {weights.shape}."
+        )
+    if not np.all((weights >= 0.0) & (weights <= 1.0)):
+        raise ValueError(f"transform {name!r} must return weights in [0, 1]; some are outside this range or NaN.")
+    return weights
+
+
+def combine(micro: Array, macro: Array, weights: Array) -> Array:
+    """Return the composite of every subsample (step 7)."""
+    return weights * micro + (1.0 - weights) * macro
 
 
 def second_criterion(criterion: str, *, confidence_known: bool) -> str:
@@ -95,7 +174,7 @@ def choose(values: Array, eligible: NDArray[np.bool_]) -> int | None:
 
 
 def _first_largest(values: Array) -> NDArray[np.intp]:
-    position: NDArray[np.intp] = np.argmax(values >= values.max(axis=0) - ROUNDING, axis=0)
+    position: NDArray[np.intp] = np.argmax(values >= values.max(axis=0) - TIE_TOLERANCE, axis=0)
     return position
 
 

@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from compsil_kit._data.matrix import as_matrix
+from compsil_kit._data.given import load_data
 from compsil_kit._method import kernel_numpy as plain
-from compsil_kit._method.exact import doubt_limit, from_sums, settle
 from compsil_kit._method.labels import encode_labels
 from compsil_kit._method.metrics import (
     CLOSED_FORMS,
     Metric,
     check_metric_fits,
     closed_form_sums,
-    in_range,
     metric_tile,
     resolve_metric,
     squared_sums,
 )
+from compsil_kit._method.precision import doubt_limit, recompute_doubtful, scale_to_safe_range, silhouettes_of_sums
+from compsil_kit._types import ManyLabelings, MetricLike, OneLabeling
 from compsil_kit._util.imports import gc_paused, has
 
 Array = NDArray[Any]
 
-# The sums of distances kept at once; with the tiles and one sorted copy of the points this is the extra memory.
+# Memory for sums of distances; the tiles and one sorted copy of the points come on top.
 SUMS_BYTES = 24 * 2**20
-# Below this many points a pass takes milliseconds, and loading the compiler costs more than it saves.
-MIN_COMPILED_POINTS = 1500
+# With fewer points a pass takes milliseconds, and loading numba would cost more than it saves.
+MIN_COMPILED_SILHOUETTE_POINTS = 1500
 
 
 @dataclass(frozen=True)
@@ -60,34 +60,39 @@ class Silhouettes:
     per_point: Array
 
     def __repr__(self) -> str:
-        """Show the two averages and the size; the arrays are a mouthful."""
+        """Show the two averages and the size; the arrays are omitted."""
         return (
             f"Silhouettes(micro={self.micro:.4f}, macro={self.macro:.4f}, "
             f"{len(self.clusters)} clusters, {len(self.per_point)} points)"
         )
 
 
-def silhouettes(
-    X: Any, labels: ArrayLike | Sequence[ArrayLike], *, metric: str | Callable[..., float] = "euclidean"
-) -> Silhouettes | list[Silhouettes]:
+@overload
+def silhouettes(X: Any, labels: OneLabeling, *, metric: MetricLike = "euclidean") -> Silhouettes: ...
+@overload
+def silhouettes(X: Any, labels: ManyLabelings, *, metric: MetricLike = "euclidean") -> list[Silhouettes]: ...
+@overload
+def silhouettes(X: Any, labels: ArrayLike, *, metric: MetricLike = "euclidean") -> Silhouettes | list[Silhouettes]: ...
+def silhouettes(X: Any, labels: Any, *, metric: MetricLike = "euclidean") -> Silhouettes | list[Silhouettes]:
     """Compute exact silhouettes of one labeling, or of many labelings of the same data in one pass.
 
-    The distances do not depend on the labels: they are computed once, a tile at a time, and serve every labeling.
-    Extra memory stays at some tens of MiB however many points there are.
+    The distances do not depend on the labels: they are computed once, tile by tile, for all labelings. The additional
+    memory is a few tens of MiB, whatever the number of points.
 
     Parameters
     ----------
-    X : array, sparse matrix or table of shape (n_points, n_features)
-        The data, or a square matrix of distances with ``metric="precomputed"``.
+    X : array, sparse matrix, table or prepared table of shape (n_points, n_features)
+        The data, as :func:`select_k` takes them, or a square matrix of distances with ``metric="precomputed"``. An
+        out-of-core table is loaded.
     labels : array of shape (n_points,), or a sequence of such arrays
-        The cluster of each point. Any integers or strings; at least two clusters, and fewer clusters than points.
+        The cluster of each point: integers or strings, at least two clusters, and fewer clusters than points.
     metric : str or callable, default="euclidean"
         A scikit-learn metric, a function of two points, or ``"precomputed"``.
 
     Returns
     -------
     Silhouettes or list of Silhouettes
-        One for one labeling, a list for a sequence of labelings.
+        A list for a sequence of labelings or a two-dimensional array, with one labeling per row.
 
     Examples
     --------
@@ -99,18 +104,15 @@ def silhouettes(
     >>> [s.micro > 0 for s in silhouettes(X, [[0, 0, 1, 1], [0, 1, 0, 1]])]
     [True, False]
     """
-    measure = resolve_metric(metric)
-    matrix = as_matrix(X)
-    check_metric_fits(measure, matrix)
+    resolved, matrix = resolve_metric(metric), load_data(X).matrix
+    check_metric_fits(resolved, matrix)
     single, encoded = encode_labels(labels, matrix.shape[0])
-    per_point = point_silhouettes(matrix, [codes for _, codes in encoded], measure)
-    results = [_summarise(names, codes, values) for (names, codes), values in zip(encoded, per_point, strict=True)]
+    per_point = point_silhouettes(matrix, [codes for _, codes in encoded], resolved)
+    results = []
+    for (names, codes), values in zip(encoded, per_point, strict=True):
+        micro, means = averages(values, codes)
+        results.append(Silhouettes(micro, float(means.mean()), names, means, values))
     return results[0] if single else results
-
-
-def _summarise(names: Array, codes: Array, values: Array) -> Silhouettes:
-    micro, means = averages(values, codes)
-    return Silhouettes(micro, float(means.mean()), names, means, values)
 
 
 def averages(values: Array, codes: Array) -> tuple[float, Array]:
@@ -118,14 +120,12 @@ def averages(values: Array, codes: Array) -> tuple[float, Array]:
     return float(values.mean()), np.bincount(codes, weights=values) / np.bincount(codes)
 
 
-def _no_tick() -> None:
-    """Do nothing between tiles."""
-
-
-def point_silhouettes(X: Any, labelings: Sequence[Array], metric: Metric, tick: Callable[[], None] = _no_tick) -> Array:
+def point_silhouettes(
+    X: Any, labelings: Sequence[Array], metric: Metric, tick: Callable[[], None] = lambda: None
+) -> Array:
     """Return the silhouette of every point under every labeling (codes 0 .. k-1), labelings by points.
 
-    ``tick`` is called every few milliseconds; it may raise to stop the work.
+    ``tick`` is called every few milliseconds; it may raise to stop the computation.
     """
     if metric.name in CLOSED_FORMS and metric.function is None:
         return _by_closed_form(X, labelings, metric, tick)
@@ -139,11 +139,11 @@ def point_silhouettes(X: Any, labelings: Sequence[Array], metric: Metric, tick: 
     width = max(plain.TILE_ROWS, SUMS_BYTES // (8 * len(starts)))
     for panel in plain.chunks(0, X.shape[0], width):
         cell_sums = sums_of(panel)
-        who = order[panel]
+        rows = order[panel]
         for position, (codes, sums) in enumerate(zip(labelings, per_labeling(cell_sums), strict=True)):
-            values[position, who], larger = from_sums(sums, codes[who], np.bincount(codes))
+            values[position, rows], larger = silhouettes_of_sums(sums, codes[rows], np.bincount(codes))
             if larger.min() < limit:
-                doubtful[position, who] = larger < limit
+                doubtful[position, rows] = larger < limit
 
     def measure(power: int, rows: Array) -> Iterator[tuple[int, Array, Array]]:
         exact_sums = _exact_sums(X, power, order, cell[order], starts, tick)
@@ -153,19 +153,19 @@ def point_silhouettes(X: Any, labelings: Sequence[Array], metric: Metric, tick: 
                 yield position, rows[part], sums
 
     if X.dtype == np.float32 and doubtful.any(axis=0).mean() > 0.5:
-        # Where most points need double precision, the few others get it too.
+        # If most points need double precision, compute the others in it too.
         doubtful[:] = True
-    settle(values, doubtful, labelings, measure, squared=False)
+    recompute_doubtful(values, doubtful, labelings, measure, squared=False)
     return values
 
 
 def _by_closed_form(X: Any, labelings: Sequence[Array], metric: Metric, tick: Callable[[], None]) -> Array:
-    """Return the silhouettes for a metric whose sums of distances follow from the clusters' means."""
+    """Return the silhouettes for a metric whose sums of distances follow from the cluster means."""
     values = np.empty((len(labelings), X.shape[0]))
     doubtful = np.zeros(values.shape, dtype=bool)
     limit = 0.0
     if sparse.issparse(X):
-        points = in_range(X) if metric.name == "sqeuclidean" else X
+        points = scale_to_safe_range(X) if metric.name == "sqeuclidean" else X
     elif metric.name == "sqeuclidean":
         points = _centred(X, np.float64)
         limit = doubt_limit(points, product=False)
@@ -174,16 +174,16 @@ def _by_closed_form(X: Any, labelings: Sequence[Array], metric: Metric, tick: Ca
     for position, codes in enumerate(labelings):
         tick()
         sums = closed_form_sums(points, metric, codes, codes.max() + 1)
-        values[position], larger = from_sums(sums, codes, np.bincount(codes))
+        values[position], larger = silhouettes_of_sums(sums, codes, np.bincount(codes))
         doubtful[position] = np.sqrt(larger) < limit
 
     def measure(power: int, rows: Array) -> Iterator[tuple[int, Array, Array]]:
-        as_given = np.ldexp(X.astype(np.float64, copy=False), power)
+        scaled = np.ldexp(X.astype(np.float64, copy=False), power)
         for position, codes in enumerate(labelings):
             tick()
-            yield position, rows, squared_sums(as_given, codes, codes.max() + 1, apart=True)[:, rows]
+            yield position, rows, squared_sums(scaled, codes, codes.max() + 1, own_origins=True)[:, rows]
 
-    settle(values, doubtful, labelings, measure, squared=True)
+    recompute_doubtful(values, doubtful, labelings, measure, squared=True)
     return values
 
 
@@ -206,10 +206,10 @@ def refine(labelings: Sequence[Array]) -> tuple[Array, Array]:
 
 
 def _gatherer(member: Array) -> Callable[[Array], Iterator[Array]]:
-    """Return a function from sums per cell to sums per cluster, of one labeling after the other.
+    """Return a function that turns sums per cell into sums per cluster, labeling by labeling.
 
-    One product for all labelings, which takes no longer than that for one of them, unless it would take much memory.
-    Sums are the same to the last bit: cells are added in their order in either case.
+    One product serves all labelings and takes no longer than for a single one, unless it would take too much memory.
+    Both ways add the cells in the same order, so that the sums are equal to the last bit.
     """
     firsts = np.cumsum([0, *(member.max(axis=1) + 1)])
     together = _gather((member + firsts[:-1, None]).T)
@@ -223,7 +223,7 @@ def _gatherer(member: Array) -> Callable[[Array], Iterator[Array]]:
 
 
 def _gather(belongs: Array) -> Any:
-    """Return the matrix that adds the sums of a cluster's cells, from the clusters of each cell; sparse, as few are."""
+    """Return the sparse matrix that adds up the cells of each cluster, from the clusters of each cell."""
     n_cells, n_each = belongs.shape
     shape = (int(belongs.max()) + 1, n_cells)
     return sparse.csc_array((np.ones(belongs.size), belongs.ravel(), np.arange(n_cells + 1) * n_each), shape=shape)
@@ -234,14 +234,14 @@ def _choose_kernel(
 ) -> tuple[Callable[[slice], Array], float]:
     """Return a function from a panel of sorted points to their sums of distances to every cell.
 
-    With it comes the size of mean distances below which they may have lost digits.
+    Also return the mean distance below which these sums may have lost digits.
     """
     n_points = X.shape[0]
     if metric.name != "euclidean" or metric.function is not None or not _worth_densifying(X):
         tile = metric_tile(X, metric, order)
         return partial(plain.accumulate, tile, plain.add_distances, starts, n_points=n_points, tick=tick), 0.0
     points = _centred(_dense(X), X.dtype)[order]
-    if n_points < MIN_COMPILED_POINTS or not has("numba"):
+    if n_points < MIN_COMPILED_SILHOUETTE_POINTS or not has("numba"):
         tile, limit = plain.distance_tile(points), doubt_limit(points, product=True)
         return partial(plain.accumulate, tile, plain.add_distances, starts, n_points=n_points, tick=tick), limit
     with gc_paused():
@@ -261,7 +261,7 @@ def _exact_sums(
     columns = np.ascontiguousarray(np.ldexp(_dense(X).astype(np.float64, copy=False), power)[order].T)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    if len(order) < MIN_COMPILED_POINTS or not has("numba"):
+    if len(order) < MIN_COMPILED_SILHOUETTE_POINTS or not has("numba"):
         return lambda rows: plain.accumulate_rows(columns, starts, place[rows], tick)
     from compsil_kit._method import kernel_numba as compiled
 
@@ -278,12 +278,11 @@ def _worth_densifying(X: Any) -> bool:
 
 
 def _centred(X: Array, dtype: Any) -> Array:
-    """Return the points moved to their mean and scaled by a power of two: silhouettes do not change, rounding does.
+    """Return the points centred and scaled by a power of two, which changes silhouettes by rounding only.
 
-    Scaling first keeps squares of 1e-150 and 1e150 within range; both steps are exact but for the last bit.
+    Scaling first keeps the squares of 1e-150 and 1e150 in range.
     """
-    largest = float(np.max(np.abs(X), initial=0.0))
-    exponent = int(np.frexp(largest)[1])
+    exponent = int(np.frexp(np.max(np.abs(X), initial=0.0))[1])
     points = np.ldexp(X.astype(np.float64, copy=False), -exponent)
     points -= points.mean(axis=0)
     return points.astype(dtype, copy=False)

@@ -1,12 +1,8 @@
-"""Test whether the data contain any clusters: draw reference data without clusters and compute p-values.
-
-All reference data are unimodal and have exactly the covariance of the data. They are drawn in the coordinates of the
-principal components, because a rotation leaves distances unchanged.
-"""
+"""Test whether the data contain any clusters: compare their silhouettes with those of data without clusters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING, Any
@@ -14,12 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
-from sklearn.isotonic import isotonic_regression
 
-from compsil_kit._method.axes import principal_axes
-from compsil_kit._method.clusterers import MIN_COMPILED_POINTS, Clusterer
+from compsil_kit._method.clusterers import MIN_COMPILED_KMEANS_POINTS, Clusterer
 from compsil_kit._method.metrics import Metric
 from compsil_kit._method.subsample import POINTS_PER_CLUSTER
 
@@ -27,30 +19,21 @@ if TYPE_CHECKING:
     from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
-Draw = Callable[[np.random.Generator], Array]
 
 # Reference data sets of each kind.
 N_NULL = 59
 # Significance level.
 LEVEL = 0.05
 # Rows compared, unless a large k needs more.
-MAX_ROWS = 500
+MAX_COMPARED_ROWS = 500
 # Initialisations of each clustering.
 N_STARTS = 2
-# Candidate positions for the mode of a column.
-N_MODES = 20
-# Independent component analysis: leading principal components, iterations, and decimals kept between iterations.
-# Without independent components the iteration does not converge and would amplify rounding errors.
-MAX_ICA_COMPONENTS = 30
-MAX_ICA_ITERATIONS = 100
-ICA_DECIMALS = 5
-# Differences below this are rounding errors (between values: as a share of their range).
-ROUNDING = 1e-9
+# Differences below this are rounding errors.
+MAX_ROUNDING = 1e-9
 # Distinct rows are moved by up to this share of the range, so that ties do not depend on the CPU.
 JITTER = 1e-6
-
 # Descriptions of the kinds of reference data.
-REFERENCES = {
+REFERENCE_KINDS = {
     "gaussian": "a Gaussian of the same covariance",
     "uniform": "a uniform box of the same covariance",
     "elliptical": "an elliptical cloud with the tails of the data",
@@ -102,7 +85,7 @@ class Structure:
         nearest = max(self.p_values, key=lambda name: self.p_values[name])
         return (
             "The data show no clusters: reference data without clusters reach silhouettes as high "
-            f"(p = {self.p_value:.2g}; the closest match is {REFERENCES[nearest]}). Do not rely on any number of "
+            f"(p = {self.p_value:.2g}; the closest match is {REFERENCE_KINDS[nearest]}). Do not rely on any number of "
             "clusters."
         )
 
@@ -122,12 +105,12 @@ def check_testable(clusterer: Clusterer, metric: Metric, X: Any) -> None:
 
 def n_compared(plan: Plan) -> int:
     """Return the number of rows in the comparison."""
-    return min(plan.n_rows, max(MAX_ROWS, POINTS_PER_CLUSTER * plan.ks[-1]))
+    return min(plan.n_rows, max(MAX_COMPARED_ROWS, POINTS_PER_CLUSTER * plan.ks[-1]))
 
 
 def n_starts(n_rows: int) -> int:
     """Return the initialisations per clustering; few rows get more, so that compiled k-means is used."""
-    return max(N_STARTS, -(-MIN_COMPILED_POINTS // n_rows))
+    return max(N_STARTS, -(-MIN_COMPILED_KMEANS_POINTS // n_rows))
 
 
 def standardised(X: Any) -> Array:
@@ -148,109 +131,6 @@ def break_ties(points: Array, random: np.random.Generator) -> Array:
     return np.ascontiguousarray(moved[which.ravel()])
 
 
-def references(points: Array) -> dict[str, Draw]:
-    """Return a function for each kind of reference data that draws a set resembling these centred points."""
-    points = points[:, np.ptp(points, axis=0) > 0]
-    white, spread, axes = principal_axes(points)
-    shape = white.shape
-    radii = np.linalg.norm(white, axis=1)
-    rotation = _independent_rotation(white)
-    margins = [_unimodal_fit(column) for column in (white @ rotation).T]
-
-    def elliptical(random: np.random.Generator) -> Array:
-        directions = random.normal(size=shape)
-        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        return directions * random.permutation(radii)[:, None]
-
-    def unimodal(random: np.random.Generator) -> Array:
-        return np.column_stack([np.interp(random.uniform(size=shape[0]), *margin) for margin in margins]) @ rotation.T
-
-    columns = _copula(points)
-    raw: dict[str, Draw] = {
-        "gaussian": lambda random: random.normal(size=shape),
-        "uniform": lambda random: random.uniform(-1.0, 1.0, size=shape),
-        "elliptical": elliptical,
-        "unimodal": unimodal,
-        "columns": lambda random: columns(random) @ axes.T / spread,
-    }
-    return {name: _with_spread(raw[name], spread) for name in REFERENCES}
-
-
-def _with_spread(draw: Draw, spread: Array) -> Draw:
-    """Give the drawn points exactly the covariance of the data, without the noise of estimating it."""
-
-    def draw_alike(random: np.random.Generator) -> Array:
-        drawn = draw(random)
-        left, _, right = np.linalg.svd(drawn - drawn.mean(axis=0), full_matrices=False)
-        return np.ascontiguousarray(left @ right * spread)
-
-    return draw_alike
-
-
-def _copula(points: Array) -> Draw:
-    """Return a function that draws unimodal columns with the rank correlations of the points (Gaussian copula)."""
-    ranks = np.column_stack([rankdata(_merge_rounding(column)) for column in points.T])
-    _, spread, axes = np.linalg.svd(ndtri((ranks - 0.5) / len(points)), full_matrices=False)
-    # The symmetric root is unique, whatever the signs and order of the axes.
-    root = axes.T * spread @ axes
-    margins = [_unimodal_fit(column) for column in points.T]
-
-    def draw(random: np.random.Generator) -> Array:
-        normal = random.normal(size=points.shape) @ root
-        shares = ndtr(normal / normal.std(axis=0))
-        return np.column_stack([np.interp(share, *margin) for share, margin in zip(shares.T, margins, strict=True)])
-
-    return draw
-
-
-def _independent_rotation(white: Array) -> Array:
-    """Rotate uncorrelated columns towards independent ones (FastICA, symmetric, log cosh).
-
-    It finds the sides of a box and heavy-tailed columns where equal spreads leave the principal axes arbitrary.
-    """
-    leading = white[:, :MAX_ICA_COMPONENTS] * np.sqrt(len(white))
-    rotation = rounded = np.eye(leading.shape[1])
-    for _ in range(MAX_ICA_ITERATIONS):
-        bent = np.tanh(leading @ rounded)
-        left, _, right = np.linalg.svd(leading.T @ bent / len(leading) - rounded * (1.0 - bent**2).mean(axis=0))
-        rotation = left @ right
-        previous, rounded = rounded, np.round(rotation, ICA_DECIMALS)
-        if np.abs(np.abs((rounded * previous).sum(axis=0)) - 1.0).max(initial=0.0) < 1e-4:
-            break
-    full = np.eye(white.shape[1])
-    full[: len(rotation), : len(rotation)] = rotation
-    return full
-
-
-def _merge_rounding(values: Array) -> Array:
-    """Replace values that differ by rounding only by the smallest of them."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    apart = np.diff(ordered) > ROUNDING * (ordered[-1] - ordered[0])
-    merged = np.empty_like(values)
-    merged[order] = ordered[np.maximum.accumulate(np.append(0, np.arange(1, len(values)) * apart))]
-    return merged
-
-
-def _unimodal_fit(values: Array) -> tuple[Array, Array]:
-    """Fit the closest unimodal distribution; return its cumulative shares and the values where they apply."""
-    places, counts = np.unique(_merge_rounding(values), return_counts=True)
-    if len(places) < 3:
-        return np.linspace(0.0, 1.0, len(places)), places
-    shares = (np.cumsum(counts) - counts[0]) / (len(values) - counts[0])
-    gaps = np.diff(places)
-    density = np.diff(shares) / gaps
-
-    def fit(mode: int) -> Array:
-        rising = isotonic_regression(density[:mode], sample_weight=gaps[:mode]) if mode else density[:0]
-        falling = isotonic_regression(density[mode:], sample_weight=gaps[mode:], increasing=False)
-        return np.concatenate([[0.0], np.cumsum(np.concatenate([rising, falling]) * gaps)])
-
-    fits = [fit(mode) for mode in np.unique(np.linspace(0, len(gaps) - 1, N_MODES + 1).astype(int))]
-    errors = np.array([np.abs(fitted - shares).max() for fitted in fits])
-    return fits[int(np.argmax(errors <= errors.min() + ROUNDING))], places
-
-
 def compare_with(observed: Array, drawn: Array) -> tuple[float, float]:
     """Return the p-value and the excess of silhouettes per k against those of reference data (sets by ks).
 
@@ -258,12 +138,12 @@ def compare_with(observed: Array, drawn: Array) -> tuple[float, float]:
     """
     pooled = np.vstack([observed, drawn])
     excess = _standardise(pooled, pooled).max(axis=1)
-    return float((excess >= excess[0] - ROUNDING).mean()), float(_standardise(observed, drawn).max())
+    return float((excess >= excess[0] - MAX_ROUNDING).mean()), float(_standardise(observed, drawn).max())
 
 
 def _standardise(values: Array, by: Array) -> Array:
     spread = by.std(axis=0)
-    scores: Array = (values - by.mean(axis=0)) / np.where(spread > ROUNDING, spread, 1.0)
+    scores: Array = (values - by.mean(axis=0)) / np.where(spread > MAX_ROUNDING, spread, 1.0)
     return scores
 
 

@@ -19,31 +19,31 @@ FRACTIONS = ((2_000, 0.8), (20_000, 0.6), (math.inf, 0.4))
 MAX_AUTO_SIZE = 20_000
 # Seeds of RandomState are below this limit.
 SEED_LIMIT = 2**32
-# Streams of seeds beside that of the scored subsamples.
-CALIBRATION, FURTHER_RUNS, REFERENCES, STRUCTURE, COMMON = 1, 2, 3, 4, 5
-# How rows are drawn; part of fingerprints, since it decides which rows a seed stands for.
+# Independent streams of seeds, besides that of the scored subsamples (0).
+CALIBRATION_STREAM, REPEAT_STREAM, REFERENCE_STREAM, STRUCTURE_STREAM, COMMON_STREAM = 1, 2, 3, 4, 5
+# How rows are drawn; part of fingerprints, because it determines the rows of a seed.
 SHUFFLE, ONE_BY_ONE = 1, 2
-# Up to so many rows the draw is that of the authors' package.
-MOST_SHUFFLED = 50_000
+# Up to this many rows the draw is that of the authors' package.
+MAX_SHUFFLED_ROWS = 50_000
 
 
 def fresh_entropy() -> int:
-    """Return a new random seed, for ``random_state=None``; it is kept so that the run can be repeated."""
+    """Return a new random seed for ``random_state=None``; the plan stores it, so that the run can be repeated."""
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
 def derive_seed(entropy: int, index: int, *, stream: int = 0) -> int:
-    """Return the seed of subsample ``index``; it depends on nothing else. Other uses have streams of their own."""
+    """Return the seed of subsample ``index``, which depends on nothing else; each other use has its own stream."""
     sequence = np.random.SeedSequence((entropy, index), spawn_key=(stream,) if stream else ())
     return int(sequence.generate_state(1)[0])
 
 
 def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tuple[int, ...]:
-    """Return one seed per subsample: first the scored ones, then those that only calibrate the weights."""
+    """Return one seed per subsample: first the scored ones, then those for calibration."""
     if random_state is None or is_integer(random_state):
         entropy = fresh_entropy() if random_state is None else _check_seed(random_state)
         scored = [derive_seed(entropy, b) for b in range(n_subsamples)]
-        return (*scored, *(derive_seed(entropy, b, stream=CALIBRATION) for b in range(n_calibration)))
+        return (*scored, *(derive_seed(entropy, b, stream=CALIBRATION_STREAM) for b in range(n_calibration)))
     flat = not isinstance(random_state, np.ndarray) or random_state.ndim == 1
     if not isinstance(random_state, Sequence | np.ndarray) or isinstance(random_state, str | bytes) or not flat:
         raise TypeError(
@@ -73,8 +73,8 @@ def subsample_rows(seed: int, n_rows: int, size: int) -> NDArray[np.int64]:
     """Return ``size`` of the row indices, drawn without replacement, in the order of the draw.
 
     A shuffle of all indices is the draw of ``sklearn.utils.resample(replace=False)`` and so of the authors' package.
-    Above ``MOST_SHUFFLED`` rows it would take longer than the subsample itself. There indices are drawn one by one, and
-    those that came before are drawn again: as likely, in a time that does not depend on the number of rows.
+    Above ``MAX_SHUFFLED_ROWS`` rows it would take longer than the subsample itself. There indices are drawn one by one
+    and repeated ones are redrawn: the same distribution, in a time that is independent of the number of rows.
     """
     random = np.random.RandomState(seed)
     if draw_version(n_rows, size) == SHUFFLE:
@@ -90,13 +90,13 @@ def subsample_rows(seed: int, n_rows: int, size: int) -> NDArray[np.int64]:
 
 
 def common_rows(n_rows: int, size: int) -> NDArray[np.int64]:
-    """Return the rows on which clusterings of all subsamples are compared; they depend on no seed of a selection."""
-    return subsample_rows(derive_seed(0, 0, stream=COMMON), n_rows, size)
+    """Return the rows on which the clusterings of all subsamples are compared; independent of ``random_state``."""
+    return subsample_rows(derive_seed(0, 0, stream=COMMON_STREAM), n_rows, size)
 
 
 def draw_version(n_rows: int, size: int) -> int:
-    """Return which draw is used; where more than half of the rows are wanted, a shuffle is no waste."""
-    return SHUFFLE if n_rows <= MOST_SHUFFLED or 2 * size > n_rows else ONE_BY_ONE
+    """Return which draw is used; for more than half of the rows a shuffle is no waste."""
+    return SHUFFLE if n_rows <= MAX_SHUFFLED_ROWS or 2 * size > n_rows else ONE_BY_ONE
 
 
 def resolve_sample_size(sample_size: str | int | float, n_rows: int, k_max: int) -> int:

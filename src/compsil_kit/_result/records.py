@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.selection import CRITERIA, RULES
-from compsil_kit._method.structure import REFERENCES, Structure
+from compsil_kit._method.selection import CRITERIA, RULES, TRANSFORMS, transform_name
+from compsil_kit._method.structure import REFERENCE_KINDS, Structure
 from compsil_kit._method.subsample import SEED_LIMIT
-from compsil_kit._method.weights import TRANSFORMS, transform_name
 from compsil_kit._result.trials import NUMBERS, SINGLE, Array, Failure, Saved, Trial, Trials
 from compsil_kit._util import schema
 from compsil_kit._util.checks import describe
@@ -47,7 +46,7 @@ _P_VALUE = schema.real(0.0, 1.0)
 _STRUCTURE = schema.record(
     {
         "p_value": _P_VALUE,
-        "p_values": schema.record(dict.fromkeys(REFERENCES, _P_VALUE)),
+        "p_values": schema.record(dict.fromkeys(REFERENCE_KINDS, _P_VALUE)),
         "statistic": schema.real(-1e300, 1e300),
         "n_null": schema.integer(1),
         "n_rows": schema.integer(2),

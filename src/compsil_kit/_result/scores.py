@@ -11,8 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._method import likelihood, selection
-from compsil_kit._method.selection import CRITERIA, LIKELY, STABLE, criterion_values, finite_mean, second_criterion
-from compsil_kit._method.weights import combine, largest_discrepancy, weigh
+from compsil_kit._method.selection import (
+    CRITERIA,
+    LIKELY,
+    STABLE,
+    combine,
+    criterion_values,
+    finite_mean,
+    largest_discrepancy,
+    second_criterion,
+    weigh,
+)
 from compsil_kit._result.trials import Failure, Saved, Trials
 from compsil_kit._types import Transform
 from compsil_kit.plan import Plan
@@ -193,7 +202,7 @@ class Scores:
 
     def _means(self, at: Any) -> dict[str, Array]:
         """Return the means that the confidence model needs, over subsamples or bootstrap draws; ks last."""
-        means = likelihood.means({name: getattr(self.trials, name)[:, at] for name in likelihood.NUMBERS})
+        means = likelihood.means({name: getattr(self.trials, name)[:, at] for name in likelihood.INPUTS})
         return {name: np.moveaxis(values, 0, -1) for name, values in means.items()}
 
     @cached_property

@@ -11,18 +11,18 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
+from compsil_kit._method.reference_data import references
 from compsil_kit._method.structure import (
     N_NULL,
-    REFERENCES,
+    REFERENCE_KINDS,
     Structure,
     break_ties,
     judge,
     n_compared,
     n_starts,
-    references,
     standardised,
 )
-from compsil_kit._method.subsample import STRUCTURE, derive_seed, subsample_rows
+from compsil_kit._method.subsample import STRUCTURE_STREAM, derive_seed, subsample_rows
 from compsil_kit._result.records import dump, load_structure
 from compsil_kit._run.memory import n_workers
 from compsil_kit._run.native_threads import one_blas_thread
@@ -40,7 +40,7 @@ def n_steps(plan: Plan) -> int:
 
 def compared_rows(plan: Plan) -> NDArray[np.int64]:
     """Return the rows that are compared with the reference data."""
-    return subsample_rows(derive_seed(plan.seeds[0], 0, stream=STRUCTURE), plan.n_rows, n_compared(plan))
+    return subsample_rows(derive_seed(plan.seeds[0], 0, stream=STRUCTURE_STREAM), plan.n_rows, n_compared(plan))
 
 
 def find_structure(
@@ -60,7 +60,7 @@ def find_structure(
     if len(found) < n_steps(plan):
         return None
     drawn = np.array([found[step] for step in range(1, n_steps(plan))])
-    return judge(found[0][0], {name: drawn[:, at] for at, name in enumerate(REFERENCES)}, len(points))
+    return judge(found[0][0], {name: drawn[:, at] for at, name in enumerate(REFERENCE_KINDS)}, len(points))
 
 
 def structure_of_batch(X: Any, plan: Plan, indices: Collection[int]) -> dict[str, Any] | None:
@@ -82,7 +82,7 @@ def _work(points: Array, plan: Plan) -> Callable[[int, Tick], tuple[int, Array]]
         draws = references(points)
 
     def work(step: int, tick: Tick) -> tuple[int, Array]:
-        seed = derive_seed(plan.seeds[0], step, stream=STRUCTURE)
+        seed = derive_seed(plan.seeds[0], step, stream=STRUCTURE_STREAM)
         random = np.random.default_rng(seed)
         sets = [break_ties(points, random)] if step == 0 else [draw(random) for draw in draws.values()]
         return step, np.array([_silhouettes(each, seed, plan, tick) for each in sets])

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsil_kit._method.selection import LIKELY, MAX_AUTO_SUBSAMPLES, MAX_FAILED_SHARE, STOP_PROBABILITY
-from compsil_kit._method.weights import transform_name
+from compsil_kit._method.selection import (
+    LIKELY,
+    MAX_AUTO_SUBSAMPLES,
+    MAX_FAILED_SHARE,
+    STOP_PROBABILITY,
+    transform_name,
+)
 from compsil_kit._show.curve import SCORED, at_best, columns
 from compsil_kit._show.notes import TIE_PERCENT, failures, warnings
 from compsil_kit._util.format import format_ks, number, percent, whole_percent

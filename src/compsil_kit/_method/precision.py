@@ -1,0 +1,190 @@
+"""Keep results exact for values that are huge, tiny or far apart: silhouettes (method step 2) and clusterers.
+
+Fast sums of distances centre the points and may use a matrix product. Both lose digits for points that are close to
+each other compared with the extent of the data: beside one fill value of 1e36 all other points seem to coincide. The
+loss can be bounded afterwards from each point's own distances. Only the silhouettes in doubt are recomputed, from
+differences of the original values, so that ordinary data cost nothing and keep every bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil, log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.cluster import BisectingKMeans, KMeans
+from sklearn.mixture import GaussianMixture
+
+Array = NDArray[Any]
+# From a power of two and rows to (position of a labeling, rows, sums of distances to its clusters).
+Measure = Callable[[int, Array], Iterator[tuple[int, Array, Array]]]
+
+# Largest error of a silhouette from fast sums. Single precision has 1e-7 at best.
+_SILHOUETTE_ERROR = {"float64": 1e-10, "float32": 1e-5}
+# Squares are in range for half of the exponents only. Together these scales bring all finite distances into range;
+# distances out of range become 0 or infinite, which is harmless unless they determine the silhouette.
+_POWERS = (0, 800, -800)
+_SAFE_DISTANCE = 2.0**450
+# Sums of squares of values up to two to this power, and down to its inverse, are far from the ends of float64.
+_SAFE_EXPONENT = 400
+# Squares of larger values, and of those below the inverse, leave the range of the dtype.
+_MAX_SQUARABLE = {"float64": 1e150, "float32": 1e17}
+# Relative error of squared distances that changes no label, except for ties.
+_LABEL_ERROR = 1e-4
+# Rows that locate the bulk of the data, even if a third of them are fill values.
+_PROBE_ROWS = 33
+
+
+def silhouettes_of_sums(sums: Array, codes: Array, sizes: Array) -> tuple[Array, Array]:
+    """Return silhouettes from sums of distances (clusters by points), and the larger of a and b of each point.
+
+    The latter is infinite for a point alone in its cluster, whose silhouette does not depend on distances.
+    """
+    here = np.arange(sums.shape[1])
+    own_size = sizes[codes]
+    within = sums[codes, here] / np.maximum(own_size - 1, 1)
+    others = sums / sizes[:, None]
+    others[codes, here] = np.inf
+    nearest = others.min(axis=0)
+    larger = np.maximum(within, nearest)
+    # A point alone in its cluster, and 0/0, count as 0 (as in scikit-learn).
+    values = np.zeros(sums.shape[1])
+    together = own_size > 1
+    np.divide(nearest - within, larger, out=values, where=together & (larger > 0))
+    larger[~together] = np.inf
+    return values, larger
+
+
+def doubt_limit(points: Array, *, product: bool) -> float:
+    """Return the size of a and b below which a silhouette may be wrong by more than the allowed error.
+
+    Centring rounds the points by eps times their distance from the mean, at most the radius: relative to a distance
+    the error is ``eps * radius / distance``. A product rounds the squares: ``eps * (radius / distance)^2``.
+    """
+    radius = float(np.sqrt(np.einsum("ij,ij->i", points, points).max(initial=0.0)))
+    ratio = float(np.finfo(points.dtype).eps) / _SILHOUETTE_ERROR[points.dtype.name]
+    return radius * (ratio**0.5 if product else ratio)
+
+
+def recompute_doubtful(
+    values: Array, doubtful: Array, labelings: Sequence[Array], measure: Measure, *, squared: bool
+) -> None:
+    """Replace the silhouettes in doubt (labelings by points) by those from exact sums."""
+    for power in _POWERS:
+        rows = np.flatnonzero(doubtful.any(axis=0))
+        if not rows.size:
+            return
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for position, part, sums in measure(power, rows):
+                codes = labelings[position]
+                found, larger = silhouettes_of_sums(sums, codes[part], np.bincount(codes))
+                sure = doubtful[position, part] & _in_range(np.sqrt(larger) if squared else larger, power)
+                values[position, part[sure]] = found[sure]
+                doubtful[position, part[sure]] = False
+
+
+def _in_range(larger: Array, power: int) -> Array:
+    """Return which points have their larger mean distance in range; at the largest scale, zero is zero."""
+    if power < 0:
+        return np.ones(len(larger), dtype=bool)
+    enough: Array = (larger <= _SAFE_DISTANCE) & (larger >= (0.0 if power else 1 / _SAFE_DISTANCE))
+    return enough
+
+
+def scale_to_safe_range(X: Any) -> Any:
+    """Scale X by a power of two if its squares are out of range; that changes neither digits nor silhouettes."""
+    values = X.data if sparse.issparse(X) else X
+    exponent = int(np.frexp(np.max(np.abs(values), initial=0.0))[1])
+    if abs(exponent) <= (_SAFE_EXPONENT if X.dtype == np.float64 else _SAFE_EXPONENT // 8):
+        return X
+    scaled = np.ldexp(values.astype(np.float64, copy=False), -exponent)
+    return type(X)((scaled, X.indices, X.indptr), shape=X.shape) if sparse.issparse(X) else scaled
+
+
+def check_magnitude(estimator: Any, name: str, X: Any) -> None:
+    """Raise if a scikit-learn clusterer cannot square the values, or cannot resolve the bulk of the data."""
+    if not type(estimator).__module__.startswith("sklearn"):
+        return
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    limit = _MAX_SQUARABLE[X.dtype.name]
+    if largest > 0 and not 1 / limit <= largest <= limit:
+        power = round(log10(largest))
+        double = " or pass it as float64" if X.dtype == np.float32 else ""
+        raise ValueError(
+            f"X has values of magnitude 1e{power}{'' if largest < 1 else _place_of_largest(X)}, whose squares are "
+            f"beyond the range of {X.dtype}; clusterer={name!r} needs them. Scale X first{double}"
+            f"{'.' if largest < 1 else '; if it is a fill value, treat it as missing.'}"
+        )
+    if not sparse.issparse(X) and _subtracts_mean(estimator) and loses_digits(X):
+        some, centre = _bulk(X)
+        steps = np.abs(X - centre)
+        row, column = np.unravel_index(int(np.argmax(steps)), X.shape)
+        usual = max(float(np.median(np.abs(some - centre).max(axis=1))), 1e-300)
+        raise ValueError(
+            f"X has values of very different magnitude: row {row}, column {column} is about "
+            f"1e{round(log10(steps[row, column]))} away from the others, most of which are within "
+            f"1e{ceil(log10(usual))} of their median; clusterer={name!r} cannot tell the others apart. Treat such "
+            "values as missing or clip them, or pass clusterer='kmeans', which can."
+        )
+
+
+def _place_of_largest(X: Any) -> str:
+    if sparse.issparse(X):
+        cells = X.tocoo()
+        at = int(np.argmax(np.abs(cells.data)))
+        row, column = cells.row[at], cells.col[at]
+    else:
+        row, column = np.unravel_index(int(np.argmax(np.abs(X))), X.shape)
+    return f" (row {row}, column {column})"
+
+
+def _subtracts_mean(estimator: Any) -> bool:
+    """Return whether the clusterer subtracts the mean and :func:`fit_predict` cannot avoid it."""
+    if isinstance(estimator, GaussianMixture):
+        return bool(estimator.init_params == "kmeans")
+    return isinstance(estimator, BisectingKMeans) or (
+        isinstance(estimator, KMeans) and not _accepts_other_centre(estimator)
+    )
+
+
+def _accepts_other_centre(estimator: Any) -> bool:
+    return type(estimator) is KMeans and isinstance(estimator.init, str)
+
+
+def fit_predict(estimator: Any, X: Any) -> Any:
+    """Fit and return the labels; centre data with far values on the median for k-means, so that no digits are lost."""
+    if sparse.issparse(X) or not _accepts_other_centre(estimator) or not loses_digits(X):
+        return estimator.fit_predict(X)
+    centre = np.median(X, axis=0).astype(np.float64)
+    tolerance = estimator.tol
+    # The tolerance is relative to the variance, which the far values dominate: k-means would stop at once.
+    estimator.tol = 0.0
+    # scikit-learn centres dense data on their mean, which the far values determine; it does not centre sparse data.
+    labels = estimator.fit_predict(sparse.csr_array(X - centre))
+    estimator.tol = tolerance
+    estimator.cluster_centers_ = (estimator.cluster_centers_ + centre).astype(X.dtype)
+    return labels
+
+
+def loses_digits(X: Array) -> bool:
+    """Return whether the mean is so far from the bulk of the points that squares lose the distances between them.
+
+    Squared distances come from a product, whose error is eps times the squared distance to the mean.
+    """
+    some, centre = _bulk(X)
+    steps = np.sqrt(np.square(some - centre).sum(axis=1))
+    steps = np.sort(steps[steps > 0])
+    if not steps.size:
+        return False
+    offset = np.sqrt(np.square(X.mean(axis=0, dtype=np.float64) - centre).sum())
+    return bool(np.finfo(X.dtype).eps * (offset / steps[len(steps) // 2]) ** 2 > _LABEL_ERROR)
+
+
+def _bulk(X: Array) -> tuple[Array, Array]:
+    """Return some rows in double precision, and their median."""
+    some = X[:: max(1, len(X) // _PROBE_ROWS)].astype(np.float64)
+    return some, np.sort(some, axis=0)[len(some) // 2]
