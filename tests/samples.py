@@ -1,4 +1,4 @@
-"""Plans, results and comparisons with given numbers: what is made of them can be worked out by hand."""
+"""Plans, results and comparisons with given numbers, whose derived numbers can be computed by hand."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from compsil_kit._result.trials import Trials
 
 
 def plan_of(ks, n_subsamples, *, n_calibration=0, sample_size=800, n_starts=1):
-    """A plan for 1,000 rows, with the seeds 0, 1, 2, ..."""
+    """Return a plan for 1,000 rows, with the seeds 0, 1, 2, ..."""
     return Plan(
         n_rows=1000, n_features=2, ks=tuple(ks), n_subsamples=n_subsamples, n_calibration=n_calibration,
         sample_size=sample_size, seeds=tuple(range(n_subsamples + n_calibration)), clusterer="kmeans",
@@ -17,7 +17,7 @@ def plan_of(ks, n_subsamples, *, n_calibration=0, sample_size=800, n_starts=1):
 
 
 def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_size=800, agreement=None, **changes):
-    """A result from given silhouettes, ks by subsamples; of those for calibration the discrepancies are given."""
+    """Return a result from silhouettes (ks by subsamples), and from discrepancies of the calibration subsamples."""
     micro, macro = np.array(micro, dtype=float), np.array(macro, dtype=float)
     n_ks, n = micro.shape
     planned = n if planned is None else planned
@@ -29,7 +29,7 @@ def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_siz
 
 
 def compared(ks, **values):
-    """A comparison of criteria with given values per k; a name's ``_`` stands for ``-``."""
+    """Return a comparison of criteria with given values per k; ``_`` in a name stands for ``-``."""
     criteria = tuple(
         Criterion(name.replace("_", "-"), np.array(row, dtype=float), np.zeros(len(row)))
         for name, row in values.items()
@@ -38,7 +38,7 @@ def compared(ks, **values):
 
 
 def interrupting(function, at):
-    """The function, but its call number ``at`` ends in an interrupt, as Ctrl-C at that moment would."""
+    """Return the function, with an interrupt (Ctrl-C) in call number ``at``."""
     calls = []
 
     def interrupted(*args):

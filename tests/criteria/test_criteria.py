@@ -117,7 +117,7 @@ def test_largest_and_smallest(values, high, low):
 
 def test_labels_and_directions():
     found = [Criterion(name, np.array([0.5]), np.zeros(1)) for name in KINDS]
-    assert [criterion.name for criterion in found if criterion.lower_is_better] == ["davies-bouldin", "elbow"]
-    assert found[0].label == "composite silhouette"
+    assert [criterion.name for criterion in found if criterion.kind.lower_is_better] == ["davies-bouldin", "elbow"]
+    assert found[0].kind.label == "composite silhouette"
     rules = {"davies-bouldin": smallest, "elbow": knee, "gap": gap_rule}
     assert {name: kind.choose for name, kind in KINDS.items()} == {name: rules.get(name, largest) for name in KINDS}

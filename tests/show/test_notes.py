@@ -143,12 +143,26 @@ def test_only_the_composite_warns_of_averages_that_disagree():
     ("criterion", "text"), [("micro", "the score is low (0.20)"), ("likely", "the silhouette is low (0.20)")]
 )
 def test_low_silhouettes_under_other_criteria(with_confidence, criterion, text):
-    result = with_confidence(equal([[0.1] * 6, [0.2] * 6, [0.1] * 6], criterion=criterion), 0.0, 0.9, 0.05, 0.05)
+    low = [[0.1] * 6, [*[0.2] * 5, np.nan], [0.1] * 6]
+    result = with_confidence(equal(low, criterion=criterion), 0.0, 0.9, 0.05, 0.05)
     assert any(text in warning for warning in result.warnings)
     # A low confidence is not a low silhouette.
-    rows = [[0.3] * 6, [*[0.6] * 5, np.nan], [0.3] * 6]
+    rows = [[0.3] * 6, [0.6] * 6, [0.3] * 6]
     high = with_confidence(equal(rows, criterion="likely"), 0.0, 0.2, 0.1, 0.7)
     assert not [warning for warning in high.warnings if "is low" in warning]
+
+
+def test_a_criterion_that_needs_several_initialisations():
+    text = (
+        "criterion='stable' scores the best of several initialisations, but this run has one per clustering: "
+        "select_k(X, criterion='stable') computes several and may select another k."
+    )
+    result = equal(MIDDLE)
+    assert result.reweigh(criterion="stable").warnings == [text]
+    assert result.reweigh(criterion="micro").warnings == equal(MIDDLE, criterion="stable").warnings == []
+    for changes in ({"n_starts": 5}, {"clusterer": "agglomerative"}):
+        other = replace(result, plan=replace(result.plan, config=None, **changes))
+        assert other.reweigh(criterion="stable").warnings == []
 
 
 def test_notes_of_the_preparation_come_last():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._criteria.criteria import KINDS, Criterion
+from compsil_kit._criteria.criteria import Criterion
 from compsil_kit._method.selection import summarise
 from compsil_kit._util.format import format_ks
 from compsil_kit.plan import Plan
@@ -74,7 +74,7 @@ class Comparison:
     @cached_property
     def choices(self) -> dict[str, int | None]:
         """The k that each criterion selects; None if it cannot select any."""
-        positions = {c.name: KINDS[c.name].choose(c.values, c.errors, self.ks) for c in self.criteria}
+        positions = {c.name: c.kind.choose(c.values, c.errors, self.ks) for c in self.criteria}
         found = {name: None if at is None else self.ks[at] for name, at in positions.items()}
         if self.selection is not None:
             # The selection excludes ks with too many failures.
@@ -82,13 +82,7 @@ class Comparison:
         return found
 
     def explain(self) -> str:
-        """Return a summary in plain text: which criteria select the same k.
-
-        Returns
-        -------
-        str
-            The groups of criteria that agree, largest first, and how many agree with the composite silhouette.
-        """
+        """Return a summary in plain text: the criteria that select the same k, the largest group first."""
         total, selected = len(self.choices), set(self.choices.values())
         if len(selected) == 1 and None not in selected:
             subject = f"All {total} criteria select" if total > 1 else f"{next(iter(self.choices))}:"
@@ -132,11 +126,6 @@ class Comparison:
         ----------
         ax : matplotlib Axes, optional
             Axes to draw on; a new figure if None.
-
-        Returns
-        -------
-        Axes
-            The axes drawn on.
         """
         from compsil_kit._show.plots import plot_comparison
 
@@ -148,13 +137,7 @@ class Comparison:
         return comparison_card(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as plain data for strict JSON, with None for undefined values.
-
-        Returns
-        -------
-        dict
-            Values, errors and choices per criterion, and the settings.
-        """
+        """Return the comparison as plain data for strict JSON, with None for undefined values."""
         return {
             "format": "compsil-kit/comparison",
             "version": 1,

@@ -86,14 +86,9 @@ class Criterion:
     errors: Array
 
     @property
-    def label(self) -> str:
-        """Name in plots and tables."""
-        return KINDS[self.name].label
-
-    @property
-    def lower_is_better(self) -> bool:
-        """Whether small values favour a k."""
-        return KINDS[self.name].lower_is_better
+    def kind(self) -> Kind:
+        """Label and rule of the criterion."""
+        return KINDS[self.name]
 
     def cells(self, digits: int = 4) -> list[str]:
         """Return the formatted values; numbers of 100 and more have no decimals."""

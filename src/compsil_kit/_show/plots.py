@@ -274,7 +274,7 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
 
     ax = new_axes() if ax is None else ax
     ks, criteria = comparison.ks, comparison.criteria
-    goodness = np.array([_goodness(-c.values if c.lower_is_better else c.values) for c in criteria])
+    goodness = np.array([_goodness(-c.values if c.kind.lower_is_better else c.values) for c in criteria])
     ax.imshow(goodness, cmap="Blues", aspect="auto", vmin=0, vmax=1.25)
     for row, criterion in enumerate(criteria):
         for at, cell in enumerate(criterion.cells(digits=2)):
@@ -287,7 +287,7 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
                 weight, colour = "bold" if chosen else "normal", "white" if goodness[row, at] > 0.7 else "#222222"
                 ax.text(at, row, cell, ha="center", va="center", fontsize=8, fontweight=weight, color=colour)
     ax.set_xticks(thinned(range(len(ks))), [str(k) for k in thinned(ks)])
-    ax.set_yticks(range(len(criteria)), [criterion.label for criterion in criteria])
+    ax.set_yticks(range(len(criteria)), [criterion.kind.label for criterion in criteria])
     ax.set_xlabel("number of clusters k (ring: the k that the criterion selects)")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
