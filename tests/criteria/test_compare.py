@@ -3,6 +3,7 @@
 import json
 import math
 import threading
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,11 @@ from threadpoolctl import threadpool_info
 from compsil_kit import ClusteringError, Interrupted, compare, select_k
 from compsil_kit._criteria.compare import dispersion, run_comparison
 from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, derive_seed
-from compsil_kit._settings.rules import CRITERIA
+from compsil_kit._types import ComparedCriterion
+from compsil_kit.config import ComparisonConfig, Events
 from compsil_kit.datasets import imbalanced_blobs
 
+CRITERIA = get_args(ComparedCriterion)
 KS = [2, 3, 4, 5]
 SMALL = {"ks": KS, "n_subsamples": 4, "n_references": 3}
 
@@ -335,7 +338,7 @@ def test_somebody_else_may_stop_a_comparison(blobs, stop_at, finished):
 
     if stop_at == 0:
         stop.set()
-    found = run_comparison(blobs, {**SMALL, "progress": progress}, stop)
+    found = run_comparison(blobs, ComparisonConfig(**SMALL), Events(progress=progress, stop=stop))
     assert found is None if finished is None else tuple(found.values.columns) == finished
 
 

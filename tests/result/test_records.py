@@ -8,7 +8,7 @@ from samples import made_up, plan_of
 
 from compsil_kit import Plan, SelectionResult, select_k
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.structure import REFERENCES, Structure
+from compsil_kit._method.structure import REFERENCE_KINDS, Structure
 from compsil_kit._result.records import (
     dump,
     dump_trial,
@@ -101,7 +101,7 @@ def test_failures_refer_to_planned_subsamples(subsample, valid):
 
 def test_structure_and_preparation():
     for p in (0.0, 1.0):
-        structure = Structure(p, dict.fromkeys(REFERENCES, p), -0.5, 1, 2)
+        structure = Structure(p, dict.fromkeys(REFERENCE_KINDS, p), -0.5, 1, 2)
         assert load_structure(json.loads(json.dumps(dump(structure)))) == structure
     for name in ("n_null", "n_rows"):
         with pytest.raises(ValueError, match=f"structure.{name} must be"):

@@ -581,9 +581,7 @@ DAMAGED = {
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 def test_a_file_that_is_no_checkpoint_is_refused(content, path):
     path.write_bytes(content)
-    with pytest.raises(
-        ValueError, match=r"is not a checkpoint of compsil-kit, or is damaged .*Pass another"
-    ) as caught:
+    with pytest.raises(ValueError, match=r"is not a checkpoint of compsil-kit, or is damaged .*Pass another") as caught:
         run(checkpoint=path)
     assert "secret" not in str(caught.value)
     assert path.read_bytes() == content

@@ -13,7 +13,7 @@ import pytest
 from pages import PROBE, Page, browse
 from samples import compared, made_up
 
-from compsil_kit._method.structure import REFERENCES, Structure
+from compsil_kit._method.structure import REFERENCE_KINDS, Structure
 from compsil_kit._result.trials import Failure
 from compsil_kit._show import report, text
 from compsil_kit._util.format import sentence
@@ -85,7 +85,7 @@ def test_paths(tmp_path, monkeypatch, path):
         (made_up([[np.nan] * 3] * 2, [[np.nan] * 3] * 2), "No k can be selected", "No k of 2, 3 can be selected: each"),
         (made_up(ROWS, ROWS, planned=5), "3 clusters", "This is a partial result: 3 of 5 subsamples are finished."),
         (
-            made_up(ROWS, ROWS, structure=Structure(0.5, dict.fromkeys(REFERENCES, 0.5), 0.0, 59, 500)),
+            made_up(ROWS, ROWS, structure=Structure(0.5, dict.fromkeys(REFERENCE_KINDS, 0.5), 0.0, 59, 500)),
             "No clusters found",
             "no clusters found (the best k is 3)",
         ),
