@@ -1,6 +1,6 @@
-"""Drive an Airflow 2 from inside its environment: commands as lines of JSON on standard input, answers as such lines.
+"""Control an Airflow 2 from its environment: commands and answers are lines of JSON on standard input and output.
 
-Its REST API would need a web server with users; this asks the models that the API asks.
+Its REST API would need a web server with users; this uses the models behind it.
 """
 
 import json
@@ -40,7 +40,7 @@ def main() -> None:
     commands = {command.__name__: command for command in (unpause, trigger, runs, xcom)}
     for line in sys.stdin:
         name, *arguments = json.loads(line)
-        # Airflow prints to standard output, too.
+        # Airflow prints to standard output as well.
         print(f"\n{MARK}{json.dumps(commands[name](*arguments))}", flush=True)
 
 

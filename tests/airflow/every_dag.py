@@ -1,4 +1,4 @@
-"""Every DAG of the guide and of the examples, as it stands and with a schedule, and what each must find."""
+"""Every DAG of the guide and of the examples, unchanged and with a schedule, and the expected result of each."""
 
 import re
 from importlib import resources
@@ -7,9 +7,9 @@ from pathlib import Path
 from compsil_airflow.example_dags.customers import make_customers
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "airflow.md"
-# Four kinds of customers were put into the data.
+# The kinds of customers in the data.
 TRUE_K = 4
-# The task whose XCom is looked at, and what it must be.
+# A task of each DAG, and its expected XCom.
 EXPECTED = {
     "compsil_asset_producer": ("select_k", TRUE_K),
     "compsil_probability": ("use", "4 segments"),
@@ -30,11 +30,11 @@ _DECORATOR = re.compile(rf"^@dag\({_SCHEDULE}(.*)\)\ndef (\w+)\(", re.MULTILINE)
 
 
 def texts(data: Path, major: int) -> dict[str, str]:
-    """Return the files of the examples and the blocks of the guide, whose folder /data is one of our own."""
+    """Return the files of the examples and the blocks of the guide, with another folder for /data."""
     blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
     found = {f"guide_{at}.py": block.replace('"/data', f'"{data}') for at, block in enumerate(blocks)}
     if major < 3:
-        # As the guide says.
+        # As the guide describes.
         found = {
             name: text.replace("from airflow.sdk import", "from airflow.providers.common.compat.sdk import")
             for name, text in found.items()
@@ -44,7 +44,7 @@ def texts(data: Path, major: int) -> dict[str, str]:
 
 
 def lay_out(dags: Path, data: Path, major: int) -> None:
-    """Write every DAG as it stands, and once more with a schedule, to a folder of DAGs."""
+    """Write every DAG to a folder of DAGs, unchanged and with a schedule."""
     make_customers().to_parquet(data / "customers.parquet")
     for name, text in texts(data, major).items():
         (dags / name).write_text(text)
@@ -53,5 +53,5 @@ def lay_out(dags: Path, data: Path, major: int) -> None:
             r'schedule="@once"\1)' + "\ndef \\2(",
             text,
         )
-        # The consumers are there already.
+        # The unchanged file defines the consumers.
         (dags / f"scheduled_{name}").write_text(re.sub(r"^(compsil_asset_)?consumer\(\)\n", "", scheduled, flags=re.M))

@@ -1,4 +1,4 @@
-"""A whole Airflow on loopback with the LocalExecutor: 3 driven through its REST API, 2 through a process of its own."""
+"""A complete Airflow on loopback with the LocalExecutor; 3 is controlled by its REST API, 2 by a driver process."""
 
 import json
 import os
@@ -19,75 +19,75 @@ from servers import PATIENCE, free_port, running, wait_for
 
 FINAL = ("success", "failed")
 AIRFLOW = [sys.executable, "-m", "airflow"]
-# How the driver of Airflow 2 begins an answer.
+# The prefix of answers of the driver.
 MARK = "answer: "
 
 
 @dataclass
-class Live:
-    """A running Airflow."""
+class Airflow:
+    """A running Airflow of either major version."""
 
-    address: str
     home: Path
     processes: Sequence[Any]
-    _token: str = field(default="", repr=False)
-
-    def ask(self, path: str, method: str = "GET", body: Any = None) -> Any:
-        """Call the REST API and return what it answers."""
-        if not self._token:
-            self._token = json.load(_open(f"{self.address}/auth/token"))["access_token"]
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        return json.load(_open(f"{self.address}/api/v2/{path}", method, body, headers))
-
-    def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
-        """Start a DAG run and return its id."""
-        self.unpause(dag_id)
-        run = self.ask(f"dags/{dag_id}/dagRuns", "POST", {"logical_date": None, "conf": conf or {}})
-        return str(run["dag_run_id"])
-
-    def unpause(self, dag_id: str) -> None:
-        """Let the scheduler run a DAG."""
-        self.ask(f"dags/{dag_id}", "PATCH", {"is_paused": False})
 
     def runs(self, dag_id: str) -> list[dict[str, str]]:
         """Return the runs of a DAG: id, type and state."""
-        found = self.ask(f"dags/{dag_id}/dagRuns")["dag_runs"]
-        return [{"id": run["dag_run_id"], "type": run["run_type"], "state": run["state"]} for run in found]
+        raise NotImplementedError
 
     def wait(self, dag_id: str, run_id: str) -> str:
         """Wait for the end of a run and return its state."""
 
         def state() -> str | None:
-            found = self.ask(f"dags/{dag_id}/dagRuns/{quote(run_id)}")["state"]
+            (found,) = [run["state"] for run in self.runs(dag_id) if run["id"] == run_id]
             return found if found in FINAL else None
 
         return str(wait_for(f"the end of {dag_id}", state, pause=0.5, processes=self.processes))
 
-    def task(self, dag_id: str, run_id: str, task_id: str) -> dict[str, Any]:
-        """Return what the API says of a task instance."""
-        return dict(self.ask(f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}"))
+
+@dataclass
+class Live(Airflow):
+    """A running Airflow 3."""
+
+    address: str
+    _token: str = field(default="", repr=False)
+
+    def request(self, path: str, method: str = "GET", body: Any = None) -> Any:
+        """Call the REST API and return its answer."""
+        if not self._token:
+            self._token = json.load(_open(f"{self.address}/auth/token"))["access_token"]
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        return json.load(_open(f"{self.address}/api/v2/{path}", method, body, headers))
+
+    def of_task(self, dag_id: str, run_id: str, task_id: str, path: str = "") -> Any:
+        """Return what the API has about a task instance."""
+        return self.request(f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}{path}")
+
+    def unpause(self, dag_id: str) -> None:
+        """Let the scheduler run a DAG."""
+        self.request(f"dags/{dag_id}", "PATCH", {"is_paused": False})
+
+    def trigger(self, dag_id: str) -> str:
+        """Start a DAG run and return its id."""
+        self.unpause(dag_id)
+        return str(self.request(f"dags/{dag_id}/dagRuns", "POST", {"logical_date": None})["dag_run_id"])
+
+    def runs(self, dag_id: str) -> list[dict[str, str]]:
+        found = self.request(f"dags/{dag_id}/dagRuns")["dag_runs"]
+        return [{"id": run["dag_run_id"], "type": run["run_type"], "state": run["state"]} for run in found]
 
     def xcom(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:
         """Return a value that a task pushed."""
-        place = f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}/xcomEntries/{key}?deserialize=true"
-        return self.ask(place)["value"]
-
-    def log(self, dag_id: str, run_id: str, task_id: str, attempt: int) -> str:
-        """Return the log of one attempt."""
-        place = f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}/logs/{attempt}?full_content=true"
-        return json.dumps(self.ask(place))
+        return self.of_task(dag_id, run_id, task_id, f"/xcomEntries/{key}?deserialize=true")["value"]
 
 
 @dataclass
-class Live2:
-    """A running Airflow 2, with the methods that both majors have."""
+class Live2(Airflow):
+    """A running Airflow 2."""
 
     driver: Any
-    home: Path
-    processes: Sequence[Any]
 
     def _ask(self, *command: str) -> Any:
-        # One that never answers is killed, which ends its output.
+        # A driver that never answers is killed, which ends its output.
         watch = threading.Timer(PATIENCE, self.driver.kill)
         watch.start()
         try:
@@ -101,40 +101,27 @@ class Live2:
         raise RuntimeError(f"the driver of Airflow 2 ended at {command}")
 
     def unpause(self, dag_id: str) -> None:
-        """Let the scheduler run a DAG."""
         self._ask("unpause", dag_id)
 
     def trigger(self, dag_id: str) -> str:
-        """Start a DAG run and return its id."""
         return str(self._ask("trigger", dag_id))
 
     def runs(self, dag_id: str) -> list[dict[str, str]]:
-        """Return the runs of a DAG: id, type and state."""
         return list(self._ask("runs", dag_id))
 
-    def wait(self, dag_id: str, run_id: str) -> str:
-        """Wait for the end of a run and return its state."""
-
-        def state() -> str | None:
-            (found,) = [run["state"] for run in self.runs(dag_id) if run["id"] == run_id]
-            return found if found in FINAL else None
-
-        return str(wait_for(f"the end of {dag_id}", state, pause=0.5, processes=self.processes))
-
     def xcom(self, dag_id: str, run_id: str, task_id: str) -> Any:
-        """Return what a task returned."""
         return self._ask("xcom", dag_id, run_id, task_id)
 
 
 def _open(url: str, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data=data, method=method, headers=headers or {})
-    # No proxy is asked for an address on this machine.
+    # Without a proxy, as the address is on this machine.
     return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=PATIENCE)
 
 
 def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
-    """Return the environment of an Airflow that lives in a folder and on a port of its own."""
+    """Return the environment of an Airflow with this home and port."""
     address = f"http://127.0.0.1:{port}"
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")},
@@ -151,7 +138,7 @@ def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
         "AIRFLOW__API__BASE_URL": address,
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": "only-for-tests-on-loopback-0123456789abcdef-0123456789abcdef-0123456789",
-        # A worker that is gone is noticed in half a minute instead of five; one that is only slow is not.
+        # A dead worker is detected after half a minute instead of five, a slow one is not.
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "3",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "3",
@@ -161,7 +148,7 @@ def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
 
 
 def prepare_database(environment: dict[str, str]) -> None:
-    """Make the tables of Airflow, and read its DAGs into them."""
+    """Create the tables of Airflow, and load its DAGs into them."""
     for step in (["db", "migrate"], ["dags", "reserialize"]):
         command = [*AIRFLOW, *step]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
@@ -170,7 +157,7 @@ def prepare_database(environment: dict[str, str]) -> None:
 
 @contextmanager
 def live_airflow2(home: Path, dags: Path, postgres_port: int, **extra: str) -> Iterator[Live2]:
-    """Run Airflow 2 until the end of the block: a scheduler, for whose executor SQLite is not enough, and a driver."""
+    """Run Airflow 2 until the end of the block: a scheduler, whose executor needs more than SQLite, and a driver."""
     environment = settings_for(home, dags, free_port()) | extra
     environment |= {
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg2://tester@127.0.0.1:{postgres_port}/airflow",
@@ -184,12 +171,12 @@ def live_airflow2(home: Path, dags: Path, postgres_port: int, **extra: str) -> I
         scheduler = stack.enter_context(running(schedule, logs[0], signal.SIGINT, env=environment))
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": logs[1], "text": True}
         driver = stack.enter_context(running(drive, logs[1], env=environment, **pipes))
-        yield Live2(driver, home, [driver, scheduler])
+        yield Live2(home, [driver, scheduler], driver)
 
 
 @contextmanager
 def live_airflow(home: Path, dags: Path, **extra: str) -> Iterator[Live]:
-    """Run Airflow until the end of the block; every process is ended by its id."""
+    """Run Airflow 3 until the end of the block; every process is stopped by its id."""
     port = free_port()
     environment = settings_for(home, dags, port) | extra
     prepare_database(environment)
@@ -197,9 +184,9 @@ def live_airflow(home: Path, dags: Path, **extra: str) -> Iterator[Live]:
     with ExitStack() as stack:
         for name, command in {"api": ["api-server"], "scheduler": ["scheduler", "--skip-serve-logs"]}.items():
             log = stack.enter_context((home / f"{name}.log").open("w"))
-            # Airflow's parents pass an interrupt on to their children, but not a termination.
+            # Airflow's processes forward an interrupt to their children, but not a termination.
             processes.append(stack.enter_context(running([*AIRFLOW, *command], log, signal.SIGINT, env=environment)))
-        live = Live(f"http://127.0.0.1:{port}", home, processes)
+        live = Live(home, processes, f"http://127.0.0.1:{port}")
 
         def healthy() -> bool:
             found = json.load(_open(f"{live.address}/api/v2/monitor/health"))

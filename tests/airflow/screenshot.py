@@ -1,4 +1,4 @@
-"""Take the picture of the grid view that stands in the guide, from a real run: ``screenshot.py OUT.png``."""
+"""Take the screenshot of the grid view in the guide, of a real run: ``screenshot.py OUT.png``."""
 
 import shutil
 import sys
@@ -13,14 +13,14 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable
 DAG = "compsil_spread"
 RUNS = 4
 WIDE = 430
-# Nothing on the page moves, apart from what never stops.
+# No animation is running, except those without an end.
 STILL = """() => document.getAnimations().every(
   animation => animation.playState !== "running" || animation.effect.getComputedTiming().endTime === Infinity
 )"""
 
 
 def main(out: str) -> None:
-    """Run the example that is spread over workers a few times, and photograph its grid."""
+    """Run the example with mapped tasks a few times, and take a screenshot of its grid."""
     with tempfile.TemporaryDirectory(prefix="compsil-shot-") as folder:
         home = Path(folder)
         dags = home / "dags"
@@ -29,11 +29,11 @@ def main(out: str) -> None:
             for _ in range(RUNS):
                 run = live.trigger(DAG)
                 assert live.wait(DAG, run) == "success"
-            photograph(f"{live.address}/dags/{DAG}/runs/{run}/tasks/select_k.combine/xcom", Path(out))
+            take_screenshot(f"{live.address}/dags/{DAG}/runs/{run}/tasks/select_k.combine/xcom", Path(out))
 
 
-def photograph(address: str, out: Path) -> None:
-    """Open what the last step pushed, beside the grid with its task group unfolded, and save what is there."""
+def take_screenshot(address: str, out: Path) -> None:
+    """Open the XCom of the last step, next to the grid with its task group unfolded, and save the page."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         page = browser.new_page(viewport={"width": 1440, "height": 610}, color_scheme="light")

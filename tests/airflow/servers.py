@@ -16,9 +16,9 @@ from typing import IO, Any
 
 import pytest
 
-# Seconds after which something is given up that never happens; busy machines take long for everything.
+# Seconds after which a test gives up; everything is slow on busy machines.
 PATIENCE = 600.0
-# A port is anybody's until its server binds it, so these are none of those that systems hand out by themselves.
+# Not among the ports that the system assigns by itself: another program could take one before its server binds it.
 PORTS = range(20_000, 30_000)
 
 
@@ -36,13 +36,13 @@ def answers(port: int) -> bool:
 
 
 def wait_for(what: str, ready: Callable[[], Any], pause: float = 0.2, processes: Sequence[Any] = ()) -> Any:
-    """Return the first true value of ``ready``; a server that is still starting refuses connections.
+    """Return the first true value of ``ready``; raise if one of the processes ends, or after a long time.
 
-    If processes have to bring it about, the end of any of them is the end of the waiting.
+    A server that is still starting refuses connections.
     """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        # First: a stranger who has the port of a server that failed would answer in its place.
+        # First: if a server failed, another program may have its port.
         for process in processes:
             if process.poll() is not None:
                 raise RuntimeError(f"{what}: {process.args} ended with {process.returncode}")
@@ -57,7 +57,7 @@ def wait_for(what: str, ready: Callable[[], Any], pause: float = 0.2, processes:
 
 @contextmanager
 def running(command: Sequence[str], log: IO[str], stop: int = signal.SIGTERM, **settings: Any) -> Iterator[Any]:
-    """Run a program until the end of the block; it and what it started are ended by their own process group."""
+    """Run a program until the end of the block, then stop its process group."""
     settings = {"stdout": log, "stderr": subprocess.STDOUT, **settings}
     with subprocess.Popen(command, start_new_session=True, **settings) as process:
         try:
@@ -67,17 +67,17 @@ def running(command: Sequence[str], log: IO[str], stop: int = signal.SIGTERM, **
                 process.send_signal(stop)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(PATIENCE / 10)
-            # Always: a program that ends by itself may leave others behind.
+            # Always: a program that ended may have left children.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-# PostgreSQL refuses to run as root; Debian's packages come with a user for it.
+# PostgreSQL does not run as root; Debian's packages create a user for it.
 _NOT_ROOT = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 def postgres_programs() -> Path | None:
-    """Return the folder of PostgreSQL's server programs, which Debian keeps off the path."""
+    """Return the folder of PostgreSQL's server programs, which Debian does not add to the path."""
     found = shutil.which("initdb")
     places = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((place for place in places if (place / "initdb").exists()), None)
@@ -89,8 +89,7 @@ def postgres() -> Iterator[int]:
     programs = postgres_programs()
     if programs is None:
         pytest.fail("there is no PostgreSQL. `make postgres` installs it from Debian's packages.")
-    # Not in pytest's folder: it is private, and every pytest that starts makes it so again, while PostgreSQL's user
-    # must be able to pass.
+    # Not in pytest's folder: it is private, and PostgreSQL's user needs access.
     with tempfile.TemporaryDirectory(prefix="compsil-pg-", ignore_cleanup_errors=True) as name:
         folder, port = Path(name), free_port()
         if os.geteuid() == 0:
@@ -99,14 +98,14 @@ def postgres() -> Iterator[int]:
         make = [str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "tester", "-E", "UTF8", "--no-sync"]
         subprocess.run(make, check=True, capture_output=True, cwd=folder, timeout=PATIENCE, **_NOT_ROOT)
         serve = [str(programs / "postgres"), "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", name, "-F"]
-        said = folder / "log.txt"
-        with said.open("w") as log, running(serve, log, signal.SIGINT, cwd=folder, **_NOT_ROOT) as process:
-            wait_for("PostgreSQL", lambda: "ready to accept connections" in said.read_text(), processes=[process])
+        log_file = folder / "log.txt"
+        with log_file.open("w") as log, running(serve, log, signal.SIGINT, cwd=folder, **_NOT_ROOT) as process:
+            wait_for("PostgreSQL", lambda: "ready to accept connections" in log_file.read_text(), processes=[process])
             yield port
 
 
 def make_database(port: int, name: str) -> None:
-    """Add a database to a PostgreSQL."""
+    """Create a database."""
     import psycopg2
 
     connection = psycopg2.connect(host="127.0.0.1", port=port, user="tester", dbname="postgres")

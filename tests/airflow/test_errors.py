@@ -87,7 +87,7 @@ def test_a_missing_file_is_retried(tmp_path, frame):
     assert (done.state, done.xcom()) == ("success", 3)
 
 
-@pytest.mark.parametrize("name", ["labels_path", "report_path"])
+@pytest.mark.parametrize("name", ["labels_path", "report_path", "checkpoint"])
 def test_a_place_that_cannot_be_written_is_retried_before_data_are_loaded(name, frame, tmp_path, log):
     calls = []
 
@@ -96,7 +96,7 @@ def test_a_place_that_cannot_be_written_is_retried_before_data_are_loaded(name, 
         return frame
 
     (tmp_path / "file").write_text("")
-    place = tmp_path / "file" / ("l.csv" if name == "labels_path" else "r.html")
+    place = tmp_path / "file" / ("r.html" if name == "report_path" else "l.csv")
     done = run_select(python_callable=load, **{name: str(place)}, **RETRY)
     assert (done.state, done.task().try_number, calls) == ("failed", 2, [])
     assert f"{name} cannot be written: Not a directory: '{place}'" in log()

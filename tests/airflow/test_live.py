@@ -1,4 +1,4 @@
-"""A whole Airflow: every DAG in it, by hand and by schedule, and a worker killed in the middle."""
+"""A complete Airflow: every DAG in it, triggered by hand and by schedule, and a killed worker."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def live(frame, tmp_path_factory):
 
 
 def finished(live, found, expected):
-    """Wait for runs, by DAG, and compare what they returned."""
+    """Wait for runs, by DAG, and compare their return values."""
     ends = {dag: live.wait(dag, run) for dag, run in found.items()}
     assert ends == dict.fromkeys(found, "success")
     assert {dag: live.xcom(dag, run, expected[dag][0]) for dag, run in found.items()} == {
@@ -49,19 +49,19 @@ def finished(live, found, expected):
     }
 
 
-def begun(live, dag, kind):
-    """Wait for a run of a DAG that the scheduler begins by itself."""
+def started(live, dag, kind):
+    """Wait for a run of a DAG that the scheduler starts, and return its id."""
     return wait_for(f"a run of {dag}", lambda: next((r["id"] for r in live.runs(dag) if r["type"] == kind), None))
 
 
 def test_every_dag_runs_when_triggered_by_hand(live):
-    """In a run without a date, which dags test never makes."""
+    """Without a logical date, which dags test always sets."""
     for dag in CONSUMERS:
         live.unpause(dag)
     finished(live, {dag: live.trigger(dag) for dag in EXPECTED}, EXPECTED)
-    # The events of their producers began one run each; another one is triggered.
+    # The events of their producers started one run each; another one is triggered.
     kind = "asset_triggered" if MAJOR >= 3 else "dataset_triggered"
-    finished(live, {dag: begun(live, dag, kind) for dag in CONSUMERS}, CONSUMERS)
+    finished(live, {dag: started(live, dag, kind) for dag in CONSUMERS}, CONSUMERS)
     finished(live, {dag: live.trigger(dag) for dag in CONSUMERS}, CONSUMERS)
 
 
@@ -69,58 +69,58 @@ def test_every_dag_runs_by_schedule(live):
     expected = {f"scheduled_{dag}": found for dag, found in EXPECTED.items()}
     for dag in expected:
         live.unpause(dag)
-    finished(live, {dag: begun(live, dag, "scheduled") for dag in expected}, expected)
+    finished(live, {dag: started(live, dag, "scheduled") for dag in expected}, expected)
 
 
-def kept_subsamples(home):
-    """How many subsamples the only checkpoint holds."""
+def n_finished(home):
+    """Return the number of subsamples in the only checkpoint."""
     files = list((home / "compsil-checkpoints").rglob("*.json"))
     return len(json.loads(files[0].read_bytes())["trials"]) if files else 0
 
 
 def parent_of(pid):
-    """The process that watches over a task: the executor's worker."""
+    """Return the process that supervises a task: the executor's worker."""
     status = Path(f"/proc/{pid}/stat").read_text()
     return int(status.rpartition(")")[2].split()[1])
 
 
 @pytest.mark.airflow3
-def test_a_killed_worker_costs_only_what_was_not_finished(live):
+def test_a_killed_worker_loses_only_unfinished_subsamples(live):
     dag, task = "slow_selection", "select_k"
     run = live.trigger(dag)
-    kept = wait_for("finished subsamples", lambda: n if (n := kept_subsamples(live.home)) >= 4 else 0)
+    kept = wait_for("finished subsamples", lambda: n if (n := n_finished(live.home)) >= 4 else 0)
     (live.home / "go-on").touch()
-    pid = live.task(dag, run, task)["pid"]
-    # First the one that would report the death of the other.
+    pid = live.of_task(dag, run, task)["pid"]
+    # First the process that would report the death of the other.
     for victim in (parent_of(pid), pid):
         os.kill(victim, signal.SIGKILL)
     assert live.wait(dag, run) == "success"
-    found = live.task(dag, run, task)
+    found = live.of_task(dag, run, task)
     assert (found["state"], found["try_number"]) == ("success", 2)
-    log = live.log(dag, run, task, 2)
+    log = json.dumps(live.of_task(dag, run, task, "/logs/2?full_content=true"))
     begun = int(log.partition("Resuming: ")[2].partition(" of 20 subsamples")[0])
     assert kept <= begun < 20
-    assert kept_subsamples(live.home) == 0
+    assert n_finished(live.home) == 0
     assert live.xcom(dag, run, task) in (2, 3, 4)
     again = live.trigger(dag)
     assert live.wait(dag, again) == "success"
-    assert live.task(dag, again, task)["try_number"] == 1
+    assert live.of_task(dag, again, task)["try_number"] == 1
     assert live.xcom(dag, again, task, "selection") == live.xcom(dag, run, task, "selection")
 
 
 @pytest.mark.airflow3
-def test_openlineage_was_told(live):
+def test_openlineage_gets_events(live):
     run = live.trigger("compsil_select_and_branch")
     assert live.wait("compsil_select_and_branch", run) == "success"
 
-    def told(kind):
+    def events_of(kind):
         events = [json.loads(line) for line in (live.home / "lineage.jsonl").read_text().splitlines()]
         name = "compsil_select_and_branch.select_k"
         return [e for e in events if e["job"]["name"] == name and e["eventType"] == kind]
 
     source = str(live.home / "examples" / "customers.parquet")
-    event = wait_for("OpenLineage", lambda: told("COMPLETE"))[-1]
+    event = wait_for("OpenLineage", lambda: events_of("COMPLETE"))[-1]
     assert [place["name"] for place in event["inputs"]] == [source]
     assert str(live.home / "examples" / "labels.parquet") in [place["name"] for place in event["outputs"]]
     assert event["run"]["facets"]["compsil_selection"]["best_k"] == 4
-    assert [place["name"] for place in told("START")[-1]["inputs"]] == [source]
+    assert [place["name"] for place in events_of("START")[-1]["inputs"]] == [source]

@@ -52,12 +52,6 @@ class TestSignature:
         assert (operator.op_args, operator.op_kwargs) == ([1], {"a": 2})
         assert (SelectKOperator(task_id="t").op_args, SelectKOperator(task_id="t").op_kwargs) == ([], {})
 
-    def test_how_airflow_shows_and_copies_it(self):
-        assert SelectKOperator.template_ext == (".sql",)
-        assert SelectKOperator.template_fields_renderers == {"sql": "sql", "op_args": "py", "op_kwargs": "py"}
-        assert SelectKOperator.shallow_copy_attrs == ("python_callable", "clusterer", "metric", "transform")
-        assert SelectKOperator.ui_color == "#e8f1f8"
-
 
 def test_the_result_equals_that_of_the_accessor(csv, frame):
     settings = {"criterion": "stable", "scale": "robust", "n_calibration": 2, "z": 0.5, "rule": "lcb"}

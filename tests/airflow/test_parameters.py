@@ -1,7 +1,5 @@
 """How text becomes the value of a parameter, which text is rendered as a template, and which never is."""
 
-from types import SimpleNamespace
-
 import pytest
 from airflow.providers.common.compat.sdk import task
 from runs import QUICK, run, run_select
@@ -10,7 +8,7 @@ from sklearn.cluster import KMeans
 from compsil_airflow import SelectKOperator, select_k_mapped
 from compsil_airflow.compat import AirflowFailException
 from compsil_airflow.mapped import PlanBatchesOperator
-from compsil_airflow.parameters import _values_of_expand_kwargs, passed_by_expand, unwrap, wrap
+from compsil_airflow.parameters import unwrap, wrap
 
 TEMPLATE = "{{ 6 * 7 }}"
 
@@ -194,43 +192,3 @@ def test_functions_and_estimators_are_wrapped():
         assert unwrap(wrap(value)) is value
     for value in ("kmeans", None, 5):
         assert unwrap(value) is wrap(value) is value
-
-
-XCOM = SimpleNamespace(operator=SimpleNamespace(task_id="extract"))
-
-
-def in_a_dag(**mapped):
-    """An operator that was made from a mapped one."""
-    entry = SimpleNamespace(**mapped)
-    return SimpleNamespace(task_id="t", get_dag=lambda: SimpleNamespace(task_dict={"t": entry}))
-
-
-@pytest.mark.parametrize("value", [XCOM, ["data"], {"ks": [2]}, {"data": XCOM, "ks": [2]}])
-def test_parameters_that_the_dag_maps_over(value):
-    expected = {"data": "extract"} if isinstance(value, dict) and "data" in value else {}
-    assert passed_by_expand(in_a_dag(expand_input=SimpleNamespace(value=value)), ("data", "sql")) == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ({"rule": XCOM}, []),
-        ([{}, {"rule": "max"}], []),
-        ([{}, SimpleNamespace(resolve=lambda context: {"rule": "max", "other": 1})], ["lcb"]),
-        (SimpleNamespace(resolve=lambda context: [{}, {"rule": "max", "other": 1}]), ["lcb"]),
-    ],
-)
-def test_values_that_expand_kwargs_took_from_an_xcom(given, found):
-    context = {"ti": SimpleNamespace(map_index=1)}
-    operator = in_a_dag(expand_input=SimpleNamespace(value=given))
-    operator.rule = "lcb"
-    assert _values_of_expand_kwargs(operator, context) == found
-    decorated = in_a_dag(op_kwargs_expand_input=SimpleNamespace(value=given), expand_input=None)
-    decorated.op_kwargs, decorated.rule = {"rule": "lcb"}, "max"
-    assert _values_of_expand_kwargs(decorated, context) == found
-
-
-def test_an_operator_without_a_dag_is_not_mapped():
-    operator = SimpleNamespace(task_id="t", get_dag=lambda: None)
-    assert passed_by_expand(operator, ("data",)) == {}
-    assert _values_of_expand_kwargs(operator, {}) == []

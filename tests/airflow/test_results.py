@@ -1,7 +1,5 @@
 """What a finished selection leaves: labels, reports, XComs, events of assets."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -163,10 +161,3 @@ def test_an_active_mlflow_run_gets_the_selection_and_the_labels(csv, tmp_path, m
     assert client.get_run(run.info.run_id).data.metrics["best_k"] == 3
     labels = client.download_artifacts(run.info.run_id, "compsil/labels.csv", str(tmp_path))
     assert pd.read_csv(labels)["cluster"].nunique() == 3
-
-
-def test_the_summary_is_strict_json(csv):
-    summary = run_select(data=str(csv), ks=range(2, 21), n_subsamples=30, scale="robust").xcom("selection")
-    assert len(json.dumps(summary, allow_nan=False)) <= 16 * 1024
-    assert (summary["columns"], summary["scale"], summary["n_columns"]) == (["x", "y"], "robust", 2)
-    assert [row["k"] for row in summary["curve"]] == list(range(2, 21))

@@ -1,4 +1,4 @@
-"""A selection that stops in the middle, to be killed there; from then on it goes through."""
+"""A selection that blocks in the middle, to be killed there, until a file appears."""
 
 import itertools
 import os
@@ -15,7 +15,7 @@ calls = itertools.count()
 
 
 def slow(X, k, seed):
-    """Cut along the first column; after five subsamples of three ks wait for ever, unless told to go on."""
+    """Cluster along the first column; block after five subsamples of three ks, until a file appears."""
     if next(calls) >= 15 and not DATA.with_name("go-on").exists():
         threading.Event().wait()
     return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
