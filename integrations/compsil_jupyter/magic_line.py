@@ -17,8 +17,8 @@ from IPython.core.magic_arguments import MagicArgumentParser
 
 from compsil_jupyter.data import SCALE, column_names, is_data
 from compsil_kit.adapters import (
+    CONFIGS,
     QUOTED,
-    TAKES,
     add_options,
     describe,
     flags_of,
@@ -26,8 +26,8 @@ from compsil_kit.adapters import (
     parse_names,
     quote,
     split_list,
-    told,
     unquote,
+    usage_errors,
 )
 from compsil_kit.adapters import did_you_mean as nearest_spelling
 from compsil_kit.config import Setting
@@ -70,7 +70,7 @@ def _options(command: str) -> dict[str, Setting]:
     return {**options_of(command), "scale": SCALE, "output": output}
 
 
-COMMANDS = {command: _options(command) for command in TAKES}
+COMMANDS = {command: _options(command) for command in CONFIGS}
 OPTIONS = {name: keyword for options in COMMANDS.values() for name, keyword in options.items()}
 FLAGS = {flag: name for name, keyword in OPTIONS.items() for flag in flags_of(name, keyword)}
 
@@ -103,7 +103,7 @@ def _read_option(names: Names, name: str, word: str) -> Any:
     keyword, text = OPTIONS[name], unquote(word)
     # Neither a quoted word nor the output name refers to a variable.
     variables = names if text == word and name != "output" else {}
-    with told(keyword, text, user_names(variables)):
+    with usage_errors(keyword, text, user_names(variables)):
         if text in variables and text not in keyword.choices:
             return keyword.validate(variables[text])
         if name == "ks":

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
         shorten,
     )
     from compsil_kit._util.imports import require
-    from compsil_kit.cli.options import TAKES, add_options, flags_of, options_of, report_path, told
+    from compsil_kit.cli.options import CONFIGS, add_options, flags_of, options_of, report_path, usage_errors
     from compsil_kit.labels import fit_rows
 
 _HOMES = {
@@ -110,7 +110,7 @@ _HOMES = {
     "SidecarColumns": "_data.sources.source",
     "Source": "_data.sources.source",
     "StreamKeywords": "_types",
-    "TAKES": "cli.options",
+    "CONFIGS": "cli.options",
     "Transform": "_types",
     "WARNING": "_show.card",
     "add_options": "cli.options",
@@ -175,7 +175,7 @@ _HOMES = {
     "take_rows": "_run.subsample",
     "takes": "_config.setting",
     "to_matrix": "_data.matrix",
-    "told": "cli.options",
+    "usage_errors": "cli.options",
     "unquote": "_config.parsing",
     "warn_of_scale": "_run.load",
     "write": "_show.report",
@@ -212,7 +212,7 @@ __all__ = [
     "SidecarColumns",
     "Source",
     "StreamKeywords",
-    "TAKES",
+    "CONFIGS",
     "Transform",
     "WARNING",
     "add_options",
@@ -277,7 +277,7 @@ __all__ = [
     "take_rows",
     "takes",
     "to_matrix",
-    "told",
+    "usage_errors",
     "unquote",
     "warn_of_scale",
     "write",

@@ -256,7 +256,8 @@ class TableConfig(Config):
     """How a table is prepared; the keywords are those of :func:`compsil_kit.prepare`."""
 
     columns: Any = setting(
-        None, lambda value: value, "list of names, optional", "Columns to use. All numeric and boolean ones if None.",
+        None, lambda value: value, "name or list of names, optional",
+        "Columns to use. All numeric and boolean ones if None.",
         parse=parsing.parse_optional(parsing.parse_names), text_form="a,b,...", metavar="A,B,...",
     )  # fmt: skip
     scale: Scale | None = setting(

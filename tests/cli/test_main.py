@@ -338,7 +338,7 @@ def test_the_same_command_continues_after_an_interrupt(tmp_path):
         finally:
             process.kill()
     assert process.returncode == 130
-    assert f"subsamples; the same command continues from {kept}" in err
+    assert f"subsamples; run the same command again to resume from {kept}" in err
     finished = len(json.loads(kept.read_text())["trials"])
     assert len(json.loads(out)["trials"]["subsamples"]) == finished
     # What is there is enough for a smaller run, which computes nothing.

@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from compsil_kit.cli.main import COMMANDS, main
-from compsil_kit.cli.options import HELP, add_options, brief, make_parser, options_of, report_path
+from compsil_kit.cli.options import HELP, add_options, make_parser, options_of, report_path, shorten_middle
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_help_and_version(capsys):
         assert exit_.value.code == 0
         out = capsys.readouterr().out
         assert "compsil-kit" in out
-        assert ("Exit codes: 0 done, 1 the selection failed" in out) is (words[0] in COMMANDS)
+        assert ("Exit codes: 0 success, 1 the selection failed" in out) is (words[0] in COMMANDS)
         if words[0] in COMMANDS:
             assert f"\n{HELP[words[0]][0].upper()}{HELP[words[0]][1:]}.\n" in out
 
@@ -139,13 +139,13 @@ def test_the_nearest_word_is_asked_for(words, message, capsys):
 
 
 def test_a_long_message_keeps_its_beginning_and_its_end():
-    assert brief("short") == "short"
-    long = brief("--plot must be " + "x" * 2000 + ". Do this.")
+    assert shorten_middle("short") == "short"
+    long = shorten_middle("--plot must be " + "x" * 2000 + ". Do this.")
     assert len(long) < 500
     assert long.startswith("--plot must be x")
     assert long.endswith("x. Do this.")
-    assert brief("x" * 500) == "x" * 500
-    assert brief("a" * 250 + "b" * 51 + "c" * 200) == "a" * 250 + " ... " + "c" * 200
+    assert shorten_middle("x" * 500) == "x" * 500
+    assert shorten_middle("a" * 250 + "b" * 51 + "c" * 200) == "a" * 250 + " ... " + "c" * 200
 
 
 def test_a_report_is_a_page_and_its_folder_is_made(tmp_path):

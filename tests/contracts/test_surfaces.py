@@ -15,7 +15,7 @@ from sklearn.datasets import make_blobs
 import compsil_kit
 from compsil_jupyter import explore
 from compsil_kit._run.workers import in_threads
-from compsil_kit.cli.main import COMMANDS, READING, main
+from compsil_kit.cli.main import COMMANDS, CSV_OPTIONS, main
 from compsil_kit.cli.options import flags_of, make_parser
 from compsil_kit.config import CHOICE, ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
 from compsil_pandas import CompsilAccessor
@@ -200,7 +200,7 @@ def test_the_command_line_has_every_keyword(command, group, capsys):
     options = {action.dest: action for action in subcommand(command)._actions}
     wanted = {**TABLE(), **group(interactive=True)}
     del wanted["progress"]
-    own = {"help", "data", "exclude", *READING, "out", "compare", "json", "plot", "quiet"}
+    own = {"help", "data", "exclude", *CSV_OPTIONS, "out", "compare", "json", "plot", "quiet"}
     assert set(options) <= set(wanted) | own
     for name, keyword in wanted.items():
         assert same(options[name].default, keyword.default), name

@@ -1,4 +1,4 @@
-"""The command line: ``compsil-kit select data.csv``. It calls the engine and prints what comes back."""
+"""The commands of ``compsil-kit``, such as ``compsil-kit select data.csv``: load the data, call the engine, print."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compsil_kit._criteria.compare import compare
-from compsil_kit._data.dataset import Dataset, PreparedTable
+from compsil_kit._data.dataset import PreparedTable
 from compsil_kit._data.files.detect import CsvOptions
 from compsil_kit._data.files.readers import read_file, reject_options
 from compsil_kit._data.given import load_data
 from compsil_kit._data.sources.parquet import is_parquet, open_parquet
-from compsil_kit._data.sources.source import Source
 from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._data.table import prepare
 from compsil_kit._method.warmup import cache_folders, warm_up
 from compsil_kit._show.report import write
 from compsil_kit._util.format import one_line
-from compsil_kit.cli.options import PROGRAM, USAGE, brief, make_parser, report_path
+from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, report_path, shorten_middle
 from compsil_kit.config import (
     ComparisonConfig,
     Events,
@@ -36,85 +36,45 @@ from compsil_kit.errors import ROWS_READ, ClusteringError, Interrupted, Selectio
 from compsil_kit.select import select_k
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from compsil_kit._criteria.comparison import Comparison
     from compsil_kit.result import SelectionResult
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
-# How a text file is written, as the options say it.
-READING = ("sep", "decimal", "encoding", "header", "thousands", "na_values")
+# The options that describe how a CSV file is written.
+CSV_OPTIONS = tuple(field.name for field in fields(CsvOptions))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong use or data, 130 interrupted."""
+    """Run a command and return the exit code: 0 success, 1 failure, 2 wrong usage or data, 130 interrupted."""
     arguments = make_parser(COMMANDS).parse_args(argv)
+    # None shows a progress bar on a terminal.
+    arguments.progress = False if getattr(arguments, "quiet", False) else None
     try:
         arguments.run(arguments)
     except Interrupted as stop:
-        # Of rows that were read, nothing is kept.
-        kept = getattr(arguments, "checkpoint", None) if stop.unit != ROWS_READ else None
-        _complain(stop.summary + (f"; the same command continues from {kept}" if kept else ""))
+        # Only subsamples are stored in a checkpoint.
+        checkpoint = getattr(arguments, "checkpoint", None) if stop.unit != ROWS_READ else None
+        _print_error(stop.summary + (f"; run the same command again to resume from {checkpoint}" if checkpoint else ""))
         if stop.result is not None:
             _print(stop.result, arguments)
         return INTERRUPTED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has gone; a good tool goes quietly, and keeps Python from complaining at exit.
+        # A reader such as head has closed the pipe; without this, Python prints an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (ClusteringError, SelectionError, MemoryError) as error:
-        _complain(one_line(error))
+        _print_error(one_line(error))
         return FAILED
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _complain(one_line(error))
+        _print_error(one_line(error))
         return USAGE
     return OK
 
 
-def _complain(text: str) -> None:
-    print(f"{PROGRAM}: error: {brief(text)}", file=sys.stderr)
-
-
-def _load(arguments: argparse.Namespace) -> PreparedTable | SourceTable:
-    options = CsvOptions(**{name: getattr(arguments, name) for name in READING})
-    found = _open(arguments, options) if is_parquet(arguments.data) else _read(arguments, options)
-    table = prepare(found, **_settings(arguments, TableConfig))
-    if not arguments.json:
-        print(f"Data: {table.preparation}\n", flush=True)
-    return table
-
-
-def _open(arguments: argparse.Namespace, options: CsvOptions) -> Source:
-    """Return Parquet data unread: they may be larger than memory."""
-    reject_options(arguments.data, options)
-    return open_parquet(arguments.data, exclude=arguments.exclude)
-
-
-def _read(arguments: argparse.Namespace, options: CsvOptions) -> pd.DataFrame:
-    frame, layout = read_file(arguments.data, options, columns=arguments.columns, exclude=arguments.exclude)
-    if layout is not None and not (arguments.json and (arguments.quiet or layout.is_plain)):
-        shown = "standard input" if arguments.data == "-" else arguments.data
-        print(f"Read {shown}: {layout}", file=sys.stderr if arguments.json else sys.stdout, flush=True)
-    return frame
-
-
-def _settings(arguments: argparse.Namespace, *configs: type) -> dict[str, Any]:
-    """Return the settings for which the command has options."""
-    return {name: getattr(arguments, name) for name in settings_of(*configs) if hasattr(arguments, name)}
-
-
-def _progress(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {"progress": False if arguments.quiet else None}
-
-
-def _run_selection(arguments: argparse.Namespace, table: PreparedTable | SourceTable) -> SelectionResult:
-    return select_k(table, **_settings(arguments, SelectionConfig, Events), **_progress(arguments))
-
-
-def _run_comparison(arguments: argparse.Namespace, table: Dataset | SourceTable) -> Comparison:
-    return compare(table, **_settings(arguments, ComparisonConfig), **_progress(arguments))
+def _print_error(text: str) -> None:
+    print(f"{PROGRAM}: error: {shorten_middle(text)}", file=sys.stderr)
 
 
 def _select(arguments: argparse.Namespace) -> None:
@@ -126,13 +86,13 @@ def _select(arguments: argparse.Namespace) -> None:
 
 def _compare(arguments: argparse.Namespace) -> None:
     _check_plot(arguments.plot)
-    # Other criteria look at all rows.
+    # Other criteria need all rows in memory.
     table = load_data(_load(arguments))
-    found = _run_comparison(arguments, table)
-    _print(found, arguments)
+    comparison = _run_comparison(arguments, table)
+    _print(comparison, arguments)
     if not arguments.json and table.preparation is not None:
         print("".join(f"Note: {note}\n" for note in table.preparation.notes), end="", flush=True)
-    _save_plot(arguments, found.plot, (8.4, 0.5 * len(found.criteria) + 1.4))
+    _save_plot(arguments, comparison.plot, (8.4, 0.5 * len(comparison.criteria) + 1.4))
 
 
 def _report(arguments: argparse.Namespace) -> None:
@@ -149,23 +109,56 @@ def _demo(arguments: argparse.Namespace) -> None:
     _check_plot(arguments.plot)
     if not arguments.json:
         print("2,300 generated points: two large, loose clusters and three small, tight ones. How many clusters?\n")
-    result = select_k(imbalanced_blobs()[0], **interactive_defaults(SelectionConfig), **_progress(arguments))
+    defaults = interactive_defaults(SelectionConfig)
+    result = select_k(imbalanced_blobs()[0], **defaults, progress=arguments.progress)
     _print(result, arguments)
     _save_plot(arguments, result.plot)
 
 
 def _warm_up(_: argparse.Namespace) -> None:
-    print("Compiling what is not compiled yet, once on this machine; this may take a minute.", flush=True)
-    parts = []
+    print("Compiling the inner loops. This is needed once per machine and may take a minute.", flush=True)
+    seconds = 0.0
     for part in warm_up():
-        parts.append(part)
-        print(f"  {part.name}: {f'{part.seconds:.1f} s' if part.compiled else 'was there already'}", flush=True)
-    seconds = sum(part.seconds for part in parts if part.compiled)
-    print(f"Done in {seconds:.1f} s." if seconds else "There was nothing to do.", "The compiled code is in", flush=True)
+        seconds += part.compiled * part.seconds
+        print(f"  {part.name}: {f'{part.seconds:.1f} s' if part.compiled else 'already compiled'}", flush=True)
+    print(
+        f"Done in {seconds:.1f} s." if seconds else "Nothing to compile.", "The compiled code is stored in", flush=True
+    )
     print("".join(f"  {folder}\n" for folder in cache_folders()), end="", flush=True)
 
 
 COMMANDS = {"select": _select, "compare": _compare, "report": _report, "demo": _demo, "warmup": _warm_up}
+
+
+def _load(arguments: argparse.Namespace) -> PreparedTable | SourceTable:
+    options = CsvOptions(**{name: getattr(arguments, name) for name in CSV_OPTIONS})
+    data: Any
+    if is_parquet(arguments.data):
+        # Parquet data can be larger than memory, so they are not loaded yet.
+        reject_options(arguments.data, options)
+        data = open_parquet(arguments.data, exclude=arguments.exclude)
+    else:
+        data, layout = read_file(arguments.data, options, columns=arguments.columns, exclude=arguments.exclude)
+        if layout is not None and not (arguments.json and (arguments.quiet or layout.is_plain)):
+            name = "standard input" if arguments.data == "-" else arguments.data
+            print(f"Read {name}: {layout}", file=sys.stderr if arguments.json else sys.stdout, flush=True)
+    table: PreparedTable | SourceTable = prepare(data, **_settings(arguments, TableConfig))
+    if not arguments.json:
+        print(f"Data: {table.preparation}\n", flush=True)
+    return table
+
+
+def _settings(arguments: argparse.Namespace, *configs: type) -> dict[str, Any]:
+    """Return the settings for which the command has options."""
+    return {name: getattr(arguments, name) for name in settings_of(*configs) if hasattr(arguments, name)}
+
+
+def _run_selection(arguments: argparse.Namespace, table: Any) -> SelectionResult:
+    return select_k(table, **_settings(arguments, SelectionConfig, Events))
+
+
+def _run_comparison(arguments: argparse.Namespace, table: Any) -> Comparison:
+    return compare(table, **_settings(arguments, ComparisonConfig), progress=arguments.progress)
 
 
 def _print(found: SelectionResult | Comparison, arguments: argparse.Namespace) -> None:
@@ -176,7 +169,7 @@ def _print(found: SelectionResult | Comparison, arguments: argparse.Namespace) -
 
 
 def _check_plot(path: Path | None) -> None:
-    """Refuse an impossible plot before the work, not after it."""
+    """Refuse a path that cannot hold a plot before the computation, and create its folder."""
     if path is None:
         return
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
@@ -185,10 +178,10 @@ def _check_plot(path: Path | None) -> None:
 
 
 def _save_plot(arguments: argparse.Namespace, draw: Callable[..., Any], size: tuple[float, float] = (7.2, 4.2)) -> None:
-    from matplotlib.figure import Figure
-
     if arguments.plot is None:
         return
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=size, layout="constrained")
     draw(ax=figure.subplots())
     figure.savefig(arguments.plot, dpi=150)
