@@ -17,7 +17,7 @@ from compsil_airflow.operator import SelectKOperator
 from compsil_airflow.results import publish
 
 if TYPE_CHECKING:
-    from compsil_airflow.operator import Template
+    from compsil_airflow.types import Template
 
 # The XCom key of the preparation of the table, which the first step pushes.
 PREPARATION = "preparation"

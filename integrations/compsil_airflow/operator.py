@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from compsil_airflow.checkpoints import (
     AUTO,
@@ -33,30 +32,11 @@ from compsil_airflow.storage import LABELS_ENDINGS, REPORT_ENDINGS, Place, check
 from compsil_airflow.summary import THRESHOLDS, check_thresholds
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from compsil_airflow.compat import ObjectStoragePath, XComArg
+    from compsil_airflow.compat import XComArg
     from compsil_airflow.summary import OnUnsure
-    from compsil_kit import PreparedTable, SelectionResult, SourceTable
-    from compsil_kit.adapters import (
-        ClustererLike,
-        Criterion,
-        MetricLike,
-        Missing,
-        OnFailure,
-        Rule,
-        Scale,
-        Seeds,
-        Transform,
-    )
-    from compsil_kit.adapters import Source as OutOfCore
+    from compsil_airflow.types import Data, Location, Template
+    from compsil_kit import PreparedTable, SelectionResult, SourceTable, adapters
     from compsil_kit.config import SelectionConfig, TableConfig
-
-    # Text, which may be a template, or the output of an upstream task.
-    Template: TypeAlias = str | XComArg
-    Location: TypeAlias = PathLike[str] | ObjectStoragePath | Template
-    # The loaded table, in memory or out of core, and the table as it is clustered.
-    Data = tuple[pd.DataFrame | OutOfCore, PreparedTable | SourceTable]
 
 
 class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
@@ -142,23 +122,23 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         op_kwargs: Mapping[str, Any] | XComArg | None = None,
         base_dir: Location | None = None,
         columns: Sequence[str] | Template | None = None,
-        scale: Scale | Template | None = "standard",
-        missing: Missing | Template = "raise",
+        scale: adapters.Scale | Template | None = "standard",
+        missing: adapters.Missing | Template = "raise",
         ks: int | Sequence[int | str] | Template = "2:10",
-        clusterer: ClustererLike | Template = "kmeans",
+        clusterer: adapters.ClustererLike | Template = "kmeans",
         n_subsamples: int | Literal["auto"] | Template = 30,
         sample_size: float | Literal["auto", "paper"] | Template = "auto",
-        metric: MetricLike | Template = "euclidean",
-        transform: Transform | Template = "tanh",
-        rule: Rule | Template = "max",
+        metric: adapters.MetricLike | Template = "euclidean",
+        transform: adapters.Transform | Template = "tanh",
+        rule: adapters.Rule | Template = "max",
         z: float | Template = 1.0,
-        criterion: Criterion | Template = "composite",
+        criterion: adapters.Criterion | Template = "composite",
         n_starts: int | Literal["auto"] | Template = "auto",
         n_calibration: int | Template = 0,
         structure: bool | Template = False,
-        on_failure: OnFailure | Template = "raise",
+        on_failure: adapters.OnFailure | Template = "raise",
         n_jobs: int | Literal["auto"] | Template | None = 1,
-        random_state: Seeds | Sequence[str] | Template = 42,
+        random_state: adapters.Seeds | Sequence[str] | Template = 42,
         checkpoint: Literal["auto"] | Location | None = "auto",
         labels_path: Location | None = None,
         labels_keep: Sequence[str] | Template | None = None,

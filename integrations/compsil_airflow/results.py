@@ -20,7 +20,8 @@ from compsil_mlflow import log_if_active
 if TYPE_CHECKING:
     import pandas as pd
 
-    from compsil_airflow.operator import Data, SelectKOperator
+    from compsil_airflow.operator import SelectKOperator
+    from compsil_airflow.types import Data
     from compsil_kit import PreparedTable, SelectionResult
     from compsil_kit.adapters import Source
 

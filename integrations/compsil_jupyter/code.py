@@ -15,7 +15,7 @@ from compsil_jupyter.session import Session, comparison_settings
 from compsil_jupyter.state import Shown
 from compsil_kit.adapters import is_integer
 from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig, settings_of
-from compsil_pandas.accessor import CLUSTER_SETTINGS
+from compsil_pandas.calls import CLUSTER_SETTINGS
 
 LINE = 88
 # Stands for data whose expression is unknown; generated code never assigns to it.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compsil_pandas.accessor import ColumnWarning, CompsilAccessor, register
+from compsil_pandas.accessor import CompsilAccessor, register
+from compsil_pandas.calls import ColumnWarning
 from compsil_pandas.groups import GroupSelection
 
 register()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
 
-import numpy as np
 import pandas as pd
 
-from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, label_rows, prepare, silhouettes
+from compsil_kit import Comparison, SelectionResult, prepare
 from compsil_kit.adapters import (
     ClustererLike,
     CompareKeywords,
@@ -22,14 +19,7 @@ from compsil_kit.adapters import (
     SelectionKeywords,
     SelectKeywords,
     check_choice,
-    check_names,
-    load,
-    make_plan,
-    open_data,
-    plot_map,
-    plot_silhouettes,
     require,
-    run_selection,
     takes,
 )
 from compsil_kit.config import (
@@ -37,9 +27,18 @@ from compsil_kit.config import (
     Events,
     SelectionConfig,
     TableConfig,
-    build,
-    interactive_defaults,
-    settings_of,
+)
+from compsil_pandas.calls import (
+    ClusterPlotKind,
+    PlotKeywords,
+    drop_columns,
+    label_frame,
+    label_series,
+    plot_clusters,
+    prepare_frame,
+    run_compare,
+    run_select,
+    split_keywords,
 )
 from compsil_pandas.groups import GroupSelection, key_names, select_groups
 from compsil_pandas.profiles import align, profile
@@ -48,19 +47,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from compsil_jupyter import Explorer
-
-
-class ColumnWarning(UserWarning):
-    """A column that should probably be excluded from the clustering."""
-
-
-class PlotKeywords(SelectKeywords, CompareKeywords, total=False):
-    """Keywords of the plots: those of a selection or those of a comparison."""
-
-
-ClusterPlotKind = Literal["silhouette", "map"]
-# The settings that have an effect on a clustering into a given k.
-CLUSTER_SETTINGS = ("clusterer", "metric", "random_state")
 
 
 def register() -> None:
@@ -134,18 +120,18 @@ class CompsilAccessor:
         SelectionResult or GroupSelection
             The result, with ``preparation`` for columns, scale and dropped rows; with ``by``, one result per group.
         """
-        config, events = _selection(keywords)
+        config, events = split_keywords(keywords)
         table = TableConfig(columns=columns, scale=scale, missing=missing)
         if by is None:
-            return _select(_prepare(self._frame, table), config, events)
+            return run_select(prepare_frame(self._frame, table), config, events)
         if events.checkpoint is not None:
             raise ValueError("checkpoint must be None with by=: groups cannot share it. Select each group separately.")
         keys = key_names(by) if columns is None else []
         # Check the columns of the whole frame first, so that each error and warning appears once.
-        _prepare(_without(self._frame, keys), table)
+        prepare_frame(drop_columns(self._frame, keys), table)
 
         def select(part: pd.DataFrame) -> SelectionResult:
-            return _select(prepare(_without(part, keys), **vars(table)), config, events)
+            return run_select(prepare(drop_columns(part, keys), **vars(table)), config, events)
 
         return select_groups(self._frame, by, select)
 
@@ -185,8 +171,9 @@ class CompsilAccessor:
         Series
             Categorical labels on the index of the frame, 0 for the largest cluster; NA for dropped rows.
         """
-        table = _prepare(self._frame, TableConfig(columns=columns, scale=scale, missing=missing))
-        return self._series(table, _labels(table, k, keywords))
+        config = TableConfig(columns=columns, scale=scale, missing=missing)
+        table = prepare_frame(self._frame, config)
+        return label_series(self._frame, table, label_frame(table, k, keywords))
 
     def profile(
         self, labels: Any, *, columns: Any = None, scale: Scale | None = "standard", missing: Missing = "drop",
@@ -208,7 +195,7 @@ class CompsilAccessor:
         DataFrame
             One row per cluster, with two column levels.
         """
-        table = _prepare(self._frame, TableConfig(columns=columns, scale=scale, missing=missing))
+        table = prepare_frame(self._frame, TableConfig(columns=columns, scale=scale, missing=missing))
         return profile(table, align(labels, self._frame), metric)
 
     @takes(ComparisonConfig, Events, leave_out=("checkpoint",), interactive=True)
@@ -233,7 +220,9 @@ class CompsilAccessor:
         Comparison
             Values per k, the chosen k of each criterion, and which criteria agree.
         """
-        return _compare(_prepare(self._frame, TableConfig(columns=columns, scale=scale, missing=missing)), keywords)
+        return run_compare(
+            prepare_frame(self._frame, TableConfig(columns=columns, scale=scale, missing=missing)), keywords
+        )
 
     def plot(
         self,
@@ -272,15 +261,15 @@ class CompsilAccessor:
         """
         check_choice("kind", kind, (*get_args(PlotKind), "comparison", *get_args(ClusterPlotKind)))
         config = TableConfig(columns=columns, scale=scale, missing=missing if labels is None else "drop")
-        table = _prepare(self._frame, config)
+        table = prepare_frame(self._frame, config)
         if kind == "comparison":
-            return _compare(table, keywords).plot(ax=ax)
+            return run_compare(table, keywords).plot(ax=ax)
         if kind != "silhouette" and kind != "map":
-            return _select(table, *_selection(keywords)).plot(kind, ax=ax)
+            return run_select(table, *split_keywords(keywords)).plot(kind, ax=ax)
         metric = keywords.get("metric", "euclidean")
         if labels is None:
-            labels = self._series(table, _labels(table, k, keywords))
-        return _plot_clusters(kind, align(labels, self._frame), table, metric, ax)
+            labels = label_series(self._frame, table, label_frame(table, k, keywords))
+        return plot_clusters(kind, align(labels, self._frame), table, metric, ax)
 
     @takes(SelectionConfig, interactive=True)
     def explore(
@@ -309,70 +298,3 @@ class CompsilAccessor:
         explore = import_module("compsil_jupyter").explore
         explorer: Explorer = explore(self._frame, columns, scale=scale, missing=missing, **keywords)
         return explorer
-
-    def _series(self, table: PreparedTable, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
-        spread = np.full(len(self._frame), -1)
-        spread[table.kept] = codes
-        values = pd.Categorical.from_codes(spread, categories=pd.RangeIndex(int(codes.max()) + 1))
-        return pd.Series(values, index=self._frame.index, name="cluster")
-
-
-def _prepare(frame: pd.DataFrame, config: TableConfig) -> PreparedTable:
-    """Prepare the frame; warn about odd columns at the line that called the accessor."""
-    table = prepare(frame, columns=config.columns, scale=config.scale, missing=config.missing)
-    for note in table.preparation.notes:
-        warnings.warn(note, ColumnWarning, stacklevel=3)
-    return table
-
-
-def _selection(keywords: Mapping[str, Any]) -> tuple[SelectionConfig, Events]:
-    """Return the settings of a selection with interactive defaults, and what accompanies its run."""
-    events = {name: keywords[name] for name in settings_of(Events) if name in keywords}
-    settings = {name: value for name, value in keywords.items() if name not in events}
-    return build(SelectionConfig, {**interactive_defaults(SelectionConfig), **settings}), Events(**events)
-
-
-def _select(table: PreparedTable, config: SelectionConfig, events: Events) -> SelectionResult:
-    opened = open_data(table)
-    plan = make_plan(opened, config)
-    return run_selection(plan, load(opened, plan, events), events)
-
-
-def _compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison:
-    return compare(table, **{**interactive_defaults(ComparisonConfig), **keywords})
-
-
-def _without(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
-    """Return the frame without some columns, by position because names may be duplicate or have levels."""
-    return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
-
-
-def _labels(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-    """Cluster all rows into k clusters, or the selected number, and number them by decreasing size."""
-    used = dict(keywords)
-    if k is None:
-        result = _select(table, *_selection(keywords))
-        config = result.plan.config
-        # CompositeSilhouette refits with the first of these seeds too.
-        used = {"clusterer": config.clusterer, "metric": config.metric, "random_state": result.plan.seeds}
-        k = result.best_k
-    check_names(used, settings_of(SelectionConfig, Events))
-    if without_effect := [name for name in used if name not in CLUSTER_SETTINGS]:
-        raise TypeError(
-            f"{', '.join(without_effect)} cannot be passed with k={k!r}: only {', '.join(CLUSTER_SETTINGS)} affect the "
-            "clustering into a given k. Leave k out to select the number of clusters with these settings."
-        )
-    (labels,) = label_rows(table, k, **used)
-    return labels
-
-
-def _plot_clusters(
-    kind: ClusterPlotKind, labels: pd.Series[Any], table: PreparedTable, metric: MetricLike, ax: Axes | None
-) -> Axes:
-    known = labels.notna().to_numpy() & table.kept
-    points, names = table.matrix[known[table.kept]], labels[known].to_numpy()
-    if kind == "map":
-        return plot_map(points, names, ax=ax)
-    scores = silhouettes(points, names, metric=metric)
-    assert not isinstance(scores, list)
-    return plot_silhouettes(scores, names, ax=ax)

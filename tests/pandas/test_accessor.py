@@ -20,7 +20,7 @@ import compsil_pandas
 from compsil_kit import Comparison, CompositeSilhouette, SelectionResult, compare, select_k, silhouettes
 from compsil_kit.config import Events, SelectionConfig, settings_of
 from compsil_pandas import ColumnWarning, CompsilAccessor
-from compsil_pandas.accessor import CLUSTER_SETTINGS
+from compsil_pandas.calls import CLUSTER_SETTINGS
 
 mpl.use("agg")
 FAST = {"ks": [2, 3, 4], "n_subsamples": 4}

@@ -10,7 +10,8 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
 from compsil_kit._method.reference_data import fix_axes, principal_axes
-from compsil_kit._show.plots import MAX_LABELS, legend_below, new_axes, tidy, title
+from compsil_kit._show.curve import MAX_LABELS
+from compsil_kit._show.plots import legend_below, new_axes, tidy, title
 from compsil_kit._util.format import percent
 
 if TYPE_CHECKING:

@@ -28,6 +28,9 @@ SCORED = {
     "likely": "confidence",
 }
 
+# More labels side by side would overlap.
+MAX_LABELS = 15
+
 
 def lines(result: SelectionResult) -> dict[str, Array]:
     """Return the values per k of the criterion and, if these are silhouettes, of micro and macro."""
@@ -67,3 +70,8 @@ def columns(result: SelectionResult) -> dict[str, list[str]]:
 
 def _cells(text: Callable[[Any], str], **columns: NDArray[Any]) -> dict[str, list[str]]:
     return {heading: [text(value) for value in values] for heading, values in columns.items()}
+
+
+def thinned(values: Any) -> list[Any]:
+    """Return every value, or every second, third, ... one if there are too many to label."""
+    return list(values[:: -(-len(values) // MAX_LABELS)])

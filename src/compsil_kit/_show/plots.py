@@ -8,7 +8,7 @@ import numpy as np
 
 from compsil_kit._method.guarantees import hoeffding_radius
 from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA
-from compsil_kit._show.curve import SCORED, half_width, lines, selected
+from compsil_kit._show.curve import MAX_LABELS, SCORED, half_width, lines, selected, thinned
 from compsil_kit._show.text import confidence_text, probability_text
 from compsil_kit._util.checks import check_choice
 from compsil_kit._util.format import percent
@@ -28,8 +28,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "micro": {"color": VERMILION, "linestyle": "--", "marker": "s", "linewidth": 1.5, "zorder": 3},
     "macro": {"color": GREEN, "linestyle": ":", "marker": "^", "linewidth": 1.8, "zorder": 3},
 }
-# More labels side by side would overlap.
-MAX_LABELS = 15
 # Inches; readable at 600 pixels.
 SIZE = (7.2, 4.2)
 PERCENTS = {0: "0 %", 0.25: "25 %", 0.5: "50 %", 0.75: "75 %", 1: "100 %"}
@@ -60,11 +58,6 @@ def title(ax: Axes, text: str) -> None:
 def legend_below(ax: Axes, columns: int) -> None:
     """Place the legend below the axes."""
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, frameon=False)
-
-
-def thinned(values: Any) -> list[Any]:
-    """Return every value, or every second, third, ... one if there are too many to label."""
-    return list(values[:: -(-len(values) // MAX_LABELS)])
 
 
 def plot(result: SelectionResult, kind: str = "curve", *, ax: Axes | None = None, delta: float = 0.05) -> Axes:

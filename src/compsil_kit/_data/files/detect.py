@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from compsil_kit._data.files import FileFormatError
+from compsil_kit._data.files.header import MIN_ROWS, Row, columns_of, detect_header
 from compsil_kit._data.files.numeric import (
     DECIMAL_MARKS,
     MISSING_VALUES,
     THOUSANDS_MARKS,
     detect_decimal,
-    fraction_numeric,
     is_number,
 )
 from compsil_kit._util.checks import check_choice
@@ -27,15 +27,12 @@ from compsil_kit._util.format import quoted
 
 SEPARATORS = (",", ";", "\t", "|")
 _NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " "}
-_MAX_LINES, _MAX_ROWS, _MAX_CELLS, _MIN_ROWS = 1600, 400, 4000, 8
+_MAX_LINES, _MAX_ROWS = 1600, 400
 # CleverCSV needs 5 s for the whole sample; this many characters of whole lines suffice.
 _HEAD_CHARACTERS = 1 << 14
 _EXCEL_LINE = re.compile(r'"?sep=.?"?\s*')
 _UNCLOSED_QUOTE = "not a readable table: line {} opens a quote that is never closed. Fix this line."
 _ONE_OR_TWO_COLUMNS = "the separator is ambiguous: pass --sep ',' for two columns or --sep ';' for decimal commas."
-
-# The line of the file in which a row begins, counted from 1, and the cells of the row.
-Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ def detect_layout(
         # The sample may end within quotes.
         rows.pop()
     missing = MISSING_VALUES | set(options.na_values)
-    decimal = options.decimal or detect_decimal(_columns(rows[1:] or rows, missing))
+    decimal = options.decimal or detect_decimal(columns_of(rows[1:] or rows, missing))
     header = detect_header(rows, decimal, missing)
     comment = lines[skipped - 1] if skipped else ""
     if options.header is not False and not header and comment.startswith("#"):
@@ -200,7 +197,7 @@ def _head(text: str) -> str:
     """Return the first whole lines: at least 8, and as many as hold enough characters."""
     lines = list(io.StringIO(text, newline=""))
     n_lines = 1 + sum(size < _HEAD_CHARACTERS for size in accumulate(map(len, lines)))
-    return "".join(lines[: max(n_lines, _MIN_ROWS)])
+    return "".join(lines[: max(n_lines, MIN_ROWS)])
 
 
 def _fit(head: str, sep: str, *, strict: bool = False) -> tuple[float, bool]:
@@ -269,41 +266,6 @@ def check_widths(rows: Iterable[Row], width: int, header: int | None) -> None:
             f"not a readable table: line {line} has {len(cells)} field{'s' * (len(cells) != 1)}, line {first[0]} has "
             f"{first[1]}. Fix this line, or pass --sep if the separator is wrong."
         )
-
-
-def _columns(rows: Sequence[Row], missing: Collection[str]) -> list[list[str]]:
-    """Return the cells of each column that are not missing, from a limited number of rows."""
-    width = max((len(cells) for _, cells in rows), default=1)
-    rows = rows[: max(_MIN_ROWS, _MAX_CELLS // width)]
-    return [
-        [cells[at] for _, cells in rows if at < len(cells) and cells[at].strip() not in missing] for at in range(width)
-    ]
-
-
-def detect_header(rows: Sequence[Row], decimal: str, missing: Collection[str] = MISSING_VALUES) -> bool | None:
-    """Tell whether the first row names the columns; None if that is ambiguous.
-
-    Words above numbers are a header. Numbers with a decimal mark or a sign above numbers are not. Whole numbers above
-    numbers may be names, such as years.
-    """
-    first, columns = rows[0][1], _columns(rows[1:], missing)
-    numeric = [fraction_numeric(column, decimal) > 0.5 for column in columns]
-    # The header may lack a name for the column of row names.
-    shift = 1 if len(columns) == len(first) + 1 and columns[-1] else 0
-    above = [cell.strip() for cell, is_numeric in zip(first, numeric[shift:], strict=False) if is_numeric]
-    numbers = [cell for cell in above if is_number(cell, decimal)]
-    if not numbers:
-        return True
-    has_words, has_values = len(numbers) < len(above), not all(cell.isdigit() for cell in numbers)
-    if has_words or has_values:
-        return None if has_words and has_values else has_words
-    # pandas names columns 0, 1, 2, ...
-    if len(numbers) > 1 and numbers == [str(at) for at in range(len(numbers))]:
-        return True
-    cells = (cell for column, is_numeric in zip(columns, numeric, strict=True) if is_numeric for cell in column)
-    if all(decimal in cell or "e" in cell.lower() for cell in cells):
-        return True
-    return False if len(set(numbers)) < len(numbers) else None
 
 
 def _shape(rows: Sequence[Row], header: bool) -> tuple[int, bool, bool]:
