@@ -222,7 +222,7 @@ def test_sparse_data(blobs):
 def test_distances(blobs):
     distances = pairwise_distances(blobs)
     settings = {"metric": "precomputed", "clusterer": "agglomerative", **SMALL}
-    with pytest.raises(ValueError, match="need dense points, but X is distances alone"):
+    with pytest.raises(ValueError, match="need dense points, but X is a distance matrix"):
         compare(distances, **settings)
     found = compare(distances, criteria=["composite", "full-micro"], **settings)
     assert found.n_failed == 0

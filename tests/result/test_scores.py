@@ -182,7 +182,7 @@ def test_choices(rule):
 
 def test_confidence():
     result = all_numbers()
-    means = likelihood.means({name: getattr(result.trials, name) for name in likelihood.NUMBERS})
+    means = likelihood.means({name: getattr(result.trials, name) for name in likelihood.INPUTS})
     expected = likelihood.likelihood(means, result.plan)
     np.testing.assert_allclose([*result.confidence, result.confidence_none], expected, rtol=1e-9)
     assert result.confidence_note == ""

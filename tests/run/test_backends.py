@@ -179,7 +179,7 @@ def test_what_joblibspark_makes_of_errors(message):
     def parallel(part):
         raise TypeError(message)
 
-    expected = (TypeError, "another") if message == "another" else (RuntimeError, "Spark's log has the cause")
+    expected = (TypeError, "another") if message == "another" else (RuntimeError, "which is in Spark's log")
     with pytest.raises(expected[0], match=expected[1]):
         backends._results(parallel, [])
 

@@ -153,7 +153,7 @@ class SourceTable:
         ----------
         rows : ndarray of int
             The ascending numbers of the rows.
-        tick : callable, optional
+        tick : callable
             Called with the number of rows that were read since the last call.
         digest : bool, default=False
             Whether to compute the digest of all rows.
