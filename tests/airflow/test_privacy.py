@@ -42,8 +42,9 @@ class TestTracebacks:
         assert __file__ in self.log_of(python_callable=lambda: cells, clusterer=wrong, scale=None)
 
     def test_of_a_query(self, sqlite_conn_id):
-        sql = f"SELECT x + {CELL} AS x, word FROM points"
-        text = self.log_of(sql=sql.replace("48151.623", "48150 + 1.623"), conn_id=sqlite_conn_id, columns=["x", "word"])
+        # Together the two numbers are the cell; the query is shown in logs, so it must not contain it.
+        sql = "SELECT x + 40000 + 8151.623 AS x, word FROM points"
+        text = self.log_of(sql=sql, conn_id=sqlite_conn_id, columns=["x", "word"])
         assert "'word' is not numeric" in text
 
 

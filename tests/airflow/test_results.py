@@ -22,7 +22,7 @@ class TestLabels:
         done = run_select(data=str(csv), labels_path=str(path), labels_keep="key", missing="drop")
         assert done.state == "success"
         labels = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
-        expected = pd.read_csv(csv).compsil.cluster(3, columns=["x", "y"], missing="drop", ks=[2, 3, 4], n_subsamples=4)
+        expected = pd.read_csv(csv).compsil.cluster(3, columns=["x", "y"], missing="drop")
         assert list(labels.columns) == ["row", "key", "cluster"]
         assert labels["key"].tolist() == frame["key"].tolist()
         assert labels["cluster"].isna().tolist() == [row == 5 for row in range(300)]
