@@ -58,4 +58,4 @@ def test_tables_are_read_and_distributing_subsamples_raises(tmp_path):
     assert labelled == LARGE
     assert listening
     assert all(address.endswith("127.0.0.1") for address in listening)
-    assert message.endswith("or it is a Spark Connect session that has no cluster behind it.")
+    assert message.endswith("or the Spark Connect session has no cluster.")
