@@ -18,7 +18,7 @@ import pytest
 
 # Seconds after which a test gives up; everything is slow on busy machines.
 PATIENCE = 600.0
-# Not among the ports that the system assigns by itself: another program could take one before its server binds it.
+# Outside the range from which the system assigns ports: another program could take one before its server binds it.
 PORTS = range(20_000, 30_000)
 
 

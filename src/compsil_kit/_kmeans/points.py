@@ -24,7 +24,7 @@ _inner: Any = {**_options, "no_cfunc_wrapper": True}
 _FUSED, _REORDERED = {"contract", "nsz"}, {"reassoc", "contract", "nsz"}
 # Fused multiply-adds round once instead of twice: the error bounds hold for both.
 fused = numba.njit(**_inner, fastmath=_FUSED)
-# Inlined by numba: as a function of its own it would be optimised again in each caller and in the callers of those.
+# Inlined by numba: a separate function would be optimised again in each caller and in their callers.
 inlined = numba.njit(**_inner, fastmath=_FUSED, inline="always")
 # Sums in any order, where the rounding error is bounded.
 reordered = numba.njit(**_inner, fastmath=_REORDERED)

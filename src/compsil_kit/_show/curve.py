@@ -57,7 +57,7 @@ def at_best(result: SelectionResult, values: Array) -> float:
 def columns(result: SelectionResult) -> dict[str, list[str]]:
     """Return formatted cells by heading; failures have a column only if there are any."""
     micro, macro, weight = (result._summaries[name].mean for name in ("micro", "macro", "weight"))
-    # With criterion="likely" the score is the confidence, which has a column of its own.
+    # With criterion="likely" the score is the confidence, which has a separate column.
     scores = {} if result.criterion == LIKELY else {"score": result.scores, "± se": result.sem}
     return {
         "k": [str(k) for k in result.ks],

@@ -139,7 +139,7 @@ class DuckDBSource(Source):
     what = "a DuckDB relation"
 
     def __init__(self, relation: Any) -> None:
-        """Read the schema, and count the rows with a query of its own."""
+        """Read the schema, and count the rows with a separate query."""
         self._relation = relation
         with _hide_duckdb_content():
             counted = f"count(*), any_value(current_setting('{_DUCKDB_ORDER}'))"

@@ -19,7 +19,7 @@ PARTITIONS_AT_ONCE = 16
 
 
 class DaskSource(Source):
-    """A Dask collection in partitions of rows, which are counted by a pass of its own; subclasses count them."""
+    """A Dask collection in partitions of rows, which a separate pass counts; subclasses count them."""
 
     lengths: list[int]
 
