@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from compsil_jupyter.magic_line import complete, parse_line, read_columns
 from compsil_kit import compare, select_k
-from compsil_kit.adapters import parse_setting
+from compsil_kit._config.base import parse_setting
 from compsil_kit.cli import main as cli
 from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, build, settings_of
 from fuzz.judge import require

@@ -148,7 +148,8 @@ def test_the_wheel_holds_the_four_packages(tmp_path):
     for package in ("compsil_kit", "compsil_pandas", "compsil_jupyter", "compsil_airflow"):
         assert f"{package}/__init__.py" in files
         assert f"{package}/py.typed" in files
-    assert "compsil_kit/_method/likelihood.json" in files
+    for data in ("__init__.pyi", "adapters.pyi", "_method/likelihood.json"):
+        assert f"compsil_kit/{data}" in files
     assert not [name for name in files if name.startswith(("tests/", "benchmarks/", "docs/"))]
 
 
