@@ -22,26 +22,21 @@ from compsil_kit.adapters import (
     require,
     takes,
 )
-from compsil_kit.config import (
-    ComparisonConfig,
-    Events,
-    SelectionConfig,
-    TableConfig,
-)
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig
 from compsil_pandas.calls import (
     ClusterPlotKind,
     PlotKeywords,
-    drop_columns,
+    align,
     label_frame,
     label_series,
     plot_clusters,
     prepare_frame,
+    profile,
     run_compare,
     run_select,
     split_keywords,
 )
-from compsil_pandas.groups import GroupSelection, key_names, select_groups
-from compsil_pandas.profiles import align, profile
+from compsil_pandas.groups import GroupSelection, drop_columns, key_names, select_groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

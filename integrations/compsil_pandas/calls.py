@@ -1,4 +1,4 @@
-"""Calls of the engine for the methods of the accessor."""
+"""Calls of the engine for the methods of the accessor, and what they return on the index of the frame."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from compsil_kit.adapters import (
     MetricLike,
     SelectKeywords,
     check_names,
+    describe,
     load,
     make_plan,
     open_data,
@@ -51,7 +52,7 @@ CLUSTER_SETTINGS = ("clusterer", "metric", "random_state")
 
 def prepare_frame(frame: pd.DataFrame, config: TableConfig) -> PreparedTable:
     """Prepare the frame; warn about odd columns at the line that called the accessor."""
-    table = prepare(frame, columns=config.columns, scale=config.scale, missing=config.missing)
+    table = prepare(frame, **vars(config))
     for note in table.preparation.notes:
         warnings.warn(note, ColumnWarning, stacklevel=3)
     return table
@@ -74,11 +75,6 @@ def run_select(table: PreparedTable, config: SelectionConfig, events: Events) ->
 def run_compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison:
     """Run a comparison on a prepared table, with interactive defaults."""
     return compare(table, **{**interactive_defaults(ComparisonConfig), **keywords})
-
-
-def drop_columns(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
-    """Return the frame without some columns, by position because names may be duplicate or have levels."""
-    return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
 
 
 def label_frame(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]) -> np.ndarray[Any, Any]:
@@ -119,3 +115,40 @@ def label_series(frame: pd.DataFrame, table: PreparedTable, codes: np.ndarray[An
     spread[table.kept] = codes
     values = pd.Categorical.from_codes(spread, categories=pd.RangeIndex(int(codes.max()) + 1))
     return pd.Series(values, index=frame.index, name="cluster")
+
+
+def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:
+    """Return labels on the frame's index, one per row; NA is allowed."""
+    if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        raise TypeError(f"labels must contain one label per row, as a Series or an array; got {describe(labels)}.")
+    if isinstance(labels, pd.Series) and not labels.index.equals(frame.index):
+        raise ValueError("labels must have the index of the frame. Pass a Series with this index, or an array.")
+    if len(labels) != len(frame):
+        raise ValueError(f"labels must contain one label for each of the {len(frame)} rows; got {len(labels)}.")
+    if isinstance(labels, pd.Series):
+        return labels
+    # pandas arrays keep their dtype: NumPy would convert integers with NA to floats.
+    is_pandas = isinstance(labels, pd.api.extensions.ExtensionArray)
+    return pd.Series(labels if is_pandas else np.asarray(labels), frame.index)
+
+
+def profile(table: PreparedTable, labels: pd.Series[Any], metric: Any) -> pd.DataFrame:
+    """Describe each cluster in the original units; silhouettes are computed on the scaled columns."""
+    known = labels.notna().to_numpy() & table.kept
+    codes, names = pd.factorize(labels[known], sort=True)
+    if len(names) < 2:
+        raise ValueError(f"labels must contain at least 2 clusters; got {len(names)}.")
+    scores = silhouettes(table.matrix[known[table.kept]], codes, metric=metric)
+    assert not isinstance(scores, list)
+    sizes = np.bincount(codes)
+    summary = {"size": sizes, "share": sizes / sizes.sum(), "silhouette": scores.per_cluster}
+    parts = [pd.DataFrame(summary, index=pd.Index(names, name="cluster"))]
+    values = table.raw[known].astype("float64")
+    groups = values.set_axis(range(values.shape[1]), axis=1).groupby(codes)
+    keys = ["cluster"]
+    for at, name in enumerate(table.preparation.columns):
+        parts.append(
+            pd.DataFrame({"mean": groups[at].mean().to_numpy(), "std": groups[at].std().to_numpy()}, parts[0].index)
+        )
+        keys.append(name)
+    return pd.concat(parts, axis=1, keys=keys)

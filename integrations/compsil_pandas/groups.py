@@ -129,6 +129,11 @@ def key_names(by: Any) -> list[Any]:
     return [key for key in keys if isinstance(key, Hashable)]
 
 
+def drop_columns(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
+    """Return the frame without some columns, by position because names may be duplicate or have levels."""
+    return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
+
+
 def _key(group: Any) -> Any:
     """Return the key of a group with ``numpy.nan`` for every missing value, so that a dict finds it."""
     if isinstance(group, tuple):

@@ -14,12 +14,11 @@ from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_samples
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-import compsil_pandas
-from compsil_kit import Comparison, CompositeSilhouette, SelectionResult, compare, select_k, silhouettes
+from compsil_kit import Comparison, CompositeSilhouette, Preparation, SelectionResult, compare, select_k, silhouettes
 from compsil_kit.config import Events, SelectionConfig, settings_of
-from compsil_pandas import ColumnWarning, CompsilAccessor
+from compsil_pandas import ColumnWarning
 from compsil_pandas.calls import CLUSTER_SETTINGS
 
 mpl.use("agg")
@@ -59,18 +58,8 @@ first = pandas.DataFrame.compsil
 importlib.reload(compsil_pandas.accessor)
 importlib.reload(compsil_pandas)
 assert pandas.DataFrame.compsil is first
-frame = pandas.DataFrame({"a": [0, 0, 1, 1, 9, 9]})
-assert frame.compsil.select_k(ks=[2], n_subsamples=2).best_k == 2
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_public_names():
-    assert set(compsil_pandas.__all__) == {"ColumnWarning", "CompsilAccessor", "GroupSelection"}
-    assert {name for name in vars(CompsilAccessor) if not name.startswith("_")} == {
-        "select_k", "cluster", "profile", "compare", "plot", "explore",
-    }  # fmt: skip
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 def test_a_column_named_compsil_does_not_hide_the_accessor(df):
@@ -99,24 +88,14 @@ def test_the_frame_is_never_modified(df, ax):
 # Selection.
 
 
-def test_select_k_equals_the_engine_on_the_prepared_columns(df, scaled):
-    result = df.compsil.select_k(**FAST)
-    np.testing.assert_allclose(result.micro, select_k(scaled, **FAST).micro, rtol=0, atol=1e-12)
-    done = result.preparation
-    assert (done.columns, done.left_out, done.scale) == (tuple(NUMERIC), ("city",), "standard")
-    assert (done.n_dropped, done.notes) == (0, ())
-    again = SelectionResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False)))
-    assert again.preparation == done
-
-
-@pytest.mark.parametrize(
-    ("scale", "scaler"),
-    [("standard", StandardScaler), ("robust", RobustScaler), ("minmax", MinMaxScaler), (None, FunctionTransformer)],
-)
-def test_every_scale(df, scale, scaler):
+@pytest.mark.parametrize(("scale", "scaler"), [("standard", StandardScaler), (None, FunctionTransformer)])
+def test_select_k_equals_the_engine_on_the_prepared_columns(df, scale, scaler):
+    result = df.compsil.select_k(**FAST) if scale == "standard" else df.compsil.select_k(scale=scale, **FAST)
     expected = select_k(scaler().fit_transform(df[NUMERIC].to_numpy()), **FAST)
-    found = df.compsil.select_k(scale=scale, **FAST)
-    np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(result.micro, expected.micro, rtol=0, atol=1e-10)
+    assert result.preparation == Preparation(tuple(NUMERIC), ("city",), scale)
+    again = SelectionResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False)))
+    assert again.preparation == result.preparation
 
 
 @pytest.mark.parametrize(
@@ -124,9 +103,6 @@ def test_every_scale(df, scale, scaler):
     [
         (lambda c: c.select_k(columns=["city"]), ValueError, "'city' is not numeric.*get_dummies"),
         (lambda c: c.select_k(columns="spent"), ValueError, "Did you mean 'spend'"),
-        (lambda c: c.select_k(scale="log"), ValueError, "scale must be one of"),
-        (lambda c: c.select_k(missing="keep"), ValueError, "missing must be one of"),
-        (lambda c: c.select_k(kk=3), TypeError, "unexpected keyword argument 'kk'"),
         (lambda c: c.select_k(by="city", checkpoint="c"), ValueError, "checkpoint must be None with by="),
         (lambda c: c.cluster(1), ValueError, "k must be an integer of at least 2; got 1"),
         (lambda c: c.cluster("3"), TypeError, "k must be an integer of at least 2; got '3'"),
@@ -136,10 +112,8 @@ def test_every_scale(df, scale, scaler):
         (lambda c: c.plot("map", labels=[0, 1]), ValueError, "one label for each of the 200 rows; got 2"),
         (lambda c: c.profile([0, 1]), ValueError, "one label for each of the 200 rows; got 2"),
         (lambda c: c.profile("city"), TypeError, "labels must contain one label per row.*got 'city'"),
-        (lambda c: c.profile(3), TypeError, "labels must contain one label per row.*got 3"),
         (lambda c: c.profile(np.zeros(200)), ValueError, "at least 2 clusters; got 1"),
         (lambda c: c.profile(pd.Series(range(200))), ValueError, "labels must have the index of the frame"),
-        (lambda c: c.compare(criteria=["luck"]), ValueError, "criteria must be among"),
     ],
 )
 def test_errors(df, call, error, message):
@@ -207,13 +181,6 @@ def test_another_clusterer(df, scaled):
     by_function = df.compsil.cluster(3, clusterer=lambda X, k, seed: (X[:, 0] > 0).astype(int) + (X[:, 0] > 1))
     assert same_partition(by_function, np.digitize(scaled[:, 0], [0, 1]))
     assert by_name.value_counts().tolist() == [120, 50, 30]
-
-
-def test_dropped_rows_have_no_label(df):
-    gone = ROWS % 20 == 0
-    labels = df.assign(age=df["age"].mask(gone)).compsil.cluster(3, missing="drop")
-    np.testing.assert_array_equal(labels.isna(), gone)
-    assert labels[~gone].tolist() == df[~gone].compsil.cluster(3).tolist()
 
 
 def test_profile(df, scaled):
@@ -300,24 +267,13 @@ def test_plot_of_silhouettes(df, scaled, ax):
     assert plain.lines[0].get_xdata()[0] == pytest.approx(silhouette_samples(df[NUMERIC], y, metric="manhattan").mean())
 
 
-def test_map_of_the_rows_with_labels(df, ax):
+@pytest.mark.parametrize("labelled", [True, False])
+def test_map_of_complete_rows(df, ax, labelled):
     incomplete = df.assign(age=df["age"].mask(ROWS < 4))
-    for labels in (None, incomplete.compsil.cluster(3, missing="drop")):
-        ax.clear()
-        incomplete.compsil.plot("map", k=3, labels=labels, missing="drop", ax=ax)
-        assert sum(len(points.get_offsets()) for points in ax.collections) == 196
-        assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
-
-
-def test_incomplete_rows_can_be_plotted_but_not_clustered(df, ax):
-    incomplete = df.assign(age=df["age"].mask(ROWS < 4))
-    incomplete.compsil.plot("map", labels=df.compsil.cluster(3), ax=ax)
+    given = {"labels": df.compsil.cluster(3)} if labelled else {"k": 3, "missing": "drop"}
+    incomplete.compsil.plot("map", ax=ax, **given)
     assert sum(len(points.get_offsets()) for points in ax.collections) == 196
+    assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+    # Incomplete rows can be left out of a plot, but not of a clustering unless requested.
     with pytest.raises(ValueError, match="'age'"):
         incomplete.compsil.plot("map", k=3, ax=ax)
-
-
-def test_explore_without_ipywidgets_names_the_package(df, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    with pytest.raises(ImportError, match=r"explore\(\) needs the package 'ipywidgets'.*pip install ipywidgets"):
-        df.compsil.explore()
