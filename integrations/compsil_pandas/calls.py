@@ -52,7 +52,7 @@ CLUSTER_SETTINGS = ("clusterer", "metric", "random_state")
 
 def prepare_frame(frame: pd.DataFrame, config: TableConfig) -> PreparedTable:
     """Prepare the frame; warn about odd columns at the line that called the accessor."""
-    table = prepare(frame, **vars(config))
+    table: PreparedTable = prepare(frame, **vars(config))
     for note in table.preparation.notes:
         warnings.warn(note, ColumnWarning, stacklevel=3)
     return table
