@@ -34,13 +34,13 @@ from compsil_kit._method.selection import MULTI_INIT_CRITERIA as MULTI_INIT_CRIT
 from compsil_kit._run.fingerprint import fingerprint as fingerprint
 from compsil_kit._run.load import load as load
 from compsil_kit._run.load import warn_of_scale as warn_of_scale
-from compsil_kit._run.native_threads import one_openmp_thread as one_openmp_thread
 from compsil_kit._run.planning import make_plan as make_plan
 from compsil_kit._run.planning import resolve_starts as resolve_starts
 from compsil_kit._run.select import compile_notice as compile_notice
 from compsil_kit._run.select import run_selection as run_selection
 from compsil_kit._run.select import stream_selection as stream_selection
 from compsil_kit._run.subsample import take_rows as take_rows
+from compsil_kit._run.workers import one_openmp_thread as one_openmp_thread
 from compsil_kit._show.card import COMPOSITE as COMPOSITE
 from compsil_kit._show.card import MUTED as MUTED
 from compsil_kit._show.card import WARNING as WARNING

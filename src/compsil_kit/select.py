@@ -9,8 +9,7 @@ from compsil_kit._config.setting import documented, takes
 from compsil_kit._data.given import open_data
 from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._run.load import load
-from compsil_kit._run.memory import resolve_workers
-from compsil_kit._run.planning import make_plan
+from compsil_kit._run.planning import make_plan, resolve_workers
 from compsil_kit._run.select import run_selection, stream_selection
 from compsil_kit._types import (
     ClustererLike,

@@ -50,7 +50,7 @@ def test_a_small_part_of_the_rows_is_compared_on_the_same_points(spread):
 
 def test_memory_of_other_machines_is_not_that_of_this_one(spread, monkeypatch):
     """Enough for one worker, and too little for two."""
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 100 * 2**20)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 100 * 2**20)
     with pytest.raises(MemoryError, match=r"\b2 worker"):
         select_k(X, **SMALL, n_jobs=2)
     with spread():

@@ -12,14 +12,14 @@ from sklearn.datasets import make_blobs
 from traitlets.config import Config
 from waiting import PATIENCE
 
-from compsil_kit._run.memory import n_workers
+from compsil_kit._run.planning import n_workers
 
 
 @pytest.fixture(autouse=True)
 def one_worker(monkeypatch):
     """Use one worker by default: tests count the steps of a run and block them."""
     one = {"auto": 1}
-    monkeypatch.setattr("compsil_kit._run.memory.n_workers", lambda n_jobs: one.get(n_jobs) or n_workers(n_jobs))
+    monkeypatch.setattr("compsil_kit._run.planning.n_workers", lambda n_jobs: one.get(n_jobs) or n_workers(n_jobs))
 
 
 @pytest.fixture(scope="session")

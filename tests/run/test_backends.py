@@ -12,7 +12,7 @@ from small_runs import run, same, split
 
 from compsil_kit import ClusteringError
 from compsil_kit._run import backends
-from compsil_kit._run.memory import n_workers
+from compsil_kit._run.planning import n_workers
 
 
 @pytest.mark.parametrize(

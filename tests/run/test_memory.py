@@ -11,7 +11,7 @@ from small_runs import X as BLOBS
 from small_runs import run
 
 from compsil_kit import compare, plan_selection, select_k
-from compsil_kit._run import memory
+from compsil_kit._run import planning
 from compsil_kit._run.workers import in_threads
 from compsil_kit.adapters import make_plan, open_data
 from compsil_kit.config import SelectionConfig
@@ -19,7 +19,7 @@ from compsil_kit.config import SelectionConfig
 
 @pytest.mark.parametrize(("free", "keywords"), [(2**20, {}), (60 * 2**20, {}), (100 * 2**20, {"n_jobs": 2})])
 def test_work_that_does_not_fit_into_memory_is_refused(free, keywords, monkeypatch):
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: free)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: free)
     calls = []
     with pytest.raises(MemoryError, match=r"subsamples of 60 rows .*GiB are free\. Pass a smaller sample_size"):
         run(clusterer=lambda X, k, seed: calls.append(k), **keywords)
@@ -28,7 +28,7 @@ def test_work_that_does_not_fit_into_memory_is_refused(free, keywords, monkeypat
 
 def test_workers_without_a_subsample_need_no_memory(monkeypatch):
     # Enough for one worker, and too little for two.
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 100 * 2**20)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 100 * 2**20)
     assert run(n_subsamples=1, n_jobs=8).n_subsamples == 1
     with pytest.raises(MemoryError, match=r"\b2 worker"):
         run(n_subsamples=1, n_calibration=1, n_jobs=8)
@@ -37,18 +37,18 @@ def test_workers_without_a_subsample_need_no_memory(monkeypatch):
 
 
 def workers_for(**settings):
-    return memory.resolve_workers(make_plan(open_data(BLOBS), SelectionConfig(**settings)))
+    return planning.resolve_workers(make_plan(open_data(BLOBS), SelectionConfig(**settings)))
 
 
 def test_by_itself_a_run_takes_as_many_workers_as_fit(monkeypatch):
     """Only a number that somebody asked for is refused."""
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 8)
     for mib, n_workers in ((10_000, 8), (150, 2), (100, 1)):
-        monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda mib=mib: mib * 2**20)
+        monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda mib=mib: mib * 2**20)
         assert workers_for(n_jobs="auto", n_subsamples=8) == n_workers
     with pytest.raises(MemoryError, match=r"\b8 worker"):
         workers_for(n_jobs=-1, n_subsamples=8)
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 2**20)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 2**20)
     with pytest.raises(MemoryError, match=r"\b1 worker"):
         workers_for(n_jobs="auto")
 
@@ -57,7 +57,7 @@ def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
     """Subsamples of 500 rows would leave room for two workers, all 4,000 rows for one."""
     wide = np.random.default_rng(0).normal(size=(4000, 2))
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 2)
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 400 * 2**20)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 400 * 2**20)
     pools = []
 
     def count(work, items, n_workers, stop=None, **config):
@@ -75,7 +75,7 @@ def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
 
 def test_clusterers_that_hold_all_pairs_need_more_memory(monkeypatch):
     wide = np.random.default_rng(0).normal(size=(4000, 2))
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 100 * 2**20)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 100 * 2**20)
     with pytest.raises(
         MemoryError, match=r"subsamples of 4,000 rows with clusterer='agglomerative' need about 0\.3 GiB"
     ):
@@ -89,7 +89,7 @@ def test_clusterers_that_hold_all_pairs_need_more_memory(monkeypatch):
 @pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning")
 def test_the_pairs_that_a_clusterer_holds_are_counted(clusterer, gib, monkeypatch):
     """16, 32 and 24 bytes for each of 40,000 x 40,000 pairs."""
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 2**20)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 2**20)
     X = np.arange(40_000.0)[:, None]
     with pytest.raises(MemoryError, match=rf"need about {gib} GiB with 1 worker"):
         plan_selection(X, ks=2, n_subsamples=1, sample_size=40_000, clusterer=clusterer)
@@ -97,7 +97,7 @@ def test_the_pairs_that_a_clusterer_holds_are_counted(clusterer, gib, monkeypatc
 
 def test_a_result_of_very_many_subsamples_needs_memory(monkeypatch):
     """A million subsamples and nine ks were measured to take 2.1 GB as a dict, and much less to explain."""
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 2**30)
     message = r"the result of 1,000,000 subsamples and 9 candidates needs about 2\.1 GiB, and 1\.0 GiB are free"
     with pytest.raises(MemoryError, match=message):
         plan_selection(np.random.default_rng(0).normal(size=(50, 2)), ks=range(2, 11), n_subsamples=10**6)
@@ -105,7 +105,7 @@ def test_a_result_of_very_many_subsamples_needs_memory(monkeypatch):
 
 def test_labels_of_many_candidates_need_memory(monkeypatch):
     X = np.random.default_rng(0).normal(size=(4000, 2))
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 100 * 2**20)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 100 * 2**20)
     assert plan_selection(X, ks=range(2, 100), n_subsamples=1, sample_size=3000).n_subsamples == 1
     with pytest.raises(MemoryError, match=r"subsamples of 3,000 rows .*fewer ks"):
         plan_selection(X, ks=range(2, 1000), n_subsamples=1, sample_size=3000)
@@ -113,16 +113,16 @@ def test_labels_of_many_candidates_need_memory(monkeypatch):
 
 @pytest.mark.parametrize("free", [None, 2**40])
 def test_work_that_fits_or_cannot_be_judged_goes_on(free, monkeypatch):
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: free)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: free)
     assert run().best_k == 3
 
 
 def checked(monkeypatch, free, **changes):
     """Check 4 subsamples of 800 rows in two columns under two ks, with two workers."""
-    monkeypatch.setattr(memory, "available_bytes", lambda: free)
+    monkeypatch.setattr(planning, "available_bytes", lambda: free)
     plan = replace(plan_of([2, 3], 4), metric=changes.pop("metric", "euclidean"))
     plan = replace(plan, config=plan.config.changed(n_jobs="auto" if changes.pop("fewer", False) else 2))
-    return memory.check_memory(plan, 2, **changes)
+    return planning.check_memory(plan, 2, **changes)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_rows_that_are_still_to_be_fetched_are_taken_off_first(monkeypatch):
 def test_what_is_fetched_is_held_twice(dtype, size):
     """Four subsamples of 800 of 1,000 rows leave out 0.2^4 of them; each row has two values."""
     plan = replace(plan_of([2, 3], 4), dtype=dtype)
-    assert memory.fetched_bytes(plan) == 2 * 998 * 2 * size
+    assert planning.fetched_bytes(plan) == 2 * 998 * 2 * size
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_the_result_to_the_last_byte(monkeypatch, free, what):
 
 def test_runs_on_all_the_data_are_counted(monkeypatch):
     wide = np.random.default_rng(0).normal(size=(3000, 2))
-    monkeypatch.setattr(memory, "available_bytes", lambda: 150 * 2**20)
+    monkeypatch.setattr(planning, "available_bytes", lambda: 150 * 2**20)
     keywords = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 100, "clusterer": "agglomerative"}
     assert compare(wide, criteria="composite", **keywords).choices["composite"] in (2, 3)
     with pytest.raises(MemoryError, match=r"runs on all the data, which the other criteria need, of 3,000 rows"):

@@ -206,7 +206,7 @@ def test_what_is_wrong_with_the_rows_is_told_as_in_memory():
 
 def test_rows_that_do_not_fit_are_refused_before_they_are_read(monkeypatch):
     table = source()
-    monkeypatch.setattr("compsil_kit._run.memory.available_bytes", lambda: 10_000)
+    monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 10_000)
     with pytest.raises(
         MemoryError, match=r"the rows of 4 subsamples of 300 rows need about .* Pass a smaller sample_size"
     ):

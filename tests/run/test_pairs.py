@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from compsil_kit._method.agreement import agreement
 from compsil_kit._method.subsample import subsample_rows
 from compsil_kit._result.trials import Trial
-from compsil_kit._run.pairs import Clustered, Pairs, with_predecessors
+from compsil_kit._run.subsample import Clustered, Pairs, with_predecessors
 
 KS = (2, 3)
 PLAN = plan_of(KS, 4)
@@ -171,7 +171,7 @@ def test_nothing_comes_before_calibration_and_the_first():
 
 def test_an_interrupted_comparison_is_made_up_for(monkeypatch):
     """The interrupt may come while two clusterings are compared; both are there, so the trial is whole."""
-    monkeypatch.setattr("compsil_kit._run.pairs.agreement", interrupting(agreement, 3))
+    monkeypatch.setattr("compsil_kit._run.subsample.agreement", interrupting(agreement, 3))
     trials = []
     with pytest.raises(KeyboardInterrupt):
         # Unlike a list that is built of it, this one keeps what came before the exception.

@@ -1,4 +1,4 @@
-"""Threads that hand over what is finished and are left behind at once when nobody waits any more."""
+"""Workers return results as they finish, stop when the iterator is closed, and use one native thread each."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 
 import pytest
 from small_runs import flow, run, split, wait_for_workers
+from threadpoolctl import threadpool_info, threadpool_limits
 from waiting import PATIENCE, join, threads
 
-from compsil_kit._run.workers import in_threads
+from compsil_kit._run.workers import in_threads, one_blas_thread, one_openmp_thread, process_controller
 
 CHILD = """
 import hashlib, itertools, json, os, sys, threading
@@ -174,3 +176,99 @@ def test_closing_the_iterator_stops_the_work_at_its_next_step(endless):
     join(threads("compsil"))
     assert not stop.is_set()
     assert list(in_threads(lambda item, tick: item, range(3), 1, stop)) == [0, 1, 2]
+
+
+# --- native threads ---------------------------------------------------------------------------------------------------
+
+
+def limits(*kinds):
+    """Return the limits of the native thread pools of these kinds; of all if none is given."""
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] in (kinds or ("blas", "openmp"))}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_workers_use_one_native_thread_each(n_jobs):
+    seen = set()
+
+    def look(X, k, seed):
+        seen.update(limits())
+        return split(X, k, seed)
+
+    with threadpool_limits(limits=3):
+        run(clusterer=look, n_jobs=n_jobs)
+    assert seen == {1}
+
+
+@pytest.mark.parametrize("leaving", ["the first", "the second"])
+def test_the_end_of_a_run_keeps_the_limit_of_another(leaving):
+    left, seen = threading.Event(), set()
+
+    def look(X, k, seed):
+        # Both runs are active during the first subsample; the others start after one run has ended.
+        if seed != 0:
+            assert left.wait(PATIENCE)
+            seen.update(limits())
+        return split(X, k, seed)
+
+    with threadpool_limits(limits=3):
+        staying, ending = {"clusterer": look, "random_state": range(6)}, {"clusterer": split}
+        order = [ending, staying] if leaving == "the first" else [staying, ending]
+        runs = [flow(**keywords) for keywords in order]
+        assert [next(results).n_subsamples for results in runs] == [1, 1]
+        runs[order.index(ending)].close()
+        left.set()
+        *_, last = runs[order.index(staying)]
+        assert limits() == {3}
+    assert last.n_subsamples == 6
+    assert seen == {1}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_stream_restores_the_limit_between_results(n_jobs, kept, tmp_path):
+    seen = []
+
+    def look(X, k, seed):
+        seen.append(limits("blas"))
+        return split(X, k, seed)
+
+    with threadpool_limits(limits=3):
+        keywords = {"checkpoint": tmp_path / "run.json"} if kept else {}
+        for step, result in enumerate(flow(clusterer=look, n_jobs=n_jobs, **keywords), start=1):
+            assert result.n_subsamples == step
+            assert limits("blas") == {3}
+            # No worker computes meanwhile: there were three ks for each subsample of the portions so far.
+            join(threads("compsil"))
+            assert len(seen) == 3 * -(-step // n_jobs) * n_jobs
+    assert all(limit == {1} for limit in seen)
+
+
+@pytest.mark.parametrize("error", [None, ZeroDivisionError])
+def test_limits_are_restored_by_the_last_run(error):
+    with threadpool_limits(limits=3):
+        with ExitStack() as stack:
+            if error is not None:
+                stack.enter_context(pytest.raises(error))
+            stack.enter_context(one_blas_thread())
+            with one_blas_thread():
+                assert limits("blas") == {1}
+            assert limits("blas") == {1}
+            if error is not None:
+                raise error
+        assert limits("blas") == {3}
+
+
+def test_each_limit_leaves_the_other_kind_alone():
+    with threadpool_limits(limits=3), ExitStack() as blas:
+        with one_openmp_thread(process_controller()):
+            assert (limits("blas"), limits("openmp")) == ({3}, {1})
+            blas.enter_context(one_blas_thread())
+        # A worker that ends restores its own limit only.
+        assert (limits("blas"), limits("openmp")) == ({1}, {3})
+
+
+def test_the_pools_of_a_process_are_looked_up_again_only_after_imports(monkeypatch):
+    before = process_controller()
+    assert process_controller() is before
+    monkeypatch.setitem(sys.modules, "brings a library", None)
+    assert process_controller() is not before

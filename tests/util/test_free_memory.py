@@ -68,7 +68,7 @@ def test_a_group_that_is_full_leaves_nothing(system):
 def test_a_limit_of_the_process_counts():
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))\n"
-        "from compsil_kit._run.memory import available_bytes; print(available_bytes())"
+        "from compsil_kit._util.memory import available_bytes; print(available_bytes())"
     )
     free = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert 0 < free < 6 * GIB

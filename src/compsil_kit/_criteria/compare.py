@@ -22,8 +22,7 @@ from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, deriv
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.load import load
-from compsil_kit._run.memory import n_workers, resolve_workers
-from compsil_kit._run.planning import make_plan
+from compsil_kit._run.planning import make_plan, n_workers, resolve_workers
 from compsil_kit._run.progress import Meter, make_meter
 from compsil_kit._run.select import announce_compiling
 from compsil_kit._run.subsample import Labelings, cluster_all, score_labelings

@@ -18,11 +18,9 @@ from compsil_kit._method.selection import ROUND, review_candidates
 from compsil_kit._method.subsample import common_rows, subsample_rows
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.backends import check_workers, in_portions, sendable, without_advice
-from compsil_kit._run.memory import n_workers, resolve_workers
-from compsil_kit._run.native_threads import one_blas_thread, one_openmp_thread, process_controller
-from compsil_kit._run.pairs import Clustered, Pairs, with_predecessors
-from compsil_kit._run.subsample import Positions, Task, run_subsample, take_rows
-from compsil_kit._run.workers import in_threads
+from compsil_kit._run.planning import n_workers, resolve_workers
+from compsil_kit._run.subsample import Clustered, Pairs, Positions, Task, run_subsample, take_rows, with_predecessors
+from compsil_kit._run.workers import in_threads, one_blas_thread, one_openmp_thread, process_controller
 from compsil_kit.config import Events
 from compsil_kit.plan import Plan
 from compsil_kit.result import collect
@@ -155,12 +153,8 @@ def _run_remotely(part: tuple[Any, Any, Any], task: Task, plan: Plan) -> Cluster
     As one tuple: joblib would scatter separate arrays to a single Dask worker, and lose them with it.
     """
     rows, X, common = part
-    controller = process_controller()
-    with (
-        sklearn.config_context(**_sklearn_settings(plan)),
-        one_blas_thread(controller),
-        one_openmp_thread(controller),
-    ):
+    settings = sklearn.config_context(**_sklearn_settings(plan))
+    with settings, one_blas_thread(), one_openmp_thread(process_controller()):
         return run_subsample(task, _no_tick, plan, lambda _: (rows, X), common)
 
 

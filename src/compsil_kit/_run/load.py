@@ -16,10 +16,10 @@ from compsil_kit._method.clusterers import check_input_kind
 from compsil_kit._method.metrics import check_metric_fits
 from compsil_kit._method.structure import check_testable
 from compsil_kit._method.subsample import common_rows, subsample_rows
-from compsil_kit._run.memory import resolve_workers
-from compsil_kit._run.pairs import with_predecessors
+from compsil_kit._run.planning import resolve_workers
 from compsil_kit._run.progress import make_row_meter
 from compsil_kit._run.structure import compared_rows
+from compsil_kit._run.subsample import with_predecessors
 from compsil_kit._util.warn import caller_level
 from compsil_kit.config import Events
 from compsil_kit.errors import ROWS_READ, Interrupted, ScaleWarning

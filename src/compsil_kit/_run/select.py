@@ -12,7 +12,7 @@ from compsil_kit._method.structure import Structure
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.checkpoint import resume
 from compsil_kit._run.engine import run
-from compsil_kit._run.memory import n_workers
+from compsil_kit._run.planning import n_workers
 from compsil_kit._run.progress import Meter, make_meter
 from compsil_kit._run.structure import find_structure, n_steps
 from compsil_kit._util.format import format_seconds

@@ -24,10 +24,9 @@ from compsil_kit._method.structure import (
 )
 from compsil_kit._method.subsample import STRUCTURE_STREAM, derive_seed, subsample_rows
 from compsil_kit._result.records import dump, load_structure
-from compsil_kit._run.memory import n_workers
-from compsil_kit._run.native_threads import one_blas_thread
+from compsil_kit._run.planning import n_workers
 from compsil_kit._run.subsample import cluster_all, score_labelings
-from compsil_kit._run.workers import Tick, in_threads
+from compsil_kit._run.workers import Tick, in_threads, one_blas_thread
 from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]

@@ -1,20 +1,23 @@
-"""One subsample: take its rows, cluster them under every k, and score the clusterings."""
+"""One subsample: cluster its rows under every k, score the clusterings, and compare them with the previous subsample.
+
+Comparisons need the labels of two subsamples, which may arrive in any order: :class:`Pairs` collects them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from compsil_kit._method.agreement import nearest_clusters, within_shares
+from compsil_kit._method.agreement import agreement, nearest_clusters, shared_rows, within_shares
 from compsil_kit._method.metrics import Metric
 from compsil_kit._method.silhouette import averages, point_silhouettes
 from compsil_kit._method.subsample import POINTS_PER_CLUSTER
 from compsil_kit._result.trials import Failure, Trial
-from compsil_kit._run.pairs import Clustered
 from compsil_kit._run.workers import Cancelled, Tick
 from compsil_kit.errors import ClusteringError
 from compsil_kit.plan import Plan
@@ -29,7 +32,21 @@ Task = tuple[int, bool, Positions]
 # Rows and points of a subsample.
 Take = Callable[[int], tuple[Array, Any]]
 
-_UNKNOWN = (float("nan"), float("nan"))
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Clustered:
+    """One subsample: its labels by position in ks, the labelled rows, and its trial.
+
+    The rows are None if they are the common rows, which every subsample labels. There is no trial if only the labels
+    were requested.
+    """
+
+    index: int
+    rows: Array | None
+    labelings: Labelings
+    trial: Trial | None = None
 
 
 def run_subsample(task: Task, tick: Tick, plan: Plan, take: Take, common: Any) -> Clustered:
@@ -43,11 +60,12 @@ def run_subsample(task: Task, tick: Tick, plan: Plan, take: Take, common: Any) -
     first, best, failures = cluster_all(X, index, plan, tick, positions)
     narrow = np.min_scalar_type(-plan.ks[-1])
     compact = {at: codes.astype(narrow) for at, codes in best.items()}
-    labelled: tuple[Array | None, Labelings] = (
-        (rows, compact) if common is None else (None, _label_common(common, X, compact))
-    )
+    labelled: tuple[Array | None, Labelings] = (rows, compact)
+    if common is not None:
+        found = nearest_clusters(X, compact.values(), common)
+        labelled = None, {at: codes.astype(narrow) for at, codes in zip(compact, found, strict=True)}
     if not scored:
-        return Clustered(index, labelled[0], labelled[1])
+        return Clustered(index, *labelled)
     metric = plan.config.resolved_metric
     others = {at: codes for at, codes in best.items() if not np.array_equal(codes, first[at])}
     try:
@@ -59,32 +77,13 @@ def run_subsample(task: Task, tick: Tick, plan: Plan, take: Take, common: Any) -
         raise
     except Exception as error:  # noqa: BLE001  (a metric may be the user's and fail on some subsamples: it is reported)
         what = "measuring distances", f"metric={plan.metric!r}"
-        failures += [_failure(error, what, plan.ks[at], index, plan) for at in first]
+        failures += [_failure(error, what, plan.ks[at], index, plan.seeds[index], plan) for at in first]
         failures.sort(key=lambda failure: failure.k)
         first, compact, values, better, labelled = {}, {}, {}, {}, (None, {})
-    trial = _trial(index, values, values | better, failures, X, first, compact, plan)
-    return Clustered(index, labelled[0], labelled[1], trial)
-
-
-def _trial(
-    index: int,
-    values: Mapping[int, tuple[float, float]],
-    best: Mapping[int, tuple[float, float]],
-    failures: list[Failure],
-    X: Any,
-    first: Labelings,
-    compact: Labelings,
-    plan: Plan,
-) -> Trial:
-    micro, macro = _per_k(values, plan)
-    best_micro, best_macro = _per_k(best, plan)
-    within, small = _within(X, compact, plan), _are_small(first, plan)
-    return Trial(index, micro, macro, tuple(failures), best_micro, best_macro, within=within, small=small)
-
-
-def _per_k(values: Mapping[int, tuple[float, float]], plan: Plan) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    micro, macro = zip(*(values.get(at, _UNKNOWN) for at in range(len(plan.ks))), strict=True)
-    return micro, macro
+    small = {at: float(np.bincount(codes).min() < POINTS_PER_CLUSTER) for at, codes in first.items()}
+    numbers = (*_micro_macro(values, plan), tuple(failures), *_micro_macro(values | better, plan))
+    trial = Trial(index, *numbers, within=_per_k(_within(X, compact, plan), plan), small=_per_k(small, plan))
+    return Clustered(index, *labelled, trial)
 
 
 def _averages(labelings: Labelings, values: Any) -> dict[int, tuple[float, float]]:
@@ -96,23 +95,21 @@ def _averages(labelings: Labelings, values: Any) -> dict[int, tuple[float, float
     return found
 
 
-def _label_common(points: Any, X: Any, labelings: Labelings) -> Labelings:
-    """Return the labels of the common points from the clusterings of X."""
-    found = nearest_clusters(X, labelings.values(), points)
-    return {at: codes.astype(labelings[at].dtype) for at, codes in zip(labelings, found, strict=True)}
+def _per_k(values: Mapping[int, float], plan: Plan) -> tuple[float, ...]:
+    """Return a value for every k; NaN without a clustering."""
+    return tuple(values.get(at, NAN) for at in range(len(plan.ks)))
 
 
-def _are_small(labelings: Labelings, plan: Plan) -> tuple[float, ...]:
-    """Return 1 where the smallest cluster has too few rows, else 0; NaN without a clustering."""
-    found = {at: float(np.bincount(codes).min() < POINTS_PER_CLUSTER) for at, codes in labelings.items()}
-    return tuple(found.get(at, float("nan")) for at in range(len(plan.ks)))
+def _micro_macro(values: Mapping[int, tuple[float, float]], plan: Plan) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    micro, macro = ({at: pair[which] for at, pair in values.items()} for which in (0, 1))
+    return _per_k(micro, plan), _per_k(macro, plan)
 
 
-def _within(X: Any, labelings: Labelings, plan: Plan) -> tuple[float, ...]:
-    """Return the within-cluster share of the sum of squares per k; NaN without dense points."""
-    no_points = plan.config.resolved_metric.precomputed or sparse.issparse(X)
-    shares = {} if no_points else dict(zip(labelings, within_shares(X, list(labelings.values())), strict=True))
-    return tuple(shares.get(at, float("nan")) for at in range(len(plan.ks)))
+def _within(X: Any, labelings: Labelings, plan: Plan) -> dict[int, float]:
+    """Return the within-cluster share of the sum of squares of each labeling of dense points."""
+    if plan.config.resolved_metric.precomputed or sparse.issparse(X):
+        return {}
+    return dict(zip(labelings, within_shares(X, list(labelings.values())), strict=True))
 
 
 def cluster_all(
@@ -136,7 +133,7 @@ def cluster_all(
             raise
         except Exception as error:  # noqa: BLE001  (a clusterer may raise anything: it is reported with its cause)
             what = f"clustering into k={k}", f"clusterer={plan.clusterer!r}"
-            failures.append(_failure(error, what, k, index, plan, seed))
+            failures.append(_failure(error, what, k, index, seed, plan))
     return first, best, failures
 
 
@@ -144,15 +141,12 @@ def score_labelings(X: Any, labelings: Labelings, plan: Plan, tick: Tick) -> tup
     """Return micro and macro silhouettes per k, NaN where there is no labeling."""
     metric = plan.config.resolved_metric
     values = point_silhouettes(X, list(labelings.values()), metric, tick) if labelings else ()
-    micro, macro = _per_k(_averages(labelings, values), plan)
+    micro, macro = _micro_macro(_averages(labelings, values), plan)
     return np.array(micro), np.array(macro)
 
 
-def _failure(
-    error: Exception, what: tuple[str, str], k: int, index: int, plan: Plan, seed: int | None = None
-) -> Failure:
+def _failure(error: Exception, what: tuple[str, str], k: int, index: int, seed: int, plan: Plan) -> Failure:
     """Return the failure if failures are skipped, or raise an error with its cause."""
-    seed = plan.seeds[index] if seed is None else seed
     cause = f"{type(error).__name__}: {str(error).rstrip('.')}"
     if "read-only" in cause:
         cause += " (it writes into its input, which all ks share; let it work on a copy)"
@@ -172,3 +166,66 @@ def take_rows(X: Any, rows: Any, metric: Metric) -> Any:
     part = X[np.ix_(rows, rows)] if metric.precomputed else X[rows]
     (part.data if sparse.issparse(part) else part).setflags(write=False)
     return part
+
+
+def with_predecessors(wanted: Collection[int], plan: Plan) -> list[int]:
+    """Return the subsamples to cluster: the wanted ones, each preceded by its predecessor."""
+    known, order = set(wanted), []
+    for index in wanted:
+        if plan.before(index) is not None and index - 1 not in known:
+            known.add(index - 1)
+            order.append(index - 1)
+        order.append(index)
+    return order
+
+
+class Pairs:
+    """Collect clustered subsamples, and yield each trial with its agreements once its predecessor is known."""
+
+    def __init__(self, plan: Plan, wanted: Collection[int]) -> None:
+        self._plan = plan
+        self._missing = set(wanted)
+        self._known: dict[int, Clustered] = {}
+
+    def add(self, clustered: Clustered) -> Iterator[Trial]:
+        """Add a subsample, and yield the trials that are complete with it."""
+        self._known[clustered.index] = clustered
+        for index in (clustered.index, clustered.index + 1):
+            trial = self._complete(index)
+            if trial is not None:
+                self._missing.remove(index)
+                yield trial
+        # Labels are kept only as long as they are needed.
+        self._known = {index: kept for index, kept in self._known.items() if self._is_needed(index)}
+
+    def incomplete(self) -> list[Trial]:
+        """Return the trials that are left when a run ends early, most of them without agreements."""
+        left = [(index, self._known[index].trial) for index in sorted(self._missing & self._known.keys())]
+        trials = [self._complete(index) or replace(trial, whole=False) for index, trial in left if trial is not None]
+        self._missing.clear()
+        return trials
+
+    def _is_needed(self, index: int) -> bool:
+        follows = index + 1 in self._missing and self._plan.before(index + 1) is not None
+        return index in self._missing or follows
+
+    def _complete(self, index: int) -> Trial | None:
+        """Return the missing trial of a subsample with its agreements, or None as long as a part is missing."""
+        here, before = self._known.get(index), self._known.get(index - 1)
+        if index not in self._missing or here is None or here.trial is None:
+            return None
+        if self._plan.before(index) is None:
+            return here.trial
+        return None if before is None else replace(here.trial, agreement=_agreements(before, here, self._plan))
+
+
+def _agreements(before: Clustered, here: Clustered, plan: Plan) -> tuple[float, ...]:
+    in_both: tuple[Any, Any] = slice(None), slice(None)
+    if before.rows is not None and here.rows is not None:
+        in_both = shared_rows(before.rows, here.rows)
+    found = {
+        at: agreement(before.labelings[at][in_both[0]], labels[in_both[1]], plan.ks[at])
+        for at, labels in here.labelings.items()
+        if at in before.labelings
+    }
+    return _per_k(found, plan)

@@ -1,20 +1,24 @@
-"""A pool of threads, each with one native thread, that yields results as they finish and can be abandoned at once."""
+"""Workers: threads that yield results as they finish and can be abandoned at once, each with one native thread.
+
+BLAS limits hold for the process, OpenMP limits for the calling thread.
+"""
 
 from __future__ import annotations
 
 import atexit
+import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 import sklearn
 from threadpoolctl import ThreadpoolController
-
-from compsil_kit._run.native_threads import one_blas_thread, one_openmp_thread, process_controller
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -25,6 +29,8 @@ EXIT_WAIT_SECONDS = 5.0
 # The main thread wakes up this often: on some systems it notices an interrupt only then.
 POLL_SECONDS = 0.5
 _threads: WeakSet[Thread] = WeakSet()
+_lock = Lock()
+_state: dict[str, Any] = {"users": 0, "limiter": None}
 
 
 class Cancelled(Exception):
@@ -80,7 +86,7 @@ def in_threads(
     pool = _Pool(work, settings, process_controller(), Event() if stop is None else stop)
     for item in items:
         pool.pending.put(item)
-    with one_blas_thread(pool.controller):
+    with one_blas_thread():
         try:
             for _ in range(min(n_workers, len(items))):
                 thread = Thread(target=_run_items, args=(pool,), name="compsil", daemon=True)
@@ -119,3 +125,41 @@ def _run_items(pool: _Pool[Item, Value]) -> None:
                 pool.finished.put((pool.work(item, pool.tick), None))
             except BaseException as error:  # noqa: BLE001  (also KeyboardInterrupt and MemoryError: raised by in_threads)
                 pool.finished.put((None, error))
+
+
+def process_controller() -> ThreadpoolController:
+    """Return the thread pools of this process; they are looked up again, in milliseconds, only after imports."""
+    return _controller(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:  # noqa: ARG001  (a cache key: importing modules may load libraries)
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread while at least one run is active, and restore the limit after the last.
+
+    The runs are counted: if each of two overlapping runs saved and restored the limit, the second would restore the
+    limit set by the first.
+    """
+    with _lock:
+        if _state["users"] == 0:
+            # BLAS alone: a limiter restores the limits of all its libraries, not only those that it set.
+            _state["limiter"] = process_controller().select(user_api="blas").limit(limits=1)
+        _state["users"] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _state["users"] -= 1
+            if _state["users"] == 0:
+                _state["limiter"].restore_original_limits()
+
+
+@contextmanager
+def one_openmp_thread(controller: ThreadpoolController) -> Iterator[None]:
+    """Limit OpenMP to one thread in the calling thread."""
+    with controller.select(user_api="openmp").limit(limits=1):
+        yield
