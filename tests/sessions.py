@@ -47,14 +47,14 @@ def compare(session):
     """Run the comparison to its end and return it."""
     session.compare()
     session.wait(PATIENCE)
-    return session.comparison
+    return session.shown.comparison
 
 
 def cluster(session, k):
     """Compute all clusterings, k first, and return that of k."""
-    session.clusterings.prioritise(k)
-    session.clusterings.wait(PATIENCE)
-    return session.clusterings.get(k)
+    session.shown.clusterings.prioritise(k)
+    session.shown.clusterings.wait(PATIENCE)
+    return session.shown.clusterings.get(k)
 
 
 def kmeans(X, k, seed):

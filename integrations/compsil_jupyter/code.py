@@ -11,8 +11,8 @@ import pandas as pd
 from scipy import sparse
 
 from compsil_jupyter.data import is_table
-from compsil_jupyter.session import Session, comparison_settings
-from compsil_jupyter.state import Shown
+from compsil_jupyter.session import Session
+from compsil_jupyter.shown import Shown, comparison_settings
 from compsil_kit.adapters import is_integer
 from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig, settings_of
 from compsil_pandas.calls import CLUSTER_SETTINGS
@@ -36,10 +36,10 @@ def generate_code(session: Session, expression: str | None, k: int | None = None
     parts += [*calls.comments(), calls.select(), *_limits(session, calls.free("result"))]
     parts.append(f"print({calls.free('result')}.explain())")
     if k is not None and not calls.sparse:
-        sampled = session.clusterings is not None and session.clusterings.sampled
+        sampled = session.shown.clusterings is not None and session.shown.clusterings.sampled
         comment = "# All rows; the explorer shows a sample." if sampled else "# The displayed clusters."
         parts += ["", comment, calls.cluster(k)]
-    if session.comparison is not None:
+    if session.shown.comparison is not None:
         parts += ["", "# The other criteria.", calls.compare(), f"print({calls.free('comparison')})"]
     return "\n".join(parts) + "\n"
 

@@ -10,9 +10,8 @@ from typing import Any
 import ipywidgets as widgets
 from scipy import sparse
 
-from compsil_jupyter.data import as_frame
+from compsil_jupyter.data import AUTO, as_frame
 from compsil_jupyter.session import Session
-from compsil_jupyter.state import AUTO
 from compsil_kit.adapters import is_integer, is_numeric_dtype
 from compsil_kit.config import SelectionConfig, TableConfig, settings_of
 

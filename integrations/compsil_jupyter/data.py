@@ -49,11 +49,6 @@ def is_data(value: Any) -> bool:
     return is_table(value) or sparse.issparse(value) or is_array
 
 
-def open_table(data: Any) -> Any:
-    """Open an out-of-core table; return other data unchanged."""
-    return open_source(data) or data
-
-
 def load_numeric(data: Any) -> Any:
     """Load the numeric columns of an out-of-core table, if they fit into memory; return other data unchanged."""
     source = open_source(data)

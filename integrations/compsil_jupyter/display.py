@@ -9,7 +9,7 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from compsil_jupyter.clusterings import Clustering, Clusterings
-from compsil_jupyter.session import Session
-from compsil_jupyter.state import Status, selected_k
+from compsil_jupyter.session import Session, Status
+from compsil_jupyter.shown import selected_k
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit.adapters import (
     COMPOSITE,
@@ -66,14 +66,9 @@ def _png(draw: Callable[[Figure], object], size: tuple[float, float]) -> bytes:
     return buffer.getvalue()
 
 
-def draw_curve(result: SelectionResult) -> bytes:
-    """Draw the criterion with its 95 % band, and the micro and macro averages."""
-    return _png(lambda figure: result.plot("curve", ax=figure.subplots()), WIDE)
-
-
-def draw_weights(result: SelectionResult) -> bytes:
-    """Draw the discrepancies and weights of all subsamples."""
-    return _png(lambda figure: result.plot("weights", ax=figure.subplots()), WIDE)
+def draw_plot(kind: Literal["curve", "weights"], result: SelectionResult) -> bytes:
+    """Draw a single plot of a result."""
+    return _png(lambda figure: result.plot(kind, ax=figure.subplots()), WIDE)
 
 
 def draw_stability(result: SelectionResult, delta: float) -> bytes:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from compsil_jupyter.data import as_frame, load_numeric, resolve_scale, validate_sparse
 from compsil_jupyter.session import Session
-from compsil_jupyter.state import selected_k
+from compsil_jupyter.shown import selected_k
 from compsil_jupyter.view import View
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit.adapters import (
@@ -140,7 +140,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     @property
     def comparison(self) -> Comparison | None:
         """The comparison with other criteria."""
-        return self.session.comparison
+        return self.session.shown.comparison
 
     @property
     def expression(self) -> str | None:

@@ -19,7 +19,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 
 import compsil_jupyter
 from compsil_jupyter import magic_line
-from compsil_jupyter.data import load_table, open_table, resolve_scale
+from compsil_jupyter.data import load_table, resolve_scale
 from compsil_jupyter.magic_line import COMMANDS, FLAGS, OPTIONS, Names, did_you_mean, match_compsil
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, SourceTable, compare
 from compsil_kit.adapters import (
@@ -29,6 +29,7 @@ from compsil_kit.adapters import (
     load,
     make_plan,
     one_line,
+    open_source,
     report_path,
     run_selection,
     unquote,
@@ -94,7 +95,7 @@ class CompsilMagics(Magics):
         settings = {name: getattr(self, name) for name in COMMANDS[command] if name in _DEFAULTS} | given
         word, quiet, others, _ = (settings.pop(name, None) for name in ("columns", "quiet", "compare", "output"))
         if command != "explore":
-            data = open_table(data)
+            data = open_source(data) or data
         columns = None if word is None else magic_line.read_columns(word, data, names)
         if command == "explore":
             return compsil_jupyter.explore(data, columns, **settings)

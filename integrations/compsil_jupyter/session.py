@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import Any
-
-from scipy import sparse
 
 from compsil_jupyter.clusterings import Clusterings
 from compsil_jupyter.data import load_table
-from compsil_jupyter.state import Reading, Settings, Shown, Status, Task, collect_settings, pick, selected_k
-from compsil_kit import Comparison, SelectionResult, SourceTable
+from compsil_jupyter.shown import Reading, Settings, Shown, comparison_settings, pick, selected_k
+from compsil_kit import SelectionResult, SourceTable
 from compsil_kit.adapters import (
-    NEED_POINTS,
     Dataset,
     compile_notice,
     load,
@@ -26,7 +24,41 @@ from compsil_kit.adapters import (
     stream_selection,
     write,
 )
-from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
+from compsil_kit.config import CHOICE, ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status of a task: idle, running, done, stopped or failed."""
+
+    phase: str = "idle"
+    done: int = 0
+    total: int = 0
+    seconds: float = 0.0
+    error: str = ""
+    # Shown until the first step is finished.
+    note: str = ""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimated remaining time, from the time per step so far; None before the first step."""
+        return self.seconds / self.done * (self.total - self.done) if self.done else None
+
+
+class Task:
+    """A run or a comparison in a daemon thread, which ends soon after ``stop`` is set."""
+
+    def __init__(self, change: str, settings: Settings, work: Callable[[Task], None], total: int = 0) -> None:
+        """Create the thread; ``change`` tells listeners what a new status is about."""
+        self.change, self.settings = change, settings
+        self.status = Status("running", total=total)
+        self.stop = Event()
+        self.thread = Thread(target=work, args=(self,), name="compsil-explorer", daemon=True)
+        self._started = time.monotonic()
+
+    def update(self, **changes: Any) -> None:
+        """Change the status."""
+        self.status = replace(self.status, seconds=time.monotonic() - self._started, **changes)
 
 
 class Session:
@@ -38,10 +70,9 @@ class Session:
     def __init__(self, data: Any, table: TableConfig, config: SelectionConfig, expression: str | None = None) -> None:
         """Open a session; ``expression`` is the Python expression of the data, if known."""
         self.data, self.expression = data, expression
-        self.settings = collect_settings(table, config)
+        given = {**vars(table), **vars(config)}
+        self.settings = {name: given[name] for name in settings_of(TableConfig, SelectionConfig) if name not in CHOICE}
         self.reading = Reading(config.choice)
-        self.status = Status()
-        self.comparing = Status()
         self.shown = Shown(self.settings)
         # Shown when the current run started; restored if the run fails.
         self._before = self.shown
@@ -58,6 +89,16 @@ class Session:
     def _notify(self, change: str) -> None:
         for listener in list(self._listeners):
             listener(change)
+
+    @property
+    def status(self) -> Status:
+        """The status of the run."""
+        return Status() if self._selecting is None else self._selecting.status
+
+    @property
+    def comparing(self) -> Status:
+        """The status of the comparison."""
+        return Status() if self._comparing is None else self._comparing.status
 
     @property
     def running(self) -> bool:
@@ -84,16 +125,6 @@ class Session:
     def n_finished(self) -> int:
         """Number of scored subsamples of the displayed result."""
         return 0 if self.shown.result is None else self.shown.result.n_subsamples
-
-    @property
-    def clusterings(self) -> Clusterings | None:
-        """The clusterings of the displayed run."""
-        return self.shown.clusterings
-
-    @property
-    def comparison(self) -> Comparison | None:
-        """The comparison with other criteria, once computed."""
-        return self.shown.comparison
 
     @property
     def result(self) -> SelectionResult | None:
@@ -124,24 +155,38 @@ class Session:
 
     def start(self) -> None:
         """Start a run in the background; stop the one in progress."""
-        self._end(self._selecting)
+        if self._selecting is not None:
+            self._selecting.stop.set()
         self.stop_comparing()
         if self.shown.clusterings is not None:
             self.shown.clusterings.pause()
         settings, choice = self.settings, self.reading.choice
-        task = Task(settings, lambda task: self._select(task, choice))
+        total = SelectionConfig(n_subsamples=settings["n_subsamples"]).max_subsamples + settings["n_calibration"]
+        task = Task("status", settings, lambda task: self._select(task, choice), total)
         with self._lock:
             self._selecting, self._before = task, self.shown
-            total = SelectionConfig(n_subsamples=settings["n_subsamples"]).max_subsamples + settings["n_calibration"]
-            self.status = Status("running", total=total)
-            self._comparing, self.comparing = None, Status()
+            self._comparing = None
         self._notify("status")
         task.thread.start()
 
     def stop(self) -> None:
         """Stop the run and keep the finished subsamples."""
-        if self._end(self._selecting) and self.running:
-            self._update(self._selecting, phase="stopped")
+        self._stop(self._selecting)
+
+    def compare(self) -> None:
+        """Compute the other criteria in the background, with the settings of the displayed result."""
+        self.stop_comparing()
+        settings = self.settings if self.shown.result is None else self.shown.settings
+        with self._lock:
+            self.shown = replace(self.shown, settings=settings, comparison=None)
+            given = comparison_settings(self.data, self.shown)
+            self._comparing = task = Task("comparison", settings, lambda task: self._compare(task, given))
+        self._notify("comparison")
+        task.thread.start()
+
+    def stop_comparing(self) -> None:
+        """Stop the comparison and keep the finished criteria."""
+        self._stop(self._comparing)
 
     def close(self) -> None:
         """Stop all work and remove the listeners."""
@@ -157,26 +202,29 @@ class Session:
             if task is not None:
                 task.thread.join(timeout)
 
-    def _end(self, task: Task | None) -> bool:
-        if task is None:
-            return False
-        task.stop.set()
-        return True
+    def report(self, path: Path) -> Path:
+        """Write a report of the displayed result, with the comparison if there is one."""
+        result = self.result
+        if result is None:
+            raise ValueError("there is no result yet. Press Run first.")
+        return write(result, path, self.shown.comparison)
 
-    def _update(self, task: Task | None, **changes: Any) -> None:
-        """Change the status of a run, unless a newer run has started."""
-        with self._lock:
-            if task is None or task is not self._selecting:
-                return
-            self.status = replace(self.status, seconds=task.seconds, **changes)
-        self._notify("status")
+    def _stop(self, task: Task | None) -> None:
+        if task is not None:
+            task.stop.set()
+            if task.status.phase == "running":
+                self._update(task, phase="stopped")
 
-    def _fail(self, task: Task, error: Exception) -> None:
-        """End a run with an error and restore the result shown before it."""
+    def _is_current(self, task: Task) -> bool:
+        """Return whether no newer task has replaced a task; a replaced one changes nothing but itself."""
+        return task is self._selecting or task is self._comparing
+
+    def _update(self, task: Task, **changes: Any) -> None:
         with self._lock:
-            if task is self._selecting and self.shown.task is task and self._before.result is not None:
-                self.shown = self._before
-        self._update(task, phase="failed", error=describe_error(error))
+            task.update(**changes)
+            is_current = self._is_current(task)
+        if is_current:
+            self._notify(task.change)
 
     def _select(self, task: Task, choice: Mapping[str, Any]) -> None:
         result = None
@@ -192,7 +240,8 @@ class Session:
                     if not self._show(task, result, clusterings):
                         return
         except Exception as error:  # noqa: BLE001  (a thread would lose the error; the explorer shows it)
-            self._fail(task, error)
+            self._restore(task)
+            self._update(task, phase="failed", error=describe_error(error))
             return
         if result is None or result.partial:
             return
@@ -205,79 +254,41 @@ class Session:
     def _load(self, settings: Settings) -> Dataset | SourceTable:
         return load_table(self.data, TableConfig(**pick(settings, TableConfig)))
 
+    def _restore(self, task: Task) -> None:
+        """Show again what was shown before a failed run."""
+        with self._lock:
+            if self._is_current(task) and self.shown.task is task and self._before.result is not None:
+                self.shown = self._before
+
     def _show(self, task: Task, result: SelectionResult, clusterings: Clusterings) -> bool:
         """Show a result, unless a newer run has started; return whether it is shown."""
         with self._lock:
-            if task is not self._selecting:
+            if not self._is_current(task):
                 return False
             if self._comparing is not None and self._comparing.settings != task.settings:
                 self._comparing.stop.set()
-                self._comparing, self.comparing = None, Status()
+                self._comparing = None
             comparison = self.shown.comparison if self.shown.settings == task.settings else None
             self.shown = Shown(task.settings, task, result, clusterings, comparison)
             done = result.n_subsamples + len(result.calibration.subsamples)
-            self.status = replace(self.status, done=done, total=len(result.plan.seeds), seconds=task.seconds)
+            task.update(done=done, total=len(result.plan.seeds))
         self._notify("result")
         return True
 
-    def compare(self) -> None:
-        """Compute the other criteria in the background, with the settings of the displayed result."""
-        self.stop_comparing()
-        settings = self.settings if self.shown.result is None else self.shown.settings
-        with self._lock:
-            self.shown = replace(self.shown, settings=settings, comparison=None)
-            given = comparison_settings(self.data, self.shown)
-            task = Task(settings, lambda task: self._compare(task, given))
-            self._comparing, self.comparing = task, Status("running")
-        self._notify("comparison")
-        task.thread.start()
-
-    def stop_comparing(self) -> None:
-        """Stop the comparison and keep the finished criteria."""
-        if self._end(self._comparing) and self.comparing.phase == "running":
-            self._update_comparing(self._comparing, phase="stopped")
-
-    def _update_comparing(self, task: Task | None, comparison: Comparison | None = None, **changes: Any) -> None:
-        """Change the status of a comparison, unless a newer one has started."""
-        with self._lock:
-            if task is None or task is not self._comparing:
-                return
-            self.comparing = replace(self.comparing, seconds=task.seconds, **changes)
-            if comparison is not None:
-                self.shown = replace(self.shown, comparison=comparison)
-        self._notify("comparison")
-
     def _compare(self, task: Task, settings: Settings) -> None:
         def count(done: int, total: int) -> None:
-            self._update_comparing(task, done=done, total=total)
+            self._update(task, done=done, total=total)
 
         try:
             config, events = ComparisonConfig(**settings), Events(progress=count, stop=task.stop)
             found = run_comparison(self._load(task.settings), config, events)
         except Exception as error:  # noqa: BLE001  (a thread would lose the error; the explorer shows it)
-            self._update_comparing(task, phase="failed", error=describe_error(error))
+            self._update(task, phase="failed", error=describe_error(error))
             return
-        self._update_comparing(task, found, phase="stopped" if task.stop.is_set() else "done")
-
-    def report(self, path: Path) -> Path:
-        """Write a report of the displayed result, with the comparison if there is one."""
-        result = self.result
-        if result is None:
-            raise ValueError("there is no result yet. Press Run first.")
-        return write(result, path, self.comparison)
-
-
-def comparison_settings(data: Any, shown: Shown) -> dict[str, Any]:
-    """Return the settings of a comparison on the subsamples of the displayed result."""
-    n_subsamples, seeds = shown.n_subsamples, shown.random_state
-    if hasattr(seeds, "__len__"):
-        # A comparison has no calibration subsamples; their seeds come last.
-        seeds = seeds[:n_subsamples]
-    given = {**pick(shown.settings, ComparisonConfig), "n_subsamples": n_subsamples, "random_state": seeds}
-    if sparse.issparse(data) or given["metric"] == "precomputed":
-        names = settings_of(ComparisonConfig)["criteria"].choices
-        given["criteria"] = [name for name in names if name not in ("all", *NEED_POINTS)]
-    return given
+        with self._lock:
+            if found is not None and self._is_current(task):
+                self.shown = replace(self.shown, comparison=found)
+        self._update(task, phase="stopped" if task.stop.is_set() else "done")
 
 
 def describe_error(error: Exception) -> str:

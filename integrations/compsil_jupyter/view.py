@@ -17,7 +17,7 @@ from compsil_jupyter.clusterings import Clustering, Clusterings
 from compsil_jupyter.code import generate_code
 from compsil_jupyter.controls import delta_control, follow, method_controls, reading_controls, table_controls
 from compsil_jupyter.session import Session
-from compsil_jupyter.state import selected_k
+from compsil_jupyter.shown import selected_k
 from compsil_kit import SelectionResult
 
 TABS = ("Curve", "Weights", "Stability", "Clusters", "Compare", "Table", "Code")
@@ -113,7 +113,7 @@ class View:
 
     def _draw_all_clusters(self) -> None:
         """Draw all finished clusterings, so that the slider responds at once."""
-        clusterings = self.session.clusterings
+        clusterings = self.session.shown.clusterings
         assert clusterings is not None
         for k in self._k.options:
             found = clusterings.get(k)
@@ -145,7 +145,7 @@ class View:
 
     def _update_slider(self) -> None:
         """Offer the ks of the displayed result in the slider of the clusters, and set it to k* once per run."""
-        result, clusterings = self.session.result, self.session.clusterings
+        result, clusterings = self.session.result, self.session.shown.clusterings
         if result is None:
             return
         if result.ks != self._k.options:
@@ -179,10 +179,10 @@ class View:
         self._painted.pop(name, None)
 
     def _paint_curve(self, result: SelectionResult | None) -> None:
-        self._paint_image("Curve", result, display.draw_curve)
+        self._paint_image("Curve", result, partial(display.draw_plot, "curve"))
 
     def _paint_weights(self, result: SelectionResult | None) -> None:
-        self._paint_image("Weights", result, display.draw_weights)
+        self._paint_image("Weights", result, partial(display.draw_plot, "weights"))
 
     def _paint_stability(self, result: SelectionResult | None) -> None:
         delta = self.session.reading.delta
@@ -190,7 +190,7 @@ class View:
         self._notes["Stability"].value = "" if result is None else display.format_guarantee(result, delta)
 
     def _paint_clusters(self, result: SelectionResult | None) -> None:
-        clusterings, k, note = self.session.clusterings, self._k.value, self._notes["Clusters"]
+        clusterings, k, note = self.session.shown.clusterings, self._k.value, self._notes["Clusters"]
         if result is None or clusterings is None or self.session.running:
             self._hide("Clusters")
             note.value = display.muted("Clusters are shown after the run.")
@@ -204,7 +204,7 @@ class View:
             self._hide("Clusters")
 
     def _paint_compare(self, _: SelectionResult | None) -> None:
-        found, status = self.session.comparison, self.session.comparing
+        found, status = self.session.shown.comparison, self.session.comparing
         self._compare.disabled = status.phase == "running"
         self._cancel.disabled = not self._compare.disabled
         self._paint_image("Compare", found, display.draw_comparison)
@@ -217,7 +217,7 @@ class View:
         self._notes["Code"].value = display.format_code(self._code())
 
     def _code(self) -> str:
-        ready = self.session.clusterings is not None and not self.session.running
+        ready = self.session.shown.clusterings is not None and not self.session.running
         expression = self.session.expression or _variable_name(self.session.data)
         return generate_code(self.session, expression, self._k.value if ready else None)
 

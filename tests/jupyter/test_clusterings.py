@@ -23,13 +23,13 @@ def test_labels_equal_those_of_the_accessor(points, k, metric):
     expected = points.compsil.cluster(k, scale=None, metric=metric).to_numpy()
     np.testing.assert_array_equal(clustering.labels, expected)
     assert clustering.scores.micro == pytest.approx(silhouette_score(points, expected, metric=metric))
-    assert not session.clusterings.sampled
+    assert not session.shown.clusterings.sampled
 
 
 def test_every_k_is_computed_the_requested_one_first(session):
     finish(session)
     heard = []
-    session.listen(lambda what: heard.append((what, found(session.clusterings))))
+    session.listen(lambda what: heard.append((what, found(session.shown.clusterings))))
     cluster(session, 4)
     assert heard[0] == ("clusters", [4])
     assert heard[-1] == ("clusters", list(KS))
@@ -41,7 +41,7 @@ def test_large_data_are_sampled():
     session = open_session(X, ks=(2,), n_subsamples=1, sample_size=200)
     finish(session)
     assert len(cluster(session, 2).labels) == 10_000
-    clusterings = session.clusterings
+    clusterings = session.shown.clusterings
     assert len(np.unique(clusterings.points, axis=0)) == 10_000
     assert clusterings.projection[0].shape == (10_000, 2)
     assert (clusterings.n_rows, clusterings.sampled) == (10_001, True)
@@ -58,7 +58,7 @@ def test_a_distance_matrix_has_no_map(blobs):
     session = open_session(pairwise_distances(blobs), ks=(2, 3), n_subsamples=2, **precomputed)
     finish(session)
     assert cluster(session, 2).scores.micro > 0
-    assert session.clusterings.projection is None
+    assert session.shown.clusterings.projection is None
 
 
 def test_an_error_replaces_the_clustering(points):
@@ -91,7 +91,7 @@ def test_closing_and_pausing_finish_the_current_clustering(points, end, then):
 
     session = open_session(points, ks=KS, n_subsamples=2, sample_size=100, clusterer=block_on_all_rows)
     finish(session)
-    clusterings = session.clusterings
+    clusterings = session.shown.clusterings
     clusterings.prioritise(3)
     assert begun.wait(PATIENCE)
     getattr(clusterings, end)()

@@ -14,7 +14,7 @@ from sessions import Result
 
 from compsil_jupyter import display
 from compsil_jupyter.clusterings import Clustering
-from compsil_jupyter.state import Status
+from compsil_jupyter.session import Status
 from compsil_kit import select_k, silhouettes
 from compsil_kit._result.trials import Failure
 from compsil_kit._show.cluster_plots import project
@@ -177,8 +177,8 @@ def labels_of(png, figures):
 @pytest.mark.parametrize(
     ("draw", "labels"),
     [
-        (display.draw_curve, ["silhouette"]),
-        (display.draw_weights, ["discrepancy", "weight of micro (0: macro only)"]),
+        (lambda result: display.draw_plot("curve", result), ["silhouette"]),
+        (lambda result: display.draw_plot("weights", result), ["discrepancy", "weight of micro (0: macro only)"]),
         (lambda result: display.draw_stability(result, 0.05),
          ["selection probability", "adjusted Rand index", "composite silhouette"]),
     ],

@@ -13,14 +13,15 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sessions import Result, kmeans
+from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances
 from waiting import PATIENCE, until
 
 import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
-from compsil_jupyter.controls import SETTINGS, follow, label, options
-from compsil_jupyter.state import Status
+from compsil_jupyter.controls import SETTINGS, follow, label
+from compsil_jupyter.session import Session, Status
 from compsil_jupyter.view import TABS, _unused_path, _variable_name
 
 SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
@@ -160,11 +161,8 @@ class TestInputs:
 
     @pytest.mark.parametrize(
         ("name", "typed", "expected"),
-        [
-            ("sample-size", " 2,000 ", 2000), ("sample-size", "0.25", 0.25), ("sample-size", "", "auto"),
-            ("n-starts", "5", 5), ("n-starts", " many ", "many"),
-        ],
-    )  # fmt: skip
+        [("sample-size", " 2,000 ", 2000), ("sample-size", "", "auto"), ("n-starts", " many ", "many")],
+    )
     def test_text_fields(self, explorer, name, typed, expected):
         find(explorer, name).value = "77"
         find(explorer, name).value = typed
@@ -182,16 +180,10 @@ class TestInputs:
         assert label("a", 'b "c"')["description"] == '<span title="b &quot;c&quot;">a</span>'
 
     def test_values_outside_the_usual_choices(self, frame, opened):
-        explorer = opened(
-            frame, clusterer=kmeans, random_state=range(5), transform=np.abs, ks=range(3, 31), missing="drop"
-        )
-        assert (find(explorer, "clusterer").label, find(explorer, "transform").label) == ("kmeans", "absolute")
-        ks = find(explorer, "ks")
-        assert (ks.value, ks.max) == ((3, 30), 30)
-        ks.value = (3, 5)
-        run(explorer)
-        assert explorer.result.plan.seeds == (0, 1, 2, 3, 4)
-        assert find(opened(frame, n_subsamples=20_000), "n-subsamples").max == 20_000
+        explorer = opened(frame, clusterer=KMeans(), transform=np.abs, ks=range(3, 31), n_subsamples=20_000)
+        assert (find(explorer, "clusterer").label, find(explorer, "transform").label) == ("KMeans", "absolute")
+        assert (find(explorer, "ks").value, find(explorer, "ks").max) == ((3, 30), 30)
+        assert find(explorer, "n-subsamples").max == 20_000
 
     @pytest.mark.parametrize(("random_state", "shown"), [(None, "random"), (range(5), "one per subsample")])
     def test_seeds_that_cannot_be_edited(self, frame, opened, random_state, shown):
@@ -199,22 +191,12 @@ class TestInputs:
         (seed,) = (part for part in parts(explorer) if "seed</span>" in getattr(part, "description", ""))
         assert (seed.value, seed.disabled) == (shown, True)
 
-    def test_options_include_the_current_value(self):
-        class Own:
-            pass
-
-        own, plain = Own(), [("a", "a"), ("b", "b")]
-        for value, more in (("b", []), ("c", [("c", "c")]), (own, [("Own", own)]), (np.abs, [("absolute", np.abs)])):
-            assert options(["a", "b"], value) == plain + more
-
     @pytest.mark.parametrize(("keywords", "message"), [
         ({"columns": ["city"]}, "'city'.* not numeric"),
-        ({"scale": "log"}, "scale must be one of"),
         ({"random_state": range(3)}, "30 are needed, got 3"),
-        ({"n_subsample": 5}, "unexpected keyword argument 'n_subsample'. Did you mean 'n_subsamples'?"),
     ])  # fmt: skip
     def test_errors_at_opening(self, frame, keywords, message):
-        with pytest.raises((ValueError, TypeError), match=message):
+        with pytest.raises(ValueError, match=message):
             explore(frame, **keywords)
 
 
@@ -242,13 +224,10 @@ class TestReading:
     @pytest.mark.parametrize(
         ("state", "first", "expected"),
         [
-            ({"n_finished": 0}, None, (10_000, 1, True)),
             ({"n_finished": 1}, None, (1, 1, True)),
             ({"n_finished": 2}, None, (2, 2, False)),
             ({"n_finished": 5}, 3, (5, 3, False)),
             ({"n_finished": 5}, 8, (5, 5, False)),
-            ({"running": True}, 3, (5, 3, False)),
-            ({"shows_previous": True}, 3, (5, 3, False)),
             ({"running": True, "shows_previous": True}, 3, (10_000, 1, True)),
         ],
     )
@@ -280,7 +259,7 @@ class TestTabs:
         show(explorer, "Clusters")
         slider, best = find(explorer, "k"), explorer.result.best_k
         assert slider.value == best
-        explorer.session.clusterings.wait(PATIENCE)
+        explorer.session.shown.clusterings.wait(PATIENCE)
         before = image(explorer, "clusters")
         monkeypatch.setattr("compsil_jupyter.display.draw_clusters", None)
         slider.value = 5 if best != 5 else 4
@@ -307,16 +286,16 @@ class TestTabs:
         slider.value = 4
         assert "Clusters" in images(explorer)
         go_on.set()
-        explorer.session.clusterings.wait(PATIENCE)
+        explorer.session.shown.clusterings.wait(PATIENCE)
         assert "no &lt;four&gt;" in find(explorer, "note-clusters").value
         assert "Clusters" not in images(explorer)
         slider.value = 2
         assert "Clusters" in images(explorer)
 
-    def test_the_buttons_of_a_comparison(self, explorer):
+    def test_the_buttons_of_a_comparison(self, explorer, monkeypatch):
         show(explorer, "Compare")
-        for phase, disabled in (("idle", (False, True)), ("running", (True, False)), ("done", (False, True))):
-            explorer.session.comparing = Status(phase)
+        for phase, disabled in (("running", (True, False)), ("done", (False, True))):
+            monkeypatch.setattr(Session, "comparing", Status(phase))
             explorer.view._update("comparison")
             assert (find(explorer, "compare").disabled, find(explorer, "cancel").disabled) == disabled
 
@@ -358,7 +337,7 @@ class TestUpdates:
 
         def update(what, seconds, done, phase="running"):
             clock.now += seconds
-            explorer.session.status = Status(phase, done, 5)
+            monkeypatch.setattr(Session, "status", Status(phase, done, 5))
             explorer.view._update(what)
             # The headline changes together with the image.
             return [re.search(r"(\d) of 5|$", text(explorer, name))[1] for name in ("progress", "headline")]
@@ -378,7 +357,7 @@ class TestUpdates:
 
     @pytest.mark.parametrize(
         ("phase", "style"),
-        [("idle", ""), ("running", ""), ("done", "success"), ("failed", "danger"), ("stopped", "warning")],
+        [("running", ""), ("done", "success"), ("failed", "danger"), ("stopped", "warning")],
     )
     def test_the_progress_bar_and_the_buttons(self, explorer, update, phase, style):
         update("status", 0, 3, phase)
@@ -388,7 +367,7 @@ class TestUpdates:
 
     def test_clusters_are_hidden_during_a_run(self, explorer, update):
         show(explorer, "Clusters")
-        explorer.session.clusterings.wait(PATIENCE)
+        explorer.session.shown.clusterings.wait(PATIENCE)
         assert "Clusters" in images(explorer)
         update("status", 0, 3)
         assert "Clusters" not in images(explorer)

@@ -11,8 +11,8 @@ from waiting import PATIENCE, join, threads
 
 import compsil_kit
 from compsil_jupyter import display
-from compsil_jupyter.session import comparison_settings, describe_error
-from compsil_jupyter.state import Shown, Status, Task, selected_k
+from compsil_jupyter.session import Status, Task, describe_error
+from compsil_jupyter.shown import Shown, comparison_settings
 from compsil_kit import select_k
 
 
@@ -32,17 +32,20 @@ class TestRun:
         assert (seen[0], seen[-1]) == (("status", 0), ("status", 6))
 
     @pytest.mark.parametrize("n_finished", [0, 3])
-    def test_stop_keeps_the_finished_subsamples(self, points, n_finished):
-        gate = Gate(after=n_finished * len(KS))
+    @pytest.mark.parametrize("act", ["stop", "close"])
+    def test_stop_and_close_keep_the_finished_subsamples(self, points, n_finished, act):
+        gate, heard = Gate(after=n_finished * len(KS)), []
         session = open_session(points, **QUICK, clusterer=gate)
         session.start()
         assert gate.reached.wait(PATIENCE)
-        session.stop()
+        session.listen(heard.append)
+        getattr(session, act)()
         assert session.status.phase == "stopped"
         gate.go.set()
         session.wait(PATIENCE)
-        assert (session.n_finished, session.result is None) == (n_finished, n_finished == 0)
         assert session.status.phase == "stopped"
+        assert session.n_finished == n_finished
+        assert bool(heard) == (act == "stop")
         assert gate.calls < (n_finished + 2) * len(KS)
 
     def test_stop_without_a_run_does_nothing(self, session):
@@ -51,18 +54,6 @@ class TestRun:
         finish(session)
         session.stop()
         assert session.status.phase == "done"
-
-    def test_close_stops_and_removes_the_listeners(self, points):
-        gate, heard = Gate(after=len(KS)), []
-        session = open_session(points, ks=KS, n_subsamples=50, clusterer=gate)
-        session.start()
-        assert gate.reached.wait(PATIENCE)
-        session.listen(heard.append)
-        session.close()
-        gate.go.set()
-        session.wait(PATIENCE)
-        assert not heard
-        assert gate.calls < 3 * len(KS)
 
     def test_calibration_subsamples_count_as_steps(self, blobs):
         session = open_session(blobs, ks=(2, 3), n_subsamples=3, n_calibration=2)
@@ -89,51 +80,50 @@ class TestErrors:
         assert session.status.error == ""
 
     @pytest.mark.parametrize(
-        ("settings", "error"),
-        [({"sample_size": "half"}, "sample_size must be"), ({"n_subsamples": 1}, "n_subsamples with rule='lcb' must")],
+        ("settings", "error", "n_finished"),
+        [
+            ({"sample_size": "half"}, "sample_size must be", 0),
+            ({"n_subsamples": 1}, "n_subsamples with rule='lcb' must", 0),
+            ({"clusterer": fail_after(2 * len(KS))}, "clustering into k=2 failed on subsample 2", 2),
+            ({"clusterer": lambda X, k, seed: np.zeros(len(X)), "on_failure": "skip"}, "No k of 2..5 can be", 6),
+        ],
     )
-    def test_of_the_settings(self, session, settings, error):
+    def test_of_the_settings_or_the_clusterer_keep_the_finished_part(self, session, settings, error, n_finished):
         session.read(rule="lcb")
         session.change(**settings)
         finish(session)
         assert session.status.phase == "failed"
         assert session.status.error.startswith(error)
-
-    def test_of_a_clusterer_keep_the_finished_part(self, points):
-        session = open_session(points, **QUICK, clusterer=fail_after(2 * len(KS)))
-        assert finish(session).n_subsamples == 2
-        assert session.status.phase == "failed"
-        assert "out of luck" in session.status.error
-
-    def test_no_k_can_be_selected(self, points):
-        constant = open_session(points, ks=(2, 3), clusterer=lambda X, k, seed: np.zeros(len(X)), on_failure="skip")
-        finish(constant)
-        assert constant.status.phase == "failed"
-        assert constant.status.error.startswith("No k of 2, 3 can be selected")
+        assert session.n_finished == n_finished
 
     @pytest.mark.parametrize("n_finished", [0, 2])
     def test_a_failed_run_restores_the_previous_result(self, session, n_finished):
         before = finish(session)
-        comparison, clusterings = compare(session), session.clusterings
+        comparison, clusterings = compare(session), session.shown.clusterings
         session.change(clusterer=fail_after(n_finished * len(KS)))
         assert finish(session) is before
         assert (session.status.phase, session.status.done) == ("failed", n_finished)
         assert (session.shows_previous, session.stale) == (True, False)
-        assert session.comparison is comparison
+        assert session.shown.comparison is comparison
         # The run paused the clusterings; a request resumes them.
-        session.clusterings.prioritise(3)
-        session.clusterings.wait(PATIENCE)
+        clusterings.prioritise(3)
+        clusterings.wait(PATIENCE)
         assert clusterings.get(3) is not None
         session.change(clusterer="kmeans")
         assert finish(session) is not before
         assert not session.shows_previous
 
-    def test_are_described_in_one_line(self):
-        assert describe_error(ValueError("ks must be\n  integers")) == "ks must be integers"
-        for kind in (TypeError, RuntimeError, ImportError, OSError):
-            assert describe_error(kind("as it is")) == "as it is"
-        assert describe_error(MemoryError()) == "MemoryError"
-        assert describe_error(KeyError("x")) == "KeyError: 'x'"
+    @pytest.mark.parametrize(
+        ("error", "text"),
+        [
+            (ValueError("ks must be\n  integers"), "ks must be integers"),
+            (OSError("as it is"), "as it is"),
+            (MemoryError(), "MemoryError"),
+            (KeyError("x"), "KeyError: 'x'"),
+        ],
+    )
+    def test_are_described_in_one_line(self, error, text):
+        assert describe_error(error) == text
 
 
 class TestReading:
@@ -158,22 +148,12 @@ class TestReading:
         session.change(n_subsamples=7)
         assert heard == ["result", "status"]
 
-    def test_another_criterion(self, session):
-        finish(session)
-        raw = session.shown.result
-        session.read(criterion="likely")
-        assert session.result.best_k == raw.reweigh(criterion="likely").best_k
-        assert session.shown.result is raw
-        assert not session.stale
-        session.read(rule="lcb")
-        assert selected_k(session.result) is None
-        assert "a confidence has no lower bound" in display.format_problem(session)
-
     def test_a_criterion_of_several_initialisations_needs_another_run(self, session):
         finish(session)
         assert not session.needs_initialisations
-        session.read(criterion="stable")
-        assert session.needs_initialisations
+        session.read(criterion="likely")
+        assert session.result.criterion == "likely"
+        assert (session.needs_initialisations, session.stale) == (True, False)
         assert finish(session).plan.n_starts == 5
         assert not session.needs_initialisations
         # Scores of the first initialisation are part of every run.
@@ -197,18 +177,19 @@ class TestReading:
 
 
 class TestComparison:
-    def test_equals_compare(self, session, blobs):
-        finish(session)
+    @pytest.mark.parametrize("after_run", [True, False])
+    def test_equals_compare(self, session, blobs, after_run):
+        if after_run:
+            finish(session)
+        else:
+            session.change(ks=(2, 3))
         heard = []
         session.listen(lambda what: heard.append((what, session.comparing.phase, session.comparing.done)))
-        assert compare(session).choices == compsil_kit.compare(blobs, **QUICK).choices
+        expected = compsil_kit.compare(blobs, ks=KS if after_run else (2, 3), n_subsamples=6)
+        assert compare(session).choices == expected.choices
         assert (heard[0], heard[-1]) == (("comparison", "running", 0), ("comparison", "done", session.comparing.total))
         assert session.comparing.total > 6
         assert session.comparing.seconds > 0
-
-    def test_without_a_run(self, session, blobs):
-        session.change(ks=(2, 3))
-        assert compare(session).choices == compsil_kit.compare(blobs, ks=(2, 3), n_subsamples=6).choices
 
     @pytest.mark.parametrize(("steps", "kept"), [(1, None), (7, ["composite", "micro", "macro"])])
     def test_stop_keeps_the_finished_criteria(self, session, steps, kept):
@@ -242,23 +223,17 @@ class TestComparison:
         finish(session)
         found = compare(session)
         finish(session)
-        assert session.comparison is found
-        session.change(ks=(2, 3))
-        finish(session)
-        assert (session.comparison, session.comparing) == (None, Status())
-
-    def test_of_other_settings_is_stopped_by_a_new_result(self, session):
-        finish(session)
+        assert (session.shown.comparison, session.comparing) == (found, Status())
         gate = Gate()
         session.change(clusterer=gate)
         session.start()
         assert gate.reached.wait(PATIENCE)
-        # The displayed result, and so the comparison, still uses k-means.
+        # The displayed result, and so the comparison, still uses k-means; a new result stops it.
         session.listen(lambda _: session.comparing.done and gate.go.set())
         session.compare()
         join(threads("compsil-explorer"))
         assert session.result.plan.clusterer == "Gate"
-        assert (session.comparison, session.comparing) == (None, Status())
+        assert (session.shown.comparison, session.comparing) == (None, Status())
 
     @pytest.mark.parametrize("seeds", [None, range(5)])
     def test_uses_the_subsamples_of_the_result(self, blobs, seeds):
@@ -275,15 +250,13 @@ class TestComparison:
         assert "Other criteria" in session.report(tmp_path / "full.html").read_text()
 
     @pytest.mark.parametrize(
-        ("data", "metric"), [(np.eye(3), "euclidean"), (np.eye(3), "precomputed"), (sparse.eye(3), "euclidean")]
+        ("data", "metric", "limited"),
+        [(np.eye(3), "euclidean", False), (np.eye(3), "precomputed", True), (sparse.eye(3), "euclidean", True)],
     )
-    def test_criteria_that_need_points_are_left_out_without_points(self, data, metric):
-        shown = Shown({"metric": metric, "n_subsamples": 3, "random_state": 0})
-        found = comparison_settings(data, shown).get("criteria", "all")
-        if metric == "precomputed" or sparse.issparse(data):
-            assert found == ["composite", "micro", "macro", "full-micro", "full-macro"]
-        else:
-            assert found == "all"
+    def test_criteria_that_need_points_are_left_out_without_points(self, data, metric, limited):
+        found = comparison_settings(data, Shown({"metric": metric, "n_subsamples": 3, "random_state": 0}))
+        expected = ["composite", "micro", "macro", "full-micro", "full-macro"] if limited else "all"
+        assert found.get("criteria", "all") == expected
 
 
 class TestStaleThreads:
@@ -292,35 +265,25 @@ class TestStaleThreads:
     @pytest.fixture
     def gates(self, session):
         """Gates that are opened before the session is closed."""
-        gates = [Gate() for _ in range(3)]
+        gates = [Gate(), Gate()]
         yield gates
         for gate in gates:
             gate.go.set()
 
-    @staticmethod
-    def hold_at_result(session, number, gate):
-        """Block the thread of a run when it reports its n-th result."""
-        told = []
-
-        def listener(what):
-            if what == "result":
-                told.append(what)
-                if len(told) == number:
-                    gate.block()
-
-        session.listen(listener)
-
     @pytest.mark.parametrize(("held_at", "calls"), [(1, 100), (6, 100), (1, len(KS))], ids=["result", "end", "error"])
     def test_an_old_run(self, session, gates, held_at, calls):
-        held, new, _ = gates
+        held, new = gates
+        held.after, new.after = held_at - 1, len(KS)
         session.change(clusterer=fail_after(calls))
-        self.hold_at_result(session, held_at, held)
+        # The thread blocks when it reports this result.
+        session.listen(lambda what: what == "result" and held.block())
         session.start()
         assert held.reached.wait(PATIENCE)
         # The workers have ended: the remaining results are ready for the blocked thread.
         join(threads("compsil"))
         old = threads("compsil-explorer")
-        new.after, first = len(KS), threading.Event()
+        session._listeners.clear()
+        first = threading.Event()
         session.change(clusterer=new, n_subsamples=3)
         session.listen(lambda what: what == "result" and first.set())
         session.start()
@@ -336,9 +299,10 @@ class TestStaleThreads:
         assert (session.status.phase, session.result.n_subsamples) == ("done", 3)
 
     def test_an_old_run_that_fails_keeps_what_is_shown(self, session, gates):
-        held, new, _ = gates
+        held, new = gates
+        finish(session)
         session.change(clusterer=fail_after(len(KS)))
-        self.hold_at_result(session, 1, held)
+        session.listen(lambda what: what == "result" and held.block())
         session.start()
         assert held.reached.wait(PATIENCE)
         join(threads("compsil"))
@@ -354,7 +318,7 @@ class TestStaleThreads:
         assert (session.status.phase, session.status.error) == ("running", "")
 
     def test_an_old_comparison(self, session, gates):
-        old_gate, new_gate, _ = gates
+        old_gate, new_gate = gates
         calls = []
 
         def clusterer(X, k, seed):
@@ -377,19 +341,16 @@ class TestStaleThreads:
         new_gate.go.set()
         session.wait(PATIENCE)
         assert (session.comparing.phase, session.comparing.error) == ("done", "")
-        assert set(session.comparison.choices) >= {"composite", "micro"}
-
-
-def test_remaining_time():
-    assert Status("running", done=0, total=10, seconds=3).seconds_left is None
-    assert Status("running", done=4, total=10, seconds=2).seconds_left == pytest.approx(3.0)
+        assert set(session.shown.comparison.choices) >= {"composite", "micro"}
 
 
 def test_a_task_is_a_daemon_and_measures_time(monkeypatch):
     clock = iter([5.0, 8.0])
-    monkeypatch.setattr("compsil_jupyter.state.time", SimpleNamespace(monotonic=lambda: next(clock)))
-    task = Task({}, lambda task: None)
-    assert (task.thread.daemon, task.seconds) == (True, 3.0)
+    monkeypatch.setattr("compsil_jupyter.session.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    task = Task("status", {}, lambda task: None, total=10)
+    assert (task.thread.daemon, task.status.seconds_left) == (True, None)
+    task.update(done=4)
+    assert (task.status.seconds, task.status.seconds_left) == (3.0, 4.5)
 
 
 @pytest.mark.parametrize(("given", "expected"), [(7, 7), (None, (4, 5)), (range(4, 6), (4, 5))])
