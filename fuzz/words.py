@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from compsil_jupyter.magic_line import complete, parse_line, read_columns
 from compsil_kit import compare, select_k
-from compsil_kit._config.base import parse_setting
+from compsil_kit._config.setting import parse_setting
 from compsil_kit.cli import main as cli
-from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, build, settings_of
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
 from fuzz.judge import require
 from fuzz.mutate import mutated
 from fuzz.target import Target
@@ -73,7 +73,7 @@ def _check_spelled(given: Any) -> None:
 
 
 def _check_given(given: Any) -> None:
-    config = build(SelectionConfig, given)
+    config = SelectionConfig.from_dict(given)
     for name in SELECTION:
         _check_kept(name, getattr(config, name))
 

@@ -10,9 +10,9 @@ import pytest
 from sklearn.cluster import KMeans
 
 from compsil_kit import ComparisonConfig, Events, SelectionConfig, TableConfig
-from compsil_kit._config import parsing, validators
-from compsil_kit._config.setting import Setting, documented, setting, takes
-from compsil_kit.config import CHOICE, build, interactive_defaults, settings_of
+from compsil_kit._config import values
+from compsil_kit._config.setting import Setting, documented, takes
+from compsil_kit.config import CHOICE, interactive_defaults, settings_of
 
 
 def split(X, k, seed):
@@ -92,11 +92,11 @@ def test_configs_of_comparisons_and_tables_are_validated():
 
 def test_unknown_names_get_the_nearest_one():
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_subsample'. Did you mean 'n_subsamples'\?"):
-        build(SelectionConfig, {"n_subsample": 3})
+        SelectionConfig.from_dict({"n_subsample": 3})
     with pytest.raises(
         TypeError, match=r"unexpected keyword argument .zzz.\. The keywords are columns, scale, missing"
     ):
-        build(TableConfig, {"zzz": 3})
+        TableConfig.from_dict({"zzz": 3})
     with pytest.raises(TypeError, match="'rules'"):
         SelectionConfig().changed(rules="lcb")
 
@@ -140,39 +140,35 @@ def test_errors_in_text_name_the_setting():
 @pytest.mark.parametrize(
     ("parse", "text", "expected"),
     [
-        (parsing.parse_integer, " 12 ", 12),
-        (parsing.parse_number, "2", 2.0),
-        (parsing.parse_optional(parsing.parse_integer), " None ", None),
-        (parsing.parse_optional(parsing.parse_integer), "7", 7),
-        (parsing.parse_integer_or_auto, " auto ", "auto"),
-        (parsing.parse_integer_or_auto, "40", 40),
-        (parsing.parse_n_jobs, " -1 ", -1),
-        (parsing.parse_n_jobs, "none", None),
-        (parsing.parse_n_jobs, "auto", "auto"),
-        (parsing.parse_n_starts, "", "auto"),
-        (parsing.parse_seeds, " -1 ", -1),
-        (parsing.parse_seeds, "4,2", [4, 2]),
-        (parsing.parse_seeds, "42:44", range(42, 45)),
-        (parsing.parse_switch, "ON", True),
-        (parsing.parse_switch, "no", False),
-        (parsing.parse_sample_size, "20,000", 20000),
-        (parsing.parse_sample_size, "0.5", 0.5),
-        (parsing.parse_sample_size, "", "auto"),
-        (parsing.parse_sample_size, " paper ", "paper"),
-        (parsing.parse_integers, "2:8:3", range(2, 9, 3)),
-        (parsing.parse_integers, "2, 7,5,", [2, 7, 5]),
-        (parsing.parse_integers, "[2, 3]", [2, 3]),
-        (parsing.parse_integers, " range(2,9,3) ", range(2, 9, 3)),
-        (parsing.parse_names, "a, b ,,c", ["a", "b", "c"]),
-        (parsing.parse_names, '["a, b", "c"]', ["a, b", "c"]),
-        (parsing.parse_names, "['it', 1]", ["it", "1"]),
-        (parsing.parse_names, """a,"net income, EUR",'it\\'s'""", ["a", "net income, EUR", "it's"]),
-        (parsing.parse_criteria, " all ", "all"),
-        (parsing.parse_criteria, "gap, elbow", ["gap", "elbow"]),
-        (parsing.split_list, """a, "x, y",'z'""", ["a", '"x, y"', "'z'"]),
-        (parsing.split_list, 'a,"x, ', ["a", '"x,']),
-        (parsing.unquote, r'"C:\new.html"', r"C:\new.html"),
-        (parsing.unquote, "'a' + 'b'", "'a' + 'b'"),
+        (values.parse_integer, " 12 ", 12),
+        (values.parse_number, "2", 2.0),
+        (values.parse_optional(values.parse_integer), " None ", None),
+        (values.parse_optional(values.parse_integer), "7", 7),
+        (values.parse_integer_or_auto, " auto ", "auto"),
+        (values.parse_integer_or_auto, "40", 40),
+        (values.parse_optional(values.parse_integer_or_auto), "none", None),
+        (values.parse_n_starts, "", "auto"),
+        (values.parse_seeds, " -1 ", -1),
+        (values.parse_seeds, "4,2", [4, 2]),
+        (values.parse_seeds, "42:44", range(42, 45)),
+        (values.parse_switch, "ON", True),
+        (values.parse_switch, "no", False),
+        (values.parse_sample_size, "20,000", 20000),
+        (values.parse_sample_size, "0.5", 0.5),
+        (values.parse_sample_size, "", "auto"),
+        (values.parse_sample_size, " paper ", "paper"),
+        (values.parse_integers, "2:8:3", range(2, 9, 3)),
+        (values.parse_integers, "2, 7,5,", [2, 7, 5]),
+        (values.parse_integers, "[2, 3]", [2, 3]),
+        (values.parse_integers, " range(2,9,3) ", range(2, 9, 3)),
+        (values.parse_names, "a, b ,,c", ["a", "b", "c"]),
+        (values.parse_names, '["a, b", "c"]', ["a, b", "c"]),
+        (values.parse_names, "['it', 1]", ["it", "1"]),
+        (values.parse_names, """a,"net income, EUR",'it\\'s'""", ["a", "net income, EUR", "it's"]),
+        (values.split_list, """a, "x, y",'z'""", ["a", '"x, y"', "'z'"]),
+        (values.split_list, 'a,"x, ', ["a", '"x,']),
+        (values.unquote, r'"C:\new.html"', r"C:\new.html"),
+        (values.unquote, "'a' + 'b'", "'a' + 'b'"),
     ],
 )
 def test_text_is_parsed(parse, text, expected):
@@ -183,13 +179,13 @@ def test_text_is_parsed(parse, text, expected):
 @pytest.mark.parametrize(
     ("parse", "texts", "rule"),
     [
-        (parsing.parse_integer, ("", "2.5", "1e3"), "an integer"),
-        (parsing.parse_number, ("", "2,5"), "a number"),
-        (parsing.parse_integer_or_auto, ("", "Auto"), "an integer"),
-        (parsing.parse_integers, ("2:", "2:8:0", "8:2:-1", "2:3:4:5", "2;3", "range(2)", "2.5"), "look like 2:10"),
-        (parsing.parse_switch, ("perhaps",), "true or false"),
-        (parsing.parse_sample_size, ("many",), "auto, paper, a number of rows, or a fraction"),
-        (parsing.parse_names, ("[a, b",), "names separated by commas, or a JSON list"),
+        (values.parse_integer, ("", "2.5", "1e3"), "an integer"),
+        (values.parse_number, ("", "2,5"), "a number"),
+        (values.parse_integer_or_auto, ("", "Auto"), "an integer"),
+        (values.parse_integers, ("2:", "2:8:0", "8:2:-1", "2:3:4:5", "2;3", "range(2)", "2.5"), "look like 2:10"),
+        (values.parse_switch, ("perhaps",), "true or false"),
+        (values.parse_sample_size, ("many",), "auto, paper, a number of rows, or a fraction"),
+        (values.parse_names, ("[a, b",), "names separated by commas, or a JSON list"),
     ],
 )
 def test_invalid_text_is_refused(parse, texts, rule):
@@ -200,8 +196,8 @@ def test_invalid_text_is_refused(parse, texts, rule):
 
 @pytest.mark.parametrize("name", ["a", "net income, EUR", 'say "x"', "it's", "[x]", "2020", "a#b"])
 def test_quoted_names_are_parsed_back(name):
-    assert parsing.parse_names(f"b,{parsing.quote(name)}") == ["b", name]
-    assert (parsing.quote(name) == name) == (name in ("a", "2020"))
+    assert values.parse_names(f"b,{values.quote(name)}") == ["b", name]
+    assert (values.quote(name) == name) == (name in ("a", "2020"))
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -300,10 +296,3 @@ def test_functions_without_a_docstring_stay_without():
         return keywords
 
     assert documented(SelectionConfig)(bare).__doc__ is None
-
-
-def test_a_setting_is_a_field_with_a_description():
-    assert setting(1, int, "int", "A number.").metadata["setting"].default == 1
-    assert validators.optional(validators.integer("n", minimum=1))(None) is None
-    with pytest.raises(ValueError, match="n must be an integer of at least 1; got 0"):
-        validators.optional(validators.integer("n", minimum=1))(0)

@@ -10,7 +10,7 @@ import pytest
 from samples import plan_of
 
 from compsil_kit import Plan, plan_selection, select_k
-from compsil_kit._config.validators import validate_ks, validate_sample_size
+from compsil_kit._config.values import validate_ks, validate_sample_size
 from compsil_kit._method import cost
 from compsil_kit._method.subsample import resolve_sample_size
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from compsil_kit.adapters import (
     Dataset,
     Scale,
     Source,
-    choice,
+    check_choice,
     load_data,
     open_data,
     open_source,
@@ -30,7 +31,7 @@ _SCALE = settings_of(TableConfig)["scale"]
 SCALE = replace(
     _SCALE,
     default=AUTO,
-    validate=optional(choice("scale", (AUTO, *_SCALE.choices))),
+    validate=optional(partial(check_choice, "scale", allowed=(AUTO, *_SCALE.choices))),
     choices=(AUTO, *_SCALE.choices),
     doc="How to scale the columns; auto is standard for tables and none for arrays.",
 )

@@ -23,7 +23,7 @@ from compsil_kit.adapters import (
     percent,
     takes,
 )
-from compsil_kit.config import SelectionConfig, TableConfig, build, interactive_defaults
+from compsil_kit.config import SelectionConfig, TableConfig, interactive_defaults
 
 
 @takes(SelectionConfig, interactive=True)
@@ -71,7 +71,7 @@ def explore(
     >>> explorer.result.best_k
     5
     """
-    config = build(SelectionConfig, {**interactive_defaults(SelectionConfig), **keywords})
+    config = SelectionConfig.from_dict({**interactive_defaults(SelectionConfig), **keywords})
     data = load_numeric(data)
     table = TableConfig(scale=resolve_scale(scale, data, config.metric), missing=missing)
     return Explorer(View(Session(data, table.changed(columns=_resolve_columns(data, columns, table.scale)), config)))

@@ -28,7 +28,6 @@ from compsil_kit.config import (
     Events,
     SelectionConfig,
     TableConfig,
-    build,
     interactive_defaults,
     settings_of,
 )
@@ -62,7 +61,7 @@ def split_keywords(keywords: Mapping[str, Any]) -> tuple[SelectionConfig, Events
     """Return the settings of a selection with interactive defaults, and what accompanies its run."""
     events = {name: keywords[name] for name in settings_of(Events) if name in keywords}
     settings = {name: value for name, value in keywords.items() if name not in events}
-    return build(SelectionConfig, {**interactive_defaults(SelectionConfig), **settings}), Events(**events)
+    return SelectionConfig.from_dict({**interactive_defaults(SelectionConfig), **settings}), Events(**events)
 
 
 def run_select(table: PreparedTable, config: SelectionConfig, events: Events) -> SelectionResult:

@@ -41,7 +41,7 @@ from compsil_kit._run.planning import make_plan
 from compsil_kit._run.structure import structure_of_batch, structure_of_batches
 from compsil_kit._types import ChoiceKeywords, ClustererLike, MetricLike, SelectionKeywords
 from compsil_kit._util import schema
-from compsil_kit.config import CHOICE, Events, SelectionConfig, build, settings_of
+from compsil_kit.config import CHOICE, Events, SelectionConfig, settings_of
 from compsil_kit.result import SelectionResult, collect
 
 
@@ -80,7 +80,7 @@ def plan_batches(
     """
     # The number of workers is a setting of run_batch.
     check_names(keywords, {name: each for name, each in settings_of(SelectionConfig).items() if name != "n_jobs"})
-    config = build(SelectionConfig, keywords)
+    config = SelectionConfig.from_dict(keywords)
     config.require_fixed_subsamples("batches, which run independently")
     table = open_data(X)
     plan = make_plan(table, config)

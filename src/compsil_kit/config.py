@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
-from compsil_kit._config import parsing, validators
-from compsil_kit._config.base import Config
-from compsil_kit._config.setting import Setting, build, interactive_defaults, setting, settings_of
-from compsil_kit._config.validators import AUTO, MAX_SUBSAMPLES, integer, optional
+from compsil_kit._config import values
+from compsil_kit._config.setting import Config, Setting, interactive_defaults, one_of, setting, settings_of
+from compsil_kit._config.values import AUTO, MAX_STARTS, MAX_SUBSAMPLES
 from compsil_kit._data.scaling import check_scale
 from compsil_kit._method.clusterers import Clusterer, resolve_clusterer
 from compsil_kit._method.metrics import METRIC_NAMES, Metric, resolve_metric
@@ -42,7 +42,6 @@ __all__ = [
     "SelectionConfig",
     "Setting",
     "TableConfig",
-    "build",
     "interactive_defaults",
     "settings_of",
 ]
@@ -55,12 +54,12 @@ class _ClusteringConfig(Config):
     """What selections and comparisons share."""
 
     ks: Sequence[int] = setting(
-        range(2, 11), validators.validate_ks, "iterable of int, default=range(2, 11)",
-        "Candidate numbers of clusters, each at least 2.", parse=parsing.parse_integers,
+        range(2, 11), values.validate_ks, "iterable of int, default=range(2, 11)",
+        "Candidate numbers of clusters, each at least 2.", parse=values.parse_integers,
         text_form="2:10 (both ends included), 2:20:2, or 2,3,5", metavar="2:10",
     )  # fmt: skip
     clusterer: ClustererLike = setting(
-        "kmeans", validators.validate_clusterer, 'str, estimator or callable, default="kmeans"',
+        "kmeans", values.validate_clusterer, 'str, estimator or callable, default="kmeans"',
         'Clustering algorithm. ``"kmeans"`` (one k-means++ initialisation), ``"minibatch-kmeans"``, '
         '``"bisecting-kmeans"``, ``"gmm"``, ``"agglomerative"``, ``"spectral"``, ``"birch"``, ``"kmedoids"``, '
         '``"clara"``; a scikit-learn estimator with ``n_clusters`` or ``n_components``, which is cloned and never '
@@ -68,43 +67,44 @@ class _ClusteringConfig(Config):
         choices=get_args(ClustererName),
     )  # fmt: skip
     n_subsamples: int | Literal["auto"] = setting(
-        30, validators.validate_n_subsamples, 'int or "auto", default=30',
+        30, partial(values.validate_integer_or_auto, "n_subsamples", MAX_SUBSAMPLES, "an adaptive number"),
+        'int or "auto", default=30',
         'Number of subsamples to score. The same subsamples are used for every k. ``"auto"`` adapts it: subsamples '
         "are added in tens until the selection probability of the best k reaches 99 % or 200 are done, and ks that "
         "can no longer win are dropped.",
-        parse=parsing.parse_integer_or_auto, flags=("-B",), choices=(AUTO,), text_form="a number, or auto", metavar="N",
+        parse=values.parse_integer_or_auto, flags=("-B",), choices=(AUTO,), text_form="a number, or auto", metavar="N",
     )  # fmt: skip
     sample_size: int | float | Literal["auto", "paper"] = setting(
-        "auto", validators.validate_sample_size, '"auto", "paper", int or float, default="auto"',
+        "auto", values.validate_sample_size, '"auto", "paper", int or float, default="auto"',
         'Number of rows in a subsample. ``"auto"`` follows the paper up to 50,000 rows and takes 20,000 above; '
         '``"paper"`` follows the paper at any number of rows. A float is a fraction of the rows.',
-        parse=parsing.parse_sample_size, choices=(AUTO, "paper"), metavar="M",
+        parse=values.parse_sample_size, choices=(AUTO, "paper"), metavar="M",
         text_form="auto, paper, a number, or a fraction such as 0.5",
     )  # fmt: skip
     metric: MetricLike = setting(
-        "euclidean", validators.validate_metric, 'str or callable, default="euclidean"',
+        "euclidean", values.validate_metric, 'str or callable, default="euclidean"',
         'Distance used by the silhouettes. A scikit-learn metric, a function of two points, or ``"precomputed"``.',
         choices=METRIC_NAMES, metavar="NAME",
     )  # fmt: skip
-    on_failure: OnFailure = setting(
-        "raise", validators.choice("on_failure", get_args(OnFailure)), '{"raise", "skip"}, default="raise"',
+    on_failure: OnFailure = one_of(
+        "on_failure",
+        get_args(OnFailure),
         "What to do when a clustering fails or does not return k clusters: raise an error, or count the failure and "
         "continue. A k with more than a fifth of its subsamples failed cannot be selected.",
-        choices=get_args(OnFailure),
-    )  # fmt: skip
+    )
     random_state: Seeds = setting(
-        42, validators.validate_random_state, "int, None or sequence of int, default=42",
+        42, values.validate_random_state, "int, None or sequence of int, default=42",
         "Seed of the subsamples. An integer from which the seed of each subsample is derived, None for new seeds in "
         "every call, or one seed per subsample (``range(42, 72)`` reproduces the authors' runs).",
-        parse=parsing.parse_optional(parsing.parse_seeds), flags=("--seed",), metavar="N",
+        parse=values.parse_optional(values.parse_seeds), flags=("--seed",), metavar="N",
     )  # fmt: skip
     n_jobs: int | Literal["auto"] | None = setting(
-        None, validators.validate_n_jobs, 'int or "auto", default=None',
+        None, values.validate_n_jobs, 'int or "auto", default=None',
         'Number of workers, as in joblib. None means 1 and -1 means all cores; ``"auto"`` means all cores, or fewer '
         "if memory is short. Workers are threads unless ``joblib.parallel_config`` sets another backend. The result "
         "does not depend on it.",
-        parse=parsing.parse_n_jobs, flags=("-j",), choices=(AUTO,), metavar="N", interactive=AUTO,
-        text_form="a number, -1 for all cores, or auto for as many as memory allows",
+        parse=values.parse_optional(values.parse_integer_or_auto), flags=("-j",), choices=(AUTO,), metavar="N",
+        text_form="a number, -1 for all cores, or auto for as many as memory allows", interactive=AUTO,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -162,50 +162,49 @@ class SelectionConfig(_ClusteringConfig):
     """
 
     n_starts: int | Literal["auto"] = setting(
-        AUTO, validators.validate_n_starts, '"auto" or int, default="auto"',
+        AUTO, partial(values.validate_integer_or_auto, "n_starts", MAX_STARTS, "what the criterion needs"),
+        '"auto" or int, default="auto"',
         "Number of initialisations of each clustering. The paper's score uses the first one, whatever the number; the "
         "best one is stored as well, for ``criterion`` and the confidence. ``\"auto\"`` is 5 with "
         '``criterion="stable"`` or ``"likely"`` and 1 otherwise. Only for clusterers with ``n_init``.',
-        parse=parsing.parse_n_starts, choices=(AUTO,), text_form="auto or a number", metavar="N",
+        parse=values.parse_n_starts, choices=(AUTO,), text_form="auto or a number", metavar="N",
     )  # fmt: skip
     n_calibration: int = setting(
-        0, integer("n_calibration", minimum=0, maximum=MAX_SUBSAMPLES), "int, default=0",
+        0, partial(check_integer, "n_calibration", minimum=0, maximum=MAX_SUBSAMPLES), "int, default=0",
         "Number of additional subsamples that are used only to estimate the largest discrepancy of each k. With them "
         "the Hoeffding guarantee holds strictly. 0 estimates it on the scored subsamples, as in the paper.",
-        parse=parsing.parse_integer, metavar="N",
+        parse=values.parse_integer, metavar="N",
     )  # fmt: skip
     structure: bool = setting(
-        False, lambda value: check_bool("structure", value), "bool, default=False",
+        False, partial(check_bool, "structure"), "bool, default=False",
         "Also test whether the data contain any clusters. The data are compared with random data of the same spread "
         "that have none; ``result.structure`` holds the p-value. For dense data, ``clusterer=\"kmeans\"`` and "
         '``metric="euclidean"`` only.',
-        parse=parsing.parse_switch,
+        parse=values.parse_switch,
     )  # fmt: skip
-    criterion: Criterion = setting(
-        "composite", validators.choice("criterion", get_args(Criterion)),
-        '{"composite", "micro", "macro", "stable", "likely"}, default="composite"',
+    criterion: Criterion = one_of(
+        "criterion",
+        get_args(Criterion),
         "Score to select by. The composite silhouette of the paper; the micro- or macro-averaged silhouette alone; "
         '``"stable"``, the micro-averaged silhouette of the best initialisation times the stability; or ``"likely"``, '
         "the confidence that k is correct, for k-means only.",
-        choices=get_args(Criterion),
-    )  # fmt: skip
+    )
     transform: Transform = setting(
         "tanh", check_transform, '{"tanh", "linear", "sigmoid", "step"} or callable, default="tanh"',
         "Transformation of the normalised discrepancy into the weight of micro.", choices=get_args(TransformName),
     )  # fmt: skip
-    rule: Rule = setting(
-        "max", validators.choice("rule", get_args(Rule)), '{"max", "lcb"}, default="max"',
-        "What to maximise: the score, or its lower confidence bound ``score - z * sem``.", choices=get_args(Rule),
-    )  # fmt: skip
+    rule: Rule = one_of(
+        "rule", get_args(Rule), "What to maximise: the score, or its lower confidence bound ``score - z * sem``."
+    )
     z: float = setting(
-        1.0, lambda value: check_real("z", value, low=0.0, high=1e6), "float, default=1.0",
-        "Width of the lower confidence bound in standard errors.", parse=parsing.parse_number, metavar="Z",
+        1.0, partial(check_real, "z", low=0.0, high=1e6), "float, default=1.0",
+        "Width of the lower confidence bound in standard errors.", parse=values.parse_number, metavar="Z",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         """Validate the settings, alone and together."""
         super().__post_init__()
-        if validators.is_sequence_of_seeds(self.random_state):
+        if values.is_sequence_of_seeds(self.random_state):
             make_seeds(self.random_state, self.max_subsamples, self.n_calibration)
         if self.rule == "lcb" and self.criterion == "likely":
             raise ValueError("rule must be 'max' with criterion='likely': a confidence has no lower confidence bound.")
@@ -223,21 +222,21 @@ class ComparisonConfig(_ClusteringConfig):
     """All settings of a comparison; the keywords are those of :func:`compsil_kit.compare`, except ``progress``."""
 
     criteria: str | Sequence[str] = setting(
-        "all", validators.validate_criteria, '"all" or sequence of str, default="all"',
+        "all", values.validate_criteria, '"all" or sequence of str, default="all"',
         'Criteria to compare. ``"composite"``, ``"micro"``, ``"macro"`` (means over subsamples), ``"full-micro"``, '
         '``"full-macro"``, ``"calinski-harabasz"``, ``"davies-bouldin"``, ``"elbow"`` (means over repeated runs on '
         'all the data), and ``"gap"``.',
-        parse=parsing.parse_criteria, choices=("all", *get_args(ComparedCriterion)),
+        parse=values.parse_names, choices=("all", *get_args(ComparedCriterion)),
         text_form=f"all, or some of {', '.join(get_args(ComparedCriterion))}", metavar="A,B,...",
     )  # fmt: skip
     n_repeats: int | None = setting(
-        None, optional(integer("n_repeats", minimum=1)), "int, default=None",
+        None, values.optional(partial(check_integer, "n_repeats", minimum=1)), "int, default=None",
         "Number of runs on all the data. None means one per subsample.",
-        parse=parsing.parse_optional(parsing.parse_integer), metavar="N",
+        parse=values.parse_optional(values.parse_integer), metavar="N",
     )  # fmt: skip
     n_references: int = setting(
-        20, integer("n_references", minimum=2), "int, default=20",
-        "Number of reference data sets of the gap statistic.", parse=parsing.parse_integer, metavar="N",
+        20, partial(check_integer, "n_references", minimum=2), "int, default=20",
+        "Number of reference data sets of the gap statistic.", parse=values.parse_integer, metavar="N",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -258,13 +257,10 @@ class TableConfig(Config):
     columns: Any = setting(
         None, lambda value: value, "name or list of names, optional",
         "Columns to use. All numeric and boolean ones if None.",
-        parse=parsing.parse_optional(parsing.parse_names), text_form="a,b,...", metavar="A,B,...",
+        parse=values.parse_optional(values.parse_names), text_form="a,b,...", metavar="A,B,...",
     )  # fmt: skip
     scale: Scale | None = setting(
         "standard", check_scale, '{"standard", "robust", "minmax"} or None, default="standard"',
-        "How to scale the columns.", parse=parsing.parse_optional(str), choices=(*get_args(Scale), "none"),
+        "How to scale the columns.", parse=values.parse_optional(str), choices=(*get_args(Scale), "none"),
     )  # fmt: skip
-    missing: Missing = setting(
-        "raise", validators.choice("missing", get_args(Missing)), '{"raise", "drop"}, default="raise"',
-        "Rows with missing values: raise an error, or drop them.", choices=get_args(Missing),
-    )  # fmt: skip
+    missing: Missing = one_of("missing", get_args(Missing), "Rows with missing values: raise an error, or drop them.")

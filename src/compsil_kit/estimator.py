@@ -29,7 +29,7 @@ from compsil_kit._types import (
     Transform,
 )
 from compsil_kit._util.checks import check_bool
-from compsil_kit.config import Events, SelectionConfig, build, settings_of
+from compsil_kit.config import Events, SelectionConfig, settings_of
 from compsil_kit.labels import fit_rows
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         events = Events(checkpoint=params.pop("checkpoint"), progress=params.pop("progress"))
         params.pop("refit")
         table = load_data(X)
-        self._config = config = build(SelectionConfig, {**params, "ks": self._candidates(table.shape[0])})
+        self._config = config = SelectionConfig.from_dict({**params, "ks": self._candidates(table.shape[0])})
         validate_data(self, with_names(X, table), skip_check_array=True)
         events.require_repeatable(config.random_state)
         plan = make_plan(table, config)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from threading import Event
 
-from compsil_kit._config import validators
-from compsil_kit._config.base import Config
-from compsil_kit._config.setting import setting
+from compsil_kit._config import values
+from compsil_kit._config.setting import Config, setting
 from compsil_kit._types import PathLikeOrStr, Progress, Seeds
 
 
@@ -24,7 +23,7 @@ class Events(Config):
     """
 
     checkpoint: PathLikeOrStr | None = setting(
-        None, validators.validate_checkpoint, "str or path, default=None",
+        None, values.validate_checkpoint, "str or path, default=None",
         "File in which finished subsamples are kept. The same call resumes from it after an interruption, also with "
         "more subsamples or another transform, rule or z, and returns the result of an uninterrupted run bit for bit. "
         "A file of other data, settings or library versions is refused, never overwritten. Estimators are compared by "
@@ -34,7 +33,7 @@ class Events(Config):
         metavar="FILE",
     )  # fmt: skip
     progress: Progress = setting(
-        None, validators.validate_progress, "bool or callable, default=None",
+        None, values.validate_progress, "bool or callable, default=None",
         "Whether to show a progress bar. None shows one in a terminal or a notebook. A function is called with "
         "(done, total); if it has an attribute ``rows``, that is called with the rows read and the total number of "
         "rows while an out-of-core table is read.",

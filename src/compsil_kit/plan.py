@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self, get_args, get_type_hints
+from typing import Annotated, Any, NoReturn, Self, get_args, get_type_hints
 
-from compsil_kit._config.validators import MAX_STARTS, MAX_SUBSAMPLES
+from compsil_kit._config.values import MAX_STARTS, MAX_SUBSAMPLES
 from compsil_kit._method.agreement import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.clusterers import NAMED_CLUSTERERS, PLAIN_KMEANS
 from compsil_kit._method.cost import cost_of
@@ -17,9 +17,6 @@ from compsil_kit._types import OnFailure
 from compsil_kit._util import schema
 from compsil_kit._util.format import format_bytes, format_ks, format_seconds
 from compsil_kit.config import SelectionConfig
-
-if TYPE_CHECKING:
-    pass
 
 # Subsamples of less than this share of the rows have too few rows in common to compare their clusterings on those.
 MIN_SHARED_FRACTION = 1 / 20

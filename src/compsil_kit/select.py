@@ -24,7 +24,7 @@ from compsil_kit._types import (
     StreamKeywords,
     Transform,
 )
-from compsil_kit.config import Events, SelectionConfig, build
+from compsil_kit.config import Events, SelectionConfig
 from compsil_kit.plan import Plan
 from compsil_kit.result import SelectionResult
 
@@ -133,7 +133,7 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
     [1, 2, 3]
     """
     events = Events(checkpoint=keywords.pop("checkpoint", None))
-    config = build(SelectionConfig, keywords)
+    config = SelectionConfig.from_dict(keywords)
     events.require_repeatable(config.random_state)
     table = open_data(X)
     plan = make_plan(table, config)
@@ -164,7 +164,7 @@ def plan_selection(X: Any, **keywords: Unpack[SelectionKeywords]) -> Plan:
     6000
     """
     table = open_data(X)
-    plan = make_plan(table, build(SelectionConfig, keywords))
+    plan = make_plan(table, SelectionConfig.from_dict(keywords))
     if isinstance(table, SourceTable):
         resolve_workers(plan, fetched=True)
     else:

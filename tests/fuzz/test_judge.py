@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from compsil_kit._config.parsing import parse_integer
+from compsil_kit._config.values import parse_integer
 from compsil_kit._util.checks import check_integer
 from fuzz.judge import judge, require
 

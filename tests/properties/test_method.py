@@ -10,7 +10,7 @@ from sklearn.metrics import silhouette_samples
 
 import naive
 from compsil_kit import select_k, silhouettes, stream
-from compsil_kit._config.validators import validate_ks
+from compsil_kit._config.values import validate_ks
 from compsil_kit._method.selection import (
     EPSILON,
     TRANSFORMS,

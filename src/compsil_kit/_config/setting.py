@@ -1,4 +1,4 @@
-"""The description of one setting: default, validation, text form and help, in the metadata of a dataclass field."""
+"""Settings as dataclass fields with a description, the configs made of them, and their documentation in functions."""
 
 from __future__ import annotations
 
@@ -8,52 +8,37 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Self, TypeVar
 
+from compsil_kit._util.checks import check_choice
 from compsil_kit._util.format import did_you_mean
 
 PLACEHOLDER = re.compile(r"^( *)\{keywords\}\n", re.MULTILINE)
 Documented = TypeVar("Documented", bound=Callable[..., Any])
-Config = TypeVar("Config")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Describe one setting for every surface.
+    """Describe one setting for every surface."""
 
-    Attributes
-    ----------
-    type : str
-        Type as numpydoc shows it. A type ``bool`` makes an option without a value on a command line.
-    default : object
-        Value if nothing is passed.
-    validate : callable
-        Return the validated value, or raise with the name of the setting, the rule and the value.
-    doc : str
-        Documentation; its first sentence is the help text on a command line.
-    parse : callable
-        Convert text into a value.
-    choices : tuple of str
-        Words with a fixed meaning.
-    text_form : str
-        How to write the value as text.
-    flags : tuple of str
-        Further names on a command line, such as ``-B``.
-    metavar : str or None
-        Placeholder in help texts.
-    interactive : object
-        Default of the interactive surfaces (command line, magic, explorer, accessor), if it differs.
-    """
-
+    # Type as numpydoc shows it. A type ``bool`` makes an option without a value on a command line.
     type: str
     default: Any
+    # Returns the validated value, or raises with the name of the setting, the rule and the value.
     validate: Callable[[Any], Any]
+    # The first sentence is the help text on a command line.
     doc: str
     parse: Callable[[str], Any] = str
+    # Words with a fixed meaning.
     choices: tuple[str, ...] = ()
+    # How to write the value as text.
     text_form: str = ""
+    # Further names on a command line, such as ``-B``.
     flags: tuple[str, ...] = ()
+    # Placeholder in help texts.
     metavar: str | None = None
+    # Default of the interactive surfaces (command line, magic, explorer, accessor), if it differs.
     interactive: Any = None
 
     @property
@@ -75,16 +60,15 @@ def setting(default: Any, validate: Callable[[Any], Any], type: str, doc: str, *
     return field(default=default, metadata={"setting": Setting(type, default, validate, doc, **others)})
 
 
-def settings_of(*configs: type, interactive: bool = False) -> dict[str, Setting]:
-    """Return the settings of config classes by name, on request with the defaults of interactive surfaces.
+def one_of(name: str, words: tuple[str, ...], doc: str) -> Any:
+    """Return the dataclass field of a setting that is one of some words, by default the first."""
+    listed = ", ".join(f'"{word}"' for word in words)
+    type = f'{{{listed}}}, default="{words[0]}"'
+    return setting(words[0], partial(check_choice, name, allowed=words), type, doc, choices=words)
 
-    Parameters
-    ----------
-    *configs : type
-        Config classes such as ``SelectionConfig``.
-    interactive : bool, default=False
-        Whether to return the defaults of the interactive surfaces.
-    """
+
+def settings_of(*configs: type, interactive: bool = False) -> dict[str, Setting]:
+    """Return the settings of config classes by name, on request with the defaults of interactive surfaces."""
     fields = [each for config in configs for each in dataclasses.fields(config)]
     found = {each.name: each.metadata["setting"] for each in fields if "setting" in each.metadata}
     return {name: _for_interactive_use(each) for name, each in found.items()} if interactive else found
@@ -110,18 +94,93 @@ def check_names(names: Mapping[str, Any], known: Mapping[str, Any]) -> None:
             raise TypeError(f"unexpected keyword argument {name!r}.{hint} The keywords are {', '.join(known)}.")
 
 
-def build(config: type[Config], keywords: Mapping[str, Any]) -> Config:
-    """Return a config from keywords; an unknown keyword raises with the nearest name.
+class Config:
+    """Settings that are validated at construction, with text and JSON forms."""
 
-    Parameters
-    ----------
-    config : type
-        ``SelectionConfig``, ``TableConfig`` or ``ComparisonConfig``.
-    keywords : mapping
-        Settings by name.
-    """
-    check_names(keywords, settings_of(config))
-    return config(**keywords)
+    def __post_init__(self) -> None:
+        """Validate every setting."""
+        self._validate(settings_of(type(self)))
+
+    def _validate(self, settings: Mapping[str, Setting]) -> None:
+        for name, each in settings.items():
+            object.__setattr__(self, name, each.validate(getattr(self, name)))
+
+    @classmethod
+    def from_text(cls, texts: Mapping[str, Any]) -> Self:
+        """Build a config from settings as text, such as ``{"ks": "2:10"}``; values that are not text stay as they are.
+
+        Parameters
+        ----------
+        texts : mapping
+            Text by the name of the setting; the defaults apply to the others.
+        """
+        known = settings_of(cls)
+        check_names(texts, known)
+        return cls(**{name: parse_setting(name, known[name], value) for name, value in texts.items()})
+
+    def to_text(self) -> dict[str, str]:
+        """Return the settings as text that :meth:`from_text` reads; functions and estimators by their name."""
+        return {name: _as_text(value) for name, value in self.to_dict().items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], **others: Any) -> Self:
+        """Build a config from keywords or from :meth:`to_dict`; an unknown name raises with the nearest one.
+
+        Parameters
+        ----------
+        data : mapping
+            Settings by name; the defaults apply to missing ones.
+        **others
+            Settings that replace those in ``data``: JSON cannot hold functions and estimators, so pass them here.
+        """
+        check_names({**data, **others}, settings_of(cls))
+        return cls(**{**data, **others})
+
+    def to_dict(self, *, defaults: bool = True) -> dict[str, Any]:
+        """Return the settings as plain data for JSON; functions and estimators by their name.
+
+        Parameters
+        ----------
+        defaults : bool, default=True
+            Whether to include the settings that have their default.
+        """
+        known = settings_of(type(self))
+        values = {name: _as_plain(getattr(self, name)) for name in known}
+        return {name: value for name, value in values.items() if defaults or value != _as_plain(known[name].default)}
+
+    def changed(self, **changes: Any) -> Self:
+        """Return a copy with other values for some settings.
+
+        Parameters
+        ----------
+        **changes
+            Settings by name.
+        """
+        return self.from_dict({name: getattr(self, name) for name in settings_of(type(self))}, **changes)
+
+
+def parse_setting(name: str, description: Setting, value: Any) -> Any:
+    """Parse text into the value of a setting, with the name in errors; return anything else as it is."""
+    try:
+        return description.parse(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from None
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, range | tuple | list):
+        return [_as_plain(item) for item in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(getattr(value, "__name__", type(value).__name__))
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def takes(
@@ -129,18 +188,10 @@ def takes(
 ) -> Callable[[Documented], Documented]:
     """Give a function with ``**keywords`` the signature and the documentation of these settings.
 
-    Parameters
-    ----------
-    *configs : type
-        Config classes whose settings the function takes.
-    leave_out : tuple of str
-        Settings that the function does not take.
-    interactive : bool, default=False
-        Whether to show the defaults of interactive surfaces; the function must apply them.
+    With ``interactive`` it shows the defaults of interactive surfaces; the function must apply them.
     """
-    shown = {
-        name: each for name, each in settings_of(*configs, interactive=interactive).items() if name not in leave_out
-    }
+    settings = settings_of(*configs, interactive=interactive)
+    shown = {name: each for name, each in settings.items() if name not in leave_out}
     hints = {each.name: each.type for config in configs for each in dataclasses.fields(config)}
 
     def decorate(function: Documented) -> Documented:
@@ -156,17 +207,9 @@ def takes(
     return decorate
 
 
-def documented(*configs: type, interactive: bool = False) -> Callable[[Documented], Documented]:
-    """Fill in the documentation of settings where a docstring has ``{keywords}``.
-
-    Parameters
-    ----------
-    *configs : type
-        Config classes whose settings are documented.
-    interactive : bool, default=False
-        Whether to show the defaults of interactive surfaces.
-    """
-    return lambda thing: _fill_in(thing, settings_of(*configs, interactive=interactive))
+def documented(*configs: type) -> Callable[[Documented], Documented]:
+    """Fill in the documentation of settings where a docstring has ``{keywords}``."""
+    return lambda thing: _fill_in(thing, settings_of(*configs))
 
 
 def _fill_in(thing: Documented, shown: Mapping[str, Setting]) -> Documented:

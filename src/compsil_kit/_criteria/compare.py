@@ -28,7 +28,7 @@ from compsil_kit._run.select import announce_compiling
 from compsil_kit._run.subsample import Labelings, cluster_all, score_labelings
 from compsil_kit._run.workers import Tick, in_threads
 from compsil_kit._types import CompareKeywords
-from compsil_kit.config import ComparisonConfig, Events, build
+from compsil_kit.config import ComparisonConfig, Events
 from compsil_kit.errors import Interrupted
 from compsil_kit.plan import Plan
 from compsil_kit.result import collect
@@ -71,7 +71,7 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
     {'composite': 5, 'micro': 2, 'macro': 5}
     """
     events = Events(progress=keywords.pop("progress", None))
-    found = run_comparison(X, build(ComparisonConfig, keywords), events)
+    found = run_comparison(X, ComparisonConfig.from_dict(keywords), events)
     assert found is not None
     return found
 

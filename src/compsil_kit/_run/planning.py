@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from joblib.parallel import get_active_backend
 
-from compsil_kit._config.validators import AUTO
+from compsil_kit._config.values import AUTO
 from compsil_kit._data.dataset import Dataset
 from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._method.likelihood import why_unknown

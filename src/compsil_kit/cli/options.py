@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from compsil_kit import __version__
-from compsil_kit._config.parsing import parse_names
+from compsil_kit._config.values import parse_names
 from compsil_kit._data.files.numeric import DECIMAL_MARKS, THOUSANDS_MARKS
 from compsil_kit._data.files.readers import KINDS
 from compsil_kit._util.checks import describe
