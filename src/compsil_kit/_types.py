@@ -76,16 +76,21 @@ class ClusteringKeywords(TypedDict, total=False):
     n_jobs: int | Literal["auto"] | None
 
 
-class SelectionKeywords(ClusteringKeywords, total=False):
+class ChoiceKeywords(TypedDict, total=False):
+    """Keywords that only decide how k is chosen from finished trials."""
+
+    criterion: Criterion
+    transform: Transform
+    rule: Rule
+    z: float
+
+
+class SelectionKeywords(ClusteringKeywords, ChoiceKeywords, total=False):
     """Keywords of a ``SelectionConfig``."""
 
     n_starts: int | Literal["auto"]
     n_calibration: int
     structure: bool
-    criterion: Criterion
-    transform: Transform
-    rule: Rule
-    z: float
 
 
 class StreamKeywords(SelectionKeywords, total=False):
@@ -98,15 +103,6 @@ class SelectKeywords(StreamKeywords, total=False):
     """Keywords of ``select_k``."""
 
     progress: Progress
-
-
-class ChoiceKeywords(TypedDict, total=False):
-    """Keywords that only decide how k is chosen from finished trials."""
-
-    criterion: Criterion
-    transform: Transform
-    rule: Rule
-    z: float
 
 
 class CompareKeywords(ClusteringKeywords, total=False):

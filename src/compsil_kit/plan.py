@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Annotated, Any, NoReturn, Self, get_args, get_type_hints
 
 from compsil_kit._config.values import MAX_STARTS, MAX_SUBSAMPLES
@@ -102,7 +102,7 @@ class Plan:
         where : str
             Name of the data in error messages.
         """
-        defaults = {"n_starts": 1, "structure": False, "adaptive": "", "scanned_bytes": 0, "on_failure": "raise"}
+        defaults = {each.name: each.default for each in fields(cls) if each.default is not MISSING}
         found = schema.record(_RECORD)({**defaults, **data} if isinstance(data, Mapping) else data, where)
         ks, seeds = tuple(found["ks"]), tuple(found["seeds"])
         if not ks or list(ks) != sorted(set(ks)):

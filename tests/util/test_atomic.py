@@ -21,11 +21,8 @@ def rights(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("mask", [0o022, 0o077])
-def test_a_new_file_follows_the_mask_and_an_old_one_keeps_its_rights(tmp_path, mask, named, monkeypatch):
-    if named:
-        monkeypatch.setattr(atomic, "_UNNAMED", None)
+def test_a_new_file_follows_the_mask_and_an_old_one_keeps_its_rights(tmp_path, mask):
     path = tmp_path / "file.json"
     before = os.umask(mask)
     try:

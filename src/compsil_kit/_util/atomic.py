@@ -8,13 +8,11 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from glob import escape
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-
-# Linux: a file without a name, of which a process that is killed while writing leaves nothing behind.
-_UNNAMED = getattr(os, "O_TMPFILE", None)
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
@@ -23,19 +21,16 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
     ``content`` may be an iterable of parts. A file that is replaced keeps its permissions; those of a new one follow
     the umask.
     """
-    mode = _mode_of(path)
+    check_regular(path)
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     _remove_leftovers(path)
     try:
-        handle = _open(path.parent, temporary)
-        with os.fdopen(handle, "wb") as file:
+        # Created with the final permissions, so that nobody else can read it meanwhile.
+        with open(temporary, "xb", opener=partial(os.open, mode=0o666 if mode is None else mode)) as file:
             file.writelines([content] if isinstance(content, bytes) else content)
-            file.flush()
-            if mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), mode)
-            if not temporary.exists():
-                # Link the descriptor; src_dir_fd makes Python follow the symbolic link in /proc.
-                os.link(f"/proc/self/fd/{file.fileno()}", temporary, src_dir_fd=0)
+        if mode is not None:
+            temporary.chmod(mode)
         temporary.replace(path)
     except OSError as error:
         # Name the user's file instead of the temporary one, or of none when the disk is full.
@@ -48,23 +43,6 @@ def check_regular(path: Path) -> None:
     """Raise if the path exists and is neither a regular file nor a folder."""
     if path.exists() and not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "must be an ordinary file, not a pipe, device or socket", str(path))
-
-
-def _mode_of(path: Path) -> int | None:
-    check_regular(path)
-    try:
-        return stat.S_IMODE(path.stat().st_mode)
-    except FileNotFoundError:
-        return None
-
-
-def _open(folder: Path, temporary: Path) -> int:
-    """Open an unnamed file if the system has them, else the temporary one; the kernel applies the umask."""
-    if _UNNAMED is not None and Path("/proc/self/fd").is_dir():
-        # Some file systems do not support it.
-        with suppress(OSError):
-            return os.open(folder, _UNNAMED | os.O_WRONLY, 0o666)
-    return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
 
 
 def _remove_leftovers(path: Path) -> None:
