@@ -12,9 +12,6 @@ def inside(name, code, **values):
     return namespace
 
 
-WARN = "def warn():\n    warnings.warn('look', UserWarning, stacklevel=caller_level())\n"
-
-
 def caught(call):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -23,19 +20,12 @@ def caught(call):
     return warning
 
 
-def test_the_line_of_the_caller_is_named():
-    warn = inside("compsil_kit._run.request", WARN)["warn"]
-    assert caught(warn).filename == __file__
-
-
-def test_however_deep_it_is_and_through_every_package():
-    call = inside("compsil_kit._run.request", WARN)["warn"]
+def test_the_caller_outside_the_packages_is_named():
+    code = "def warn():\n    warnings.warn('look', UserWarning, stacklevel=caller_level())\n"
+    call = inside("compsil_kit._run.request", code)["warn"]
     for name in (*PACKAGES, "compsil_kit.select"):
         call = inside(name, "def through():\n    call()\n", call=call)["through"]
     assert caught(call).filename == __file__
-
-
-def test_a_module_that_only_sounds_alike_is_outside():
-    warn = inside("compsil_kit", WARN)["warn"]
-    outside = inside("compsil_kit_extra", "def through():\n    call()\n", call=warn)["through"]
+    # A similar name is another package.
+    outside = inside("compsil_kit_extra", "def through():\n    call()\n", call=call)["through"]
     assert caught(outside).filename == "compsil_kit_extra.py"
