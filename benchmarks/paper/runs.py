@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.paper.data import SETS, MissingData
 from benchmarks.paper.protocols import FULL, HALVES, NINE, Unit, form, settings
 from compsil_kit import SelectionResult, compare, select_k
-from compsil_kit._data.given import load_data
+from compsil_kit._data.table import load_data
 from compsil_kit.errors import SelectionError
 
 Record = dict[str, Any]

@@ -15,8 +15,6 @@ from compsil_kit._data.dataset import Dataset as Dataset
 from compsil_kit._data.files.readers import KINDS as KINDS
 from compsil_kit._data.files.readers import ending_of as ending_of
 from compsil_kit._data.files.readers import read_table as read_table
-from compsil_kit._data.given import load_data as load_data
-from compsil_kit._data.given import open_data as open_data
 from compsil_kit._data.matrix import is_numeric_dtype as is_numeric_dtype
 from compsil_kit._data.matrix import to_matrix as to_matrix
 from compsil_kit._data.sources.parquet import ENDINGS as ENDINGS
@@ -27,6 +25,8 @@ from compsil_kit._data.sources.source import SidecarColumns as SidecarColumns
 from compsil_kit._data.sources.source import Source as Source
 from compsil_kit._data.sources.source import open_source as open_source
 from compsil_kit._data.table import choose_columns as choose_columns
+from compsil_kit._data.table import load_data as load_data
+from compsil_kit._data.table import open_data as open_data
 from compsil_kit._method.labels import number_by_size as number_by_size
 from compsil_kit._method.selection import LIKELY as LIKELY
 from compsil_kit._method.selection import MULTI_INIT_CRITERIA as MULTI_INIT_CRITERIA

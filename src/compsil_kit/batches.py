@@ -13,7 +13,7 @@ from typing import Any, Literal, Unpack
 
 from compsil_kit._config.setting import check_names, takes
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._data.given import open_data
+from compsil_kit._data.table import open_data
 from compsil_kit._method.clusterers import NAMED_CLUSTERERS
 from compsil_kit._method.metrics import METRIC_NAMES
 from compsil_kit._method.selection import TRANSFORMS, transform_name

@@ -10,8 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from compsil_kit._config.setting import documented
-from compsil_kit._data.estimator_input import Parameter, with_names
-from compsil_kit._data.given import load_data
+from compsil_kit._data.table import load_data, with_names
 from compsil_kit._method.clusterers import takes_sparse
 from compsil_kit._method.silhouette import silhouettes
 from compsil_kit._run.load import load
@@ -41,6 +40,19 @@ if TYPE_CHECKING:
 
 # A tuple, because scikit-learn compares parameters with their defaults.
 _DEFAULT_KS = tuple(settings_of(SelectionConfig)["ks"].default)
+
+
+class _Parameter:
+    """A parameter that is no attribute, as scikit-learn takes whatever has a ``transform`` for a transformer."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        raise AttributeError(f"{self._name!r} is a parameter, not a method: read get_params()[{self._name!r}].")
+
+    def __set__(self, instance: object, value: Any) -> None:
+        instance.__dict__[self._name] = value
 
 
 def _refitted_can_predict(self: CompositeSilhouette) -> bool:
@@ -103,7 +115,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ks: Any
     clusterer: Any
     refit: bool
-    transform = Parameter()
+    transform = _Parameter()
 
     def __init__(
         self,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, Unpack
 
 from compsil_kit._config.setting import documented, takes
-from compsil_kit._data.given import open_data
 from compsil_kit._data.sources.table import SourceTable
+from compsil_kit._data.table import open_data
 from compsil_kit._run.load import load
 from compsil_kit._run.planning import make_plan, resolve_workers
 from compsil_kit._run.select import run_selection, stream_selection

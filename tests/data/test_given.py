@@ -9,8 +9,8 @@ from tables import LARGE, CutSource, columns_of, write_parquet
 from compsil_kit import PreparedTable, prepare, select_k
 from compsil_kit._data import dataset
 from compsil_kit._data.dataset import Dataset, Preparation
-from compsil_kit._data.given import load_data, open_data
 from compsil_kit._data.sources.table import SourceTable
+from compsil_kit._data.table import load_data, open_data
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 

@@ -16,7 +16,7 @@ from compsil_kit._config.setting import takes
 from compsil_kit._criteria.comparison import Comparison, subsample_criteria
 from compsil_kit._criteria.criteria import Criterion
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._data.given import load_data
+from compsil_kit._data.table import load_data
 from compsil_kit._method.selection import summarise
 from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, derive_seed
 from compsil_kit._result.trials import Trial

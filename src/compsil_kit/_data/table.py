@@ -1,4 +1,4 @@
-"""Prepare a table with columns of any type for clustering: choose columns, handle missing values, scale."""
+"""Open data in any form, and prepare tables for clustering: choose columns, handle missing values, scale."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._data.dataset import Preparation, PreparedTable
+from compsil_kit._data.dataset import Dataset, Preparation, PreparedTable
 from compsil_kit._data.diagnostics import column_notes
-from compsil_kit._data.matrix import is_numeric_dtype, to_matrix
+from compsil_kit._data.matrix import is_numeric_dtype, to_matrix, validate_matrix
 from compsil_kit._data.scaling import check_scale, scale_matrix
 from compsil_kit._data.sources.source import Source, open_source
-from compsil_kit._data.sources.table import SourceTable
+from compsil_kit._data.sources.table import SourceTable, select_all
 from compsil_kit._types import Missing, Scale
 from compsil_kit._util.checks import check_choice, describe
 from compsil_kit._util.format import did_you_mean, few, listed, quoted, shorten
@@ -23,6 +23,54 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 Columns = Sequence[Hashable] | Hashable | None
+
+
+def open_data(X: Any, *, min_rows: int = 2) -> Dataset | SourceTable:
+    """Return X as a validated matrix; a large out-of-core table is opened, but not read.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, table or prepared table
+        The data, as :func:`compsil_kit.select_k` takes them.
+    min_rows : int, default=2
+        Smallest valid number of rows.
+    """
+    if isinstance(X, SourceTable):
+        return X
+    if isinstance(X, Dataset):
+        validate_matrix(X.matrix, min_rows=min_rows)
+        return X
+    source = open_source(X)
+    if source is not None:
+        table = select_all(source)
+        return table if table.is_large else table.load()
+    names, matrix = validate_matrix(X, min_rows=min_rows)
+    return Dataset(matrix, None if names is None else Preparation(tuple(names)), prepared=False)
+
+
+def load_data(X: Any, *, min_rows: int = 2) -> Dataset:
+    """Return X as a validated matrix in memory; an out-of-core table is loaded.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, table or prepared table
+        The data, as :func:`compsil_kit.select_k` takes them.
+    min_rows : int, default=2
+        Smallest valid number of rows.
+    """
+    table = open_data(X, min_rows=min_rows)
+    return table.load() if isinstance(table, SourceTable) else table
+
+
+def with_names(X: Any, table: Dataset) -> Any:
+    """Return X in a form in which scikit-learn finds the number and the names of the columns."""
+    if hasattr(X, "iloc"):
+        return X
+    if table.preparation is None:
+        return table.matrix
+    import pandas as pd
+
+    return pd.DataFrame(table.matrix, columns=list(table.preparation.columns), copy=False)
 
 
 @overload

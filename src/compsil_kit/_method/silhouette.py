@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from compsil_kit._data.given import load_data
+from compsil_kit._data.table import load_data
 from compsil_kit._method import kernel_numpy as plain
 from compsil_kit._method.labels import encode_labels
 from compsil_kit._method.metrics import (
