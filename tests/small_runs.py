@@ -1,5 +1,6 @@
 """One small selection, for the tests of how it runs: three clusters, six subsamples, three candidates."""
 
+import json
 import threading
 
 import numpy as np
@@ -42,6 +43,21 @@ def same(left, right):
     """Tell whether two results are equal to the last bit; a clustering that was not made is equal to itself."""
     pairs = [(getattr(left.trials, name), getattr(right.trials, name)) for name in NUMBERS]
     return all(np.array_equal(one, two, equal_nan=True) for one, two in pairs)
+
+
+def identical(left, right):
+    """Tell whether two results are equal in everything they contain, to the last bit."""
+    return json.dumps(left.to_dict()) == json.dumps(right.to_dict())
+
+
+def stop_after(n):
+    """Return a progress function that interrupts the run after n steps."""
+
+    def progress(done, total):
+        if done == n:
+            raise KeyboardInterrupt
+
+    return progress
 
 
 def wait_for_workers():

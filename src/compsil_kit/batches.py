@@ -17,16 +17,14 @@ from compsil_kit._data.table import open_data
 from compsil_kit._method.clusterers import NAMED_CLUSTERERS
 from compsil_kit._method.metrics import METRIC_NAMES
 from compsil_kit._method.selection import TRANSFORMS, transform_name
-from compsil_kit._result.records import dump, pack_trial
-from compsil_kit._result.trials import Trial, current_versions
+from compsil_kit._result.records import dump, load_structure, pack_trial
+from compsil_kit._result.trials import current_versions
 from compsil_kit._run.batch_records import (
     DEFAULT_CHOICE,
     FORMAT,
     VERSION,
     Batch,
-    check_complete,
     check_planned,
-    check_same,
     divide,
     passed_or_named,
     read_plan,
@@ -38,7 +36,7 @@ from compsil_kit._run.engine import run
 from compsil_kit._run.fingerprint import fingerprint
 from compsil_kit._run.load import load
 from compsil_kit._run.planning import make_plan
-from compsil_kit._run.structure import structure_of_batch, structure_of_batches
+from compsil_kit._run.structure import find_structure
 from compsil_kit._types import ChoiceKeywords, ClustererLike, MetricLike, SelectionKeywords
 from compsil_kit._util import schema
 from compsil_kit.config import CHOICE, Events, SelectionConfig, settings_of
@@ -132,7 +130,8 @@ def run_batch(
     ClusteringError
         A clusterer failed and the plan has ``on_failure="raise"``.
     """
-    plan, planned = read_plan(batch, "batch"), batch["fingerprint"]
+    plan = read_plan(batch, "batch")
+    planned, indices = batch["fingerprint"], batch["indices"]
     config = plan.config.changed(
         clusterer=passed_or_named("clusterer", clusterer, planned, NAMED_CLUSTERERS),
         metric=passed_or_named("metric", metric, planned, METRIC_NAMES),
@@ -150,13 +149,13 @@ def run_batch(
     # The shape first: the plan's rows can be read only from data of the same shape.
     shape = {"rows": table.shape[0], "features": table.shape[1], "dtype": str(table.dtype)}
     check_planned({name: planned.get(name) for name in shape}, shape)
-    data = load(table, plan, Events(), indices=batch["indices"], digest=True)
+    data = load(table, plan, Events(), indices=indices, digest=True)
     check_planned(planned, fingerprint(plan, data))
     # Clusterers that silence warnings in two threads at once leave the filters changed.
     with warnings.catch_warnings():
-        work = run(data.matrix, plan, Events(), indices=batch["indices"])
-        trials = sorted(work, key=lambda trial: trial.index)
-        found = structure_of_batch(data.matrix, plan, batch["indices"])
+        trials = sorted(run(data.matrix, plan, Events(), indices=indices), key=lambda trial: trial.index)
+        # In one batch only.
+        found = dump(find_structure(data.matrix, plan)) if 0 in indices else None
     done = {"indices": [trial.index for trial in trials], "structure": found, "versions": current_versions()}
     return schema.signed({**batch, **done, "trials": [pack_trial(trial, plan) for trial in trials]})
 
@@ -196,9 +195,9 @@ def combine_batches(
     """
     if isinstance(batches, Mapping | str) or not isinstance(batches, Sequence) or not batches:
         raise ValueError("batches must be a non-empty list of what run_batch returned.")
-    plans = [read_plan(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
-    plan, first = plans[0], batches[0]
-    choice = {**DEFAULT_CHOICE, **first.get("choice", {})}
+    plan, *_ = [read_plan(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
+    first = batches[0]
+    choice = dict(first.get("choice", DEFAULT_CHOICE))
     if choice["transform"] not in TRANSFORMS:
         if "transform" not in keywords:
             raise ValueError(
@@ -209,17 +208,13 @@ def combine_batches(
     check_names(keywords, dict.fromkeys(CHOICE))
     # Validates the keywords, alone and together.
     plan.config.changed(**{**choice, **keywords})
-    trials: list[Trial] = []
-    for at, batch in enumerate(batches):
-        check_same(batch, first, at)
-        trials += read_trials(batch, at, plan)
-    check_complete([trial.index for trial in trials], plan)
+    trials = read_trials(batches, plan)
     plan = replace(plan, config=plan.config.changed(**choice))
     others: dict[str, Any] = {
         "preparation": restore_preparation(first["preparation"], preparation),
+        "structure": load_structure(next((found for batch in batches if (found := batch.get("structure"))), None)),
         "versions": dict(first["versions"]),
     }
-    result = collect(plan, trials, **plan.config.choice, **others, structure=structure_of_batches(batches))
-    result = result.reweigh(**keywords) if keywords else result
+    result = collect(plan, trials, **plan.config.choice, **others).reweigh(**keywords)
     result._chosen()
     return result

@@ -6,6 +6,7 @@ import re
 import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -122,22 +123,18 @@ def without_advice(backend: Any) -> AbstractContextManager[Any]:
 
 def sendable(backend: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a delayed function whose errors reach the caller unchanged."""
-    call: Callable[..., Any] = joblib.delayed(_Returning(function) if type(backend).__name__ == SPARK else function)
+    spark = type(backend).__name__ == SPARK
+    call: Callable[..., Any] = joblib.delayed(partial(_return_error, function) if spark else function)
     return call
 
 
-class _Returning:
-    """A function that returns errors instead of raising them; joblibspark turns every raised one into a TypeError."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    def __call__(self, *args: Any) -> Any:
-        try:
-            return self.function(*args)
-        except Exception as error:  # noqa: BLE001  (the caller raises it)
-            error.add_note(f"On the worker:\n{traceback.format_exc()}")
-            return error
+def _return_error(function: Callable[..., Any], *args: Any) -> Any:
+    """Return an error instead of raising it; joblibspark turns every raised one into a TypeError."""
+    try:
+        return function(*args)
+    except Exception as error:  # noqa: BLE001  (the caller raises it)
+        error.add_note(f"On the worker:\n{traceback.format_exc()}")
+        return error
 
 
 def in_portions(calls: Iterable[Any], n_jobs: int | None) -> Generator[Any, None, None]:

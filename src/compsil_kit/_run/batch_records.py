@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -50,6 +50,34 @@ _FINISHED = {**_PLANNED, "trials": schema.anything, "versions": schema.mapping_o
 Batch = dict[str, Any]
 
 
+def divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
+    """Return consecutive ranges, ``n_batches`` of nearly equal length or each of ``batch_size``."""
+    if (n_batches is None) == (batch_size is None):
+        raise ValueError("pass either n_batches or batch_size.")
+    if batch_size is not None:
+        edges = [*range(0, n_items, check_integer("batch_size", batch_size, minimum=1)), n_items]
+    else:
+        n_parts = min(n_items, check_integer("n_batches", n_batches, minimum=1))
+        edges = [n_items * part // n_parts for part in range(n_parts + 1)]
+    return [range(low, high) for low, high in pairwise(edges)]
+
+
+def read_plan(batch: Any, name: str) -> Plan:
+    """Validate a batch and return its plan."""
+    if not isinstance(batch, Mapping) or batch.get("format") != FORMAT:
+        raise ValueError(f"{name} must be what plan_batches or run_batch returned, with format {FORMAT!r}.")
+    if batch.get("version") != VERSION:
+        raise ValueError(
+            f"{name} has version {describe(batch.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
+            "Use one release for planning, running and combining."
+        )
+    fields = _FINISHED if "trials" in batch else _PLANNED
+    schema.record(fields)({"choice": DEFAULT_CHOICE, **batch}, name)
+    plan = Plan.from_dict(batch["plan"], f"{name}.plan")
+    schema.list_of(schema.integer(0, len(plan.seeds) - 1))(batch["indices"], f"{name}.indices")
+    return plan
+
+
 def check_planned(planned: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     """Raise if a batch is run with other data or settings than it was planned for."""
     differing = differences(planned, here)
@@ -58,6 +86,55 @@ def check_planned(planned: Mapping[str, Any], here: Mapping[str, Any]) -> None:
             f"batch was planned for another selection: {'; '.join(differing)}. "
             "Pass the data and settings of plan_batches, or plan again."
         )
+
+
+def passed_or_named(name: str, value: Any, planned: Mapping[str, Any], names: Any) -> Any:
+    """Return the clusterer or the metric: as passed, or by its name in the batch."""
+    if value is not None:
+        return value
+    if planned[name] not in names:
+        raise ValueError(
+            f"batch was planned with {name}={planned[name]}, which a batch cannot contain. Pass the same {name}= again."
+        )
+    return planned[name]
+
+
+def read_trials(batches: Sequence[Mapping[str, Any]], plan: Plan) -> list[Trial]:
+    """Return the trials of all batches; raise unless each subsample of the plan is in one of them."""
+    trials: list[Trial] = []
+    for at, batch in enumerate(batches):
+        _check_same(batch, batches[0], at)
+        try:
+            schema.check_digest(batch, "batch")
+            records = zip(batch["indices"], batch["trials"], strict=True)
+            trials += [read_trial(record, index, plan) for index, record in records]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"batches[{at}] is damaged: its trials are not those of its subsamples. Run it again."
+            ) from error
+    counts = Counter(trial.index for trial in trials)
+    doubled = sorted(index for index, count in counts.items() if count > 1)
+    if doubled:
+        raise ValueError(f"batches contain subsamples {few(doubled)} more than once. Pass each batch once.")
+    missing = [index for index in range(len(plan.seeds)) if index not in counts]
+    if missing:
+        raise ValueError(
+            f"batches are missing subsamples {few(missing)} of {len(plan.seeds)}. Pass all planned batches."
+        )
+    return trials
+
+
+def _check_same(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
+    """Raise if a batch belongs to another plan than the first one, or has not been run."""
+    differing = differences(batch["fingerprint"], first["fingerprint"])
+    if not differing and json.dumps(batch["plan"]) != json.dumps(first["plan"]):
+        differing = ["its plan has other seeds or numbers of subsamples"]
+    if differing:
+        raise ValueError(
+            f"batches must belong to one selection; batches[{at}] differs from batches[0]: {'; '.join(differing)}."
+        )
+    if "trials" not in batch:
+        raise ValueError(f"batches[{at}] has not been run: pass what run_batch returned for it.")
 
 
 def shorten_preparation(preparation: Batch | None) -> Batch | None:
@@ -85,79 +162,3 @@ def restore_preparation(
     if schema.digest(plain) != held[DIGEST]:
         raise ValueError("preparation must be that of the table for which the batches were planned; it differs.")
     return load_preparation(plain)
-
-
-def divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
-    """Return consecutive ranges, ``n_batches`` of nearly equal length or each of ``batch_size``."""
-    if (n_batches is None) == (batch_size is None):
-        raise ValueError("pass either n_batches or batch_size.")
-    if batch_size is not None:
-        step = check_integer("batch_size", batch_size, minimum=1)
-        return [range(low, min(low + step, n_items)) for low in range(0, n_items, step)]
-    n_parts = min(n_items, check_integer("n_batches", n_batches, minimum=1))
-    edges = [n_items * part // n_parts for part in range(n_parts + 1)]
-    return [range(low, high) for low, high in pairwise(edges)]
-
-
-def read_plan(batch: Any, name: str) -> Plan:
-    """Validate a batch and return its plan."""
-    if not isinstance(batch, Mapping) or batch.get("format") != FORMAT:
-        raise ValueError(f"{name} must be what plan_batches or run_batch returned, with format {FORMAT!r}.")
-    if batch.get("version") != VERSION:
-        raise ValueError(
-            f"{name} has version {describe(batch.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
-            "Use one release for planning, running and combining."
-        )
-    fields = _FINISHED if "trials" in batch else _PLANNED
-    schema.record(fields)({"choice": DEFAULT_CHOICE, **batch}, name)
-    plan = Plan.from_dict(batch["plan"], f"{name}.plan")
-    schema.list_of(schema.integer(0, len(plan.seeds) - 1))(batch["indices"], f"{name}.indices")
-    return plan
-
-
-def passed_or_named(name: str, value: Any, planned: Mapping[str, Any], names: Any) -> Any:
-    """Return the clusterer or the metric: as passed, or by its name in the batch."""
-    if value is not None:
-        return value
-    if planned[name] not in names:
-        raise ValueError(
-            f"batch was planned with {name}={planned[name]}, which a batch cannot contain. Pass the same {name}= again."
-        )
-    return planned[name]
-
-
-def check_same(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
-    """Raise if a batch belongs to another plan than the first one, or has not been run."""
-    differing = differences(batch["fingerprint"], first["fingerprint"])
-    if not differing and json.dumps(batch["plan"]) != json.dumps(first["plan"]):
-        differing = ["its plan has other seeds or numbers of subsamples"]
-    if differing:
-        raise ValueError(
-            f"batches must belong to one selection; batches[{at}] differs from batches[0]: {'; '.join(differing)}."
-        )
-    if "trials" not in batch:
-        raise ValueError(f"batches[{at}] has not been run: pass what run_batch returned for it.")
-
-
-def read_trials(batch: Mapping[str, Any], at: int, plan: Plan) -> list[Trial]:
-    """Return the trials of a finished batch."""
-    try:
-        schema.check_digest(batch, "batch")
-        return [
-            read_trial(record, index, plan) for index, record in zip(batch["indices"], batch["trials"], strict=True)
-        ]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"batches[{at}] is damaged: its trials are not those of its subsamples. Run it again."
-        ) from error
-
-
-def check_complete(found: list[int], plan: Plan) -> None:
-    """Raise for missing or duplicate subsamples."""
-    doubled = sorted(index for index, count in Counter(found).items() if count > 1)
-    if doubled:
-        raise ValueError(f"batches contain subsamples {few(doubled)} more than once. Pass each batch once.")
-    n_all = len(plan.seeds)
-    missing = sorted(set(range(n_all)) - set(found))
-    if missing:
-        raise ValueError(f"batches are missing subsamples {few(missing)} of {n_all}. Pass all planned batches.")

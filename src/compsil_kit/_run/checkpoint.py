@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from contextlib import closing
 from pathlib import Path
 from threading import Lock, Timer
-from typing import Any, NoReturn
+from typing import Any
 
 from compsil_kit._data.dataset import Dataset
 from compsil_kit._result.records import dump_trial, load_trial
@@ -69,7 +69,7 @@ def _keep(work: Generator[Trial, None, None], plan: Plan, writer: _Writer) -> Ge
 def _read(path: Path, own: Fingerprint) -> Records:
     """Return the trials in the file by seed; raise if the file belongs to another selection or is no checkpoint."""
     try:
-        data = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        data = json.loads(path.read_bytes())
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise ValueError("another format")
         version = data.get("version")
@@ -95,10 +95,6 @@ def _read(path: Path, own: Fingerprint) -> Records:
     except ValueError as error:
         raise _damaged(path, error) from error
     return {int(record["seed"]): record for record in trials}
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:

@@ -35,13 +35,6 @@ def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
 
     Neither the number of seeds nor the weighting of trials does, unless the number of subsamples is adaptive: then the
     ks of a trial depend on the choice from earlier trials.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    data : Dataset
-        The loaded data, with a digest.
     """
     how = {name: describe(value) for name, value in plan.config.choice.items()}
     adaptive = {"n_subsamples": "auto", "n_calibration": plan.n_calibration, "seeds": _digest(str(plan.seeds)), **how}
@@ -74,32 +67,23 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     return found if len(names) <= _MOST else [*found, f"and {len(names) - _MOST} more"]
 
 
-def _of_data(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    was, is_now = (
-        "outside memory" if str(each.get("data")).startswith(OUT_OF_CORE) else "in memory" for each in (there, here)
-    )
-    return "the content of X differs" if was == is_now else f"X was {was} and is now {is_now}"
-
-
 def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     if name == "data":
-        return _of_data(there, here)
+        places = [str(each.get("data")).startswith(OUT_OF_CORE) for each in (there, here)]
+        was, is_now = ("outside memory" if outside else "in memory" for outside in places)
+        return "the content of X differs" if was == is_now else f"X was {was} and is now {is_now}"
     if name == "seeds":
         return "random_state gives other seeds"
-
-    def shown(values: Mapping[str, Any]) -> str:
-        value = values.get(name, "not given")
-        try:
-            text = value if isinstance(value, str) else json.dumps(value)
-        except (TypeError, ValueError, RecursionError):
-            # A forged file may contain anything.
-            text = type(value).__name__
-        return _cut(text)
-
-    return f"{_cut(name)} was {shown(there)} and is now {shown(here)}"
+    was, is_now = (_shown(each.get(name, "not given")) for each in (there, here))
+    return f"{_shown(name)} was {was} and is now {is_now}"
 
 
-def _cut(text: str) -> str:
+def _shown(value: Any) -> str:
+    try:
+        text = value if isinstance(value, str) else json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        # A forged file may contain anything.
+        text = type(value).__name__
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 

@@ -37,20 +37,8 @@ def load(
 ) -> Dataset:
     """Return the data of a selection: finite, scaled, and validated against the settings.
 
-    Parameters
-    ----------
-    table : Dataset or SourceTable
-        What ``open_data`` returned. One pass over an out-of-core table fetches the rows of the subsamples.
-    plan : Plan
-        The plan of the selection.
-    events : Events
-        Progress of the pass; with a checkpoint, the pass also computes a digest of all rows.
-    indices : collection of int, optional
-        The subsamples whose rows are fetched; all if None.
-    digest : bool, default=False
-        Whether to compute the digest without a checkpoint as well.
-    warn : bool, default=True
-        Whether to warn about columns of different scales.
+    One pass over an out-of-core table fetches the rows of all subsamples, or of those in ``indices``. With ``digest``
+    or a checkpoint it also computes a digest of all rows. ``warn`` is whether to report columns of different scales.
     """
     resolve_workers(plan, fetched=isinstance(table, SourceTable))
     data = table

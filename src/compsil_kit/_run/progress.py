@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from compsil_kit._util.imports import has
 
 ProgressLike = bool | Callable[[int, int], None] | None
 
 
-class Meter(Protocol):
-    """Receives every finished step."""
+class Meter:
+    """Receives every finished step; this one shows nothing."""
 
     def resume(self, done: int) -> None:
         """Start from the steps that an earlier run finished."""
@@ -30,21 +30,19 @@ class Meter(Protocol):
 
 def make_meter(progress: ProgressLike, total: int) -> Meter:
     """Return the meter for the user's choice and the environment."""
-    if callable(progress):
-        return _Callback(progress, total)
-    if progress is False or (progress is None and not _is_interactive()):
-        return _Silent()
-    return _Bar(total=total, desc="compsil", unit="subsample")
+    return _make(progress, total, desc="compsil", unit="subsample")
 
 
 def make_row_meter(progress: ProgressLike, n_rows: int) -> Meter:
     """Return the meter of a pass over rows; a function receives them by its attribute ``rows``, if it has one."""
+    progress = getattr(progress, "rows", False) if callable(progress) else progress
+    return _make(progress, n_rows, desc="reading", unit="row", unit_scale=True)
+
+
+def _make(progress: ProgressLike, total: int, **settings: Any) -> Meter:
     if callable(progress):
-        report = getattr(progress, "rows", None)
-        return _Silent() if report is None else _Callback(report, n_rows)
-    if progress is False or (progress is None and not _is_interactive()):
-        return _Silent()
-    return _Bar(total=n_rows, desc="reading", unit="row", unit_scale=True)
+        return _Callback(progress, total)
+    return _Bar(total=total, **settings) if progress or (progress is None and _is_interactive()) else Meter()
 
 
 def _is_interactive() -> bool:
@@ -56,37 +54,22 @@ def _in_notebook() -> bool:
     """Return whether a Jupyter kernel runs this code, without importing IPython."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
-    return shell is not None and hasattr(shell, "kernel")
+    return hasattr(shell, "kernel")
 
 
-class _Silent:
-    def resume(self, done: int) -> None: ...
-
-    def advance(self, n: int = 1) -> None: ...
-
-    def announce(self, text: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Callback:
+class _Callback(Meter):
     def __init__(self, function: Callable[[int, int], None], total: int) -> None:
         self._function, self._total, self._done = function, total, 0
 
     def resume(self, done: int) -> None:
-        self._done = done
-        self._function(self._done, self._total)
+        self.advance(done)
 
     def advance(self, n: int = 1) -> None:
         self._done += n
         self._function(self._done, self._total)
 
-    def announce(self, text: str) -> None: ...
 
-    def close(self) -> None: ...
-
-
-class _Bar:
+class _Bar(Meter):
     def __init__(self, **settings: Any) -> None:
         self._shown: Any = None
         settings["leave"] = False

@@ -28,17 +28,7 @@ LONG_SECONDS = 60.0
 
 
 def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
-    """Return the selection; an exception that ends the run early has the finished part as ``.result``.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    data : Dataset
-        The loaded data.
-    events : Events
-        Progress, checkpoint and stop.
-    """
+    """Return the selection; an exception that ends the run early has the finished part as ``.result``."""
     meter = make_meter(events.progress, len(plan.seeds) + n_steps(plan))
     trials: list[Trial] = []
     try:
@@ -70,16 +60,7 @@ def stream_selection(
 ) -> Generator[SelectionResult, None, None]:
     """Return a generator of growing results; the checkpoint is read at once.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    data : Dataset
-        The loaded data.
-    events : Events
-        Checkpoint and stop.
-    pause_between : bool, default=False
-        Whether the workers pause while the caller processes a result.
+    With ``pause_between`` the workers pause while the caller processes a result.
     """
     return _grow(plan, data, events, *_start(plan, data, events, pause_between=pause_between))
 
@@ -115,8 +96,8 @@ def _grow(
 def _collect(
     plan: Plan, data: Dataset, trials: Sequence[Trial], structure: Structure | None = None, *, finished: bool = False
 ) -> SelectionResult:
-    others = {"preparation": data.preparation, "structure": structure}
-    return collect(plan, trials, finished=finished, **plan.config.choice, **others)
+    choice, preparation = plan.config.choice, data.preparation
+    return collect(plan, trials, finished=finished, **choice, preparation=preparation, structure=structure)
 
 
 def _partial(plan: Plan, data: Dataset, trials: Sequence[Trial]) -> SelectionResult | None:
@@ -125,15 +106,7 @@ def _partial(plan: Plan, data: Dataset, trials: Sequence[Trial]) -> SelectionRes
 
 
 def compile_notice(plan: Plan, data: Dataset) -> str:
-    """Return a notice if the run begins with compilation, as the first run on a machine does; otherwise empty text.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    data : Dataset
-        The loaded data.
-    """
+    """Return a notice if the run begins with compilation, as the first run on a machine does; otherwise empty text."""
     if plan.config.resolved_clusterer.must_compile(data.matrix, plan.sample_size * plan.n_starts):
         return "Compiling k-means, once on this machine; this may take half a minute."
     return ""

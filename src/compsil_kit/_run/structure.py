@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
 from typing import Any
@@ -23,7 +23,6 @@ from compsil_kit._method.structure import (
     standardised,
 )
 from compsil_kit._method.subsample import STRUCTURE_STREAM, derive_seed, subsample_rows
-from compsil_kit._result.records import dump, load_structure
 from compsil_kit._run.planning import n_workers
 from compsil_kit._run.subsample import cluster_all, score_labelings
 from compsil_kit._run.workers import Tick, in_threads, one_blas_thread
@@ -60,16 +59,6 @@ def find_structure(
         return None
     drawn = np.array([found[step] for step in range(1, n_steps(plan))])
     return judge(found[0][0], {name: drawn[:, at] for at, name in enumerate(REFERENCE_KINDS)}, len(points))
-
-
-def structure_of_batch(X: Any, plan: Plan, indices: Collection[int]) -> dict[str, Any] | None:
-    """Return the outcome as plain data from the batch that contains the first subsample; None from all others."""
-    return dump(find_structure(X, plan)) if 0 in indices else None
-
-
-def structure_of_batches(batches: Iterable[Mapping[str, Any]]) -> Structure | None:
-    """Return the outcome from the batch that has one, if any."""
-    return load_structure(next((batch["structure"] for batch in batches if batch.get("structure")), None))
 
 
 def _work(points: Array, plan: Plan) -> Callable[[int, Tick], tuple[int, Array]]:
