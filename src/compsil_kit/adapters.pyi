@@ -17,13 +17,13 @@ from compsil_kit._data.files.readers import ending_of as ending_of
 from compsil_kit._data.files.readers import read_table as read_table
 from compsil_kit._data.matrix import is_numeric_dtype as is_numeric_dtype
 from compsil_kit._data.matrix import to_matrix as to_matrix
+from compsil_kit._data.sources import open_source as open_source
+from compsil_kit._data.sources.arrow import SidecarColumns as SidecarColumns
 from compsil_kit._data.sources.parquet import ENDINGS as ENDINGS
 from compsil_kit._data.sources.parquet import fits_memory as fits_memory
 from compsil_kit._data.sources.parquet import list_files as list_files
 from compsil_kit._data.sources.parquet import open_parquet as open_parquet
-from compsil_kit._data.sources.source import SidecarColumns as SidecarColumns
 from compsil_kit._data.sources.source import Source as Source
-from compsil_kit._data.sources.source import open_source as open_source
 from compsil_kit._data.table import choose_columns as choose_columns
 from compsil_kit._data.table import load_data as load_data
 from compsil_kit._data.table import open_data as open_data

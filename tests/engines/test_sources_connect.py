@@ -14,7 +14,7 @@ import joblib, psutil
 from joblibspark import register_spark
 from pyspark.sql import SparkSession
 from compsil_kit import label_rows, prepare, select_k
-from compsil_kit._data.sources.scan import Work
+from compsil_kit._data.sources.source import Work
 
 def fail(*_):
     raise AssertionError("the pass ran on the client")

@@ -10,8 +10,7 @@ from tables import LARGE, columns_of, write_parquet
 
 from compsil_kit import label_rows, prepare, select_k
 from compsil_kit._data.matrix import to_matrix
-from compsil_kit._data.sources.arrow import DuckDBSource
-from compsil_kit._data.sources.source import SidecarColumns
+from compsil_kit._data.sources.arrow import DuckDBSource, SidecarColumns
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 

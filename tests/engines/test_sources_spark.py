@@ -13,8 +13,8 @@ from tables import LARGE, columns_of, write_parquet
 from waiting import PATIENCE
 
 from compsil_kit import prepare, select_k
-from compsil_kit._data.sources.scan import Work
-from compsil_kit._data.sources.spark import SparkSource
+from compsil_kit._data.sources.distributed import SparkSource
+from compsil_kit._data.sources.source import Work
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 COLUMNS = columns_of()

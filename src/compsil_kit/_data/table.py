@@ -12,7 +12,8 @@ from compsil_kit._data.dataset import Dataset, Preparation, PreparedTable
 from compsil_kit._data.diagnostics import column_notes
 from compsil_kit._data.matrix import is_numeric_dtype, to_matrix, validate_matrix
 from compsil_kit._data.scaling import check_scale, scale_matrix
-from compsil_kit._data.sources.source import Source, open_source
+from compsil_kit._data.sources import open_source
+from compsil_kit._data.sources.source import Source
 from compsil_kit._data.sources.table import SourceTable, select_all
 from compsil_kit._types import Missing, Scale
 from compsil_kit._util.checks import check_choice, describe

@@ -15,9 +15,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from tables import columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
-from compsil_kit._data.sources import arrow
+from compsil_kit._data.sources import arrow, open_source
 from compsil_kit._data.sources.parquet import fits_memory, is_parquet, list_files, open_parquet
-from compsil_kit._data.sources.source import open_source
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compsil_kit._data.scaling import BLOCK_ROWS, merge_moments, moments_of
-from compsil_kit._data.sources.scan import NotFinite, Part, Work, merge_parts, split_work
+from compsil_kit._data.sources.source import NotFinite, Part, Work
 
 N = 2 * BLOCK_ROWS + 500
 MATRIX = np.random.default_rng(1).normal(size=(N, 2))
@@ -25,7 +25,7 @@ def split(columns, start, stop, edges):
 
 def scan(columns, work, parts=(), chunks=()):
     edges = [0, *sorted(set(parts) - {0, len(columns[0])}), len(columns[0])]
-    return merge_parts((work(split(columns, low, high, chunks), low) for low, high in pairwise(edges)), work)
+    return work.merge(work(split(columns, low, high, chunks), low) for low, high in pairwise(edges))
 
 
 def same(one, other):
@@ -42,14 +42,14 @@ WHOLE = scan(list(MATRIX.T), WORK)
 @given(EDGES, EDGES)
 def test_results_do_not_depend_on_chunks_and_parts(parts, chunks):
     found = scan(list(MATRIX.T), WORK, parts, chunks)
-    assert (found.n_rows, found.not_finite, found.rounded) == (N, None, frozenset())
+    assert (found.n_rows, found.not_finite, found.rounded) == (N, [], set())
     assert np.array_equal(found.found, MATRIX[WANTED])
     assert same(found, WHOLE)
 
 
 @pytest.mark.parametrize("lengths", [[N], [40, 0, 8_960, N - 9_000], [0, N, 0], [1] * 9 + [N - 9]])
 def test_partitions_get_their_share_of_the_work(lengths):
-    shares = split_work(WORK, lengths)
+    shares = WORK.split(lengths)
     edges = np.cumsum([0, *lengths])
     assert [start for _, start in shares] == edges[:-1].tolist()
     for (work, _), (low, high) in zip(shares, pairwise(edges), strict=True):
@@ -58,7 +58,7 @@ def test_partitions_get_their_share_of_the_work(lengths):
         work(split(list(MATRIX.T), start, start + n, []), start)
         for (work, start), n in zip(shares, lengths, strict=True)
     ]
-    assert same(merge_parts(parts, WORK), WHOLE)
+    assert same(WORK.merge(parts), WHOLE)
 
 
 def test_moments_are_those_of_the_blocks_in_memory():
@@ -84,19 +84,19 @@ def test_the_first_cell_that_is_not_finite_and_their_number(parts, value):
     columns = [column.copy() for column in MATRIX.T]
     columns[1][[400, BLOCK_ROWS, N - 1]] = value
     columns[0][[700, 400]] = np.nan
-    found = scan(columns, WORK, parts, [333]).not_finite
-    assert (found.row, found.column, found.count) == (400, 0, 5)
-    assert np.isnan(found.value)
+    first, *others = scan(columns, WORK, parts, [333]).not_finite
+    assert (first.row, first.column, first.count + sum(found.count for found in others)) == (400, 0, 5)
+    assert np.isnan(first.value)
 
 
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ([1.0, -np.inf, 3.0], NotFinite(1, 1, -np.inf, 1)),
+        ([1.0, -np.inf, 3.0], [NotFinite(1, 1, -np.inf, 1)]),
         # Infinities of both signs have the sum NaN.
-        ([1.0, np.inf, -np.inf], NotFinite(1, 1, np.inf, 2)),
+        ([1.0, np.inf, -np.inf], [NotFinite(1, 1, np.inf, 2)]),
         # Finite values whose sum overflows.
-        ([1e308, 1e308, 1e308], None),
+        ([1e308, 1e308, 1e308], []),
     ],
 )
 def test_infinite_cells(values, expected):
@@ -108,7 +108,7 @@ def test_a_long_double_out_of_range_is_infinite():
     with np.errstate(over="ignore"):
         values[1] = np.longdouble(10) ** 400
     found = scan([np.ones(3), values], Work(np.array([0, 2]), "float64"))
-    assert found.not_finite == NotFinite(1, 1, np.inf, 1)
+    assert found.not_finite == [NotFinite(1, 1, np.inf, 1)]
     assert found.found.tolist() == [[1.0, 1.0], [1.0, 3.0]]
 
 
@@ -144,9 +144,9 @@ def test_few_rows(n_rows):
 
 def test_parts_without_rows():
     parts = [WORK(iter(()), 0), WORK(split(list(MATRIX.T), 0, N, []), 0), WORK(iter(()), N)]
-    assert same(merge_parts(parts, WORK), WHOLE)
+    assert same(WORK.merge(parts), WHOLE)
 
 
 def test_parts_out_of_order_raise():
     with pytest.raises(RuntimeError, match="a pass must return rows in order; row 5 came after row 0"):
-        merge_parts([Part(5, 9, np.empty((0, 0)))], WORK)
+        WORK.merge([Part(5, 9)])

@@ -14,10 +14,11 @@ from scipy import sparse
 from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import select_k
+from compsil_kit._data.sources import open_source
 from compsil_kit._data.sources import source as module
-from compsil_kit._data.sources.arrow import ArrowSource, PolarsSource
-from compsil_kit._data.sources.scan import Work, merge_parts
-from compsil_kit._data.sources.source import ArraySource, Field, SidecarColumns, Source, open_source
+from compsil_kit._data.sources.arrow import ArrowSource, PolarsSource, SidecarColumns
+from compsil_kit._data.sources.source import ArraySource, Field, Source, Work
+from compsil_kit._data.sources.table import SourceTable
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 FRAME = pd.DataFrame({"a": [1.0, 2.0]})
@@ -49,7 +50,7 @@ def test_data_in_memory_are_no_source(X):
 def test_opening_an_array_imports_no_library():
     code = """
 import sys, numpy as np
-from compsil_kit._data.sources.source import open_source
+from compsil_kit._data.sources import open_source
 class Absent:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {"pyarrow", "polars", "duckdb", "zarr", "dask", "pyspark", "fsspec"}:
@@ -149,15 +150,15 @@ def test_a_pass_reports_how_many_rows_were_read():
 
 def test_a_frame_has_the_columns_in_their_order():
     columns = columns_of(100)
-    frame = CutSource(columns, chunk_rows=30).frame([2, 0])
+    frame = SourceTable(CutSource(columns, chunk_rows=30), (2, 0)).frame()
     pd.testing.assert_frame_equal(frame, pd.DataFrame(columns)[["x2", "x0"]])
-    assert CutSource({"a": np.empty(0), "b": np.empty(0)}).frame([0, 1]).shape == (0, 2)
+    assert SourceTable(CutSource({"a": np.empty(0), "b": np.empty(0)}), (0, 1)).frame().shape == (0, 2)
 
 
 def test_names_may_occur_twice():
     source = CutSource({"a": np.arange(3.0), "b": np.ones(3)})
     source.fields = (Field("a", "double", np.dtype(float)),) * 2
-    frame = source.frame([0, 1])
+    frame = SourceTable(source, (0, 1)).frame()
     assert list(frame.columns) == ["a", "a"]
     assert frame.iloc[:, 1].tolist() == [1.0, 1.0, 1.0]
 
@@ -180,7 +181,7 @@ def test_sidecar_columns_belong_to_the_rows_of_a_chunk(tmp_path, group_rows):
 def test_a_pass_keeps_no_sidecar_columns():
     source = SidecarColumns(ArrowSource(ds.dataset(TABLE)), ["word"])
     work = Work(np.array([1, 8]), "float64")
-    assert merge_parts(source.scan([0], work, lambda _: None), work).found.tolist() == [[1.0], [8.0]]
+    assert work.merge(source.scan([0], work, lambda _: None)).found.tolist() == [[1.0], [8.0]]
     with pytest.raises(IndexError):
         source.take()
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from itertools import accumulate, groupby
 from typing import Any
 
 from compsil_kit._data.matrix import arrow_numeric, arrow_values, polars_numeric, polars_values
-from compsil_kit._data.sources.source import CHUNK_ROWS, Chunks, Field, Source, hide_content, unreadable
+from compsil_kit._data.sources.source import Chunks, Field, Part, Source, Tick, Work, hide_content
 from compsil_kit._util.format import few, quoted
 
+CHUNK_ROWS = 1 << 17
 # Bytes per column that are read from a file at once; object stores answer few large requests faster than many small.
 BUFFER_BYTES = 2**22
-# Row groups of a Parquet file are read together up to this many rows.
+# Row groups of a Parquet file are read together up to about this many rows.
 PORTION_ROWS = 1 << 20
 _DUCKDB_ORDER = "preserve_insertion_order"
 
@@ -29,7 +31,7 @@ class ArrowSource(Source):
         exclude: Collection[str] = (),
     ) -> None:
         """Read the schema and count the rows; columns named in ``exclude`` are left out."""
-        self.what, self.dataset, self._has_changed = what, dataset, has_changed
+        self.what, self._dataset, self._has_changed = what, dataset, has_changed
         repeated = [quoted(name) for name, n in Counter(dataset.schema.names).items() if n > 1]
         if repeated:
             raise ValueError(f"X: {what} has more than one column named {few(repeated)}. Rename them.")
@@ -56,39 +58,37 @@ class ArrowSource(Source):
 
         with hide_arrow_content(self.what):
             try:
-                return int(self.dataset.count_rows())
-            except MemoryError:
-                raise
+                return int(self._dataset.count_rows())
             except (pa.ArrowException, OSError):
                 # Count file by file, to name the damaged one.
                 for fragment in self._fragments() if self._n_files else ():
-                    with hide_arrow_content(name_file(self.what, fragment.path, self._n_files)):
+                    with hide_arrow_content(self.what, fragment.path, self._n_files):
                         fragment.count_rows()
                 raise
 
     def _fragments(self) -> list[Any]:
         """Return the files; none of a filtered dataset, which raises because the files have other rows."""
         with suppress(ValueError):
-            return list(self.dataset.get_fragments())
+            return list(self._dataset.get_fragments())
         return []
 
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
         import pyarrow.dataset as ds
 
-        options = {"columns": list(names), "batch_size": CHUNK_ROWS}
+        options: dict[str, Any] = {"columns": list(names), "batch_size": CHUNK_ROWS}
         fragments = list[Any]()
-        if isinstance(getattr(self.dataset, "format", None), ds.ParquetFileFormat):
+        if isinstance(getattr(self._dataset, "format", None), ds.ParquetFileFormat):
             # By default a scan caches everything that it has read of a file.
             uncached = {"pre_buffer": False, "use_buffered_stream": True, "buffer_size": BUFFER_BYTES}
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(**uncached)
             fragments = self._fragments()
         for fragment in fragments:
-            with hide_arrow_content(name_file(self.what, fragment.path, self._n_files)):
+            with hide_arrow_content(self.what, fragment.path, self._n_files):
                 for portion in _portions(fragment):
-                    yield from portion.to_batches(schema=self.dataset.schema, **options)
+                    yield from portion.to_batches(schema=self._dataset.schema, **options)
         if not fragments:
             # More threads would read ahead without a limit, and fill the memory.
-            yield from self.dataset.to_batches(**options, batch_readahead=4, fragment_readahead=1, use_threads=False)
+            yield from self._dataset.to_batches(**options, batch_readahead=4, fragment_readahead=1, use_threads=False)
 
 
 class PolarsSource(Source):
@@ -106,7 +106,7 @@ class PolarsSource(Source):
                 "pip install --upgrade polars, or pass X.collect()."
             )
         self._frame = frame
-        with hide_content(self.what, (pl.exceptions.PolarsError,)):
+        with hide_content(self.what, pl.exceptions.PolarsError):
             self.fields = tuple(
                 Field(name, str(kind), polars_values(pl.Series(dtype=kind)).dtype if polars_numeric(kind) else None)
                 for name, kind in frame.collect_schema().items()
@@ -129,7 +129,7 @@ class PolarsSource(Source):
 
         # By position: Polars interprets names such as ^b$ as patterns.
         query = self._frame.select(pl.nth(list(positions)))
-        with hide_content(self.what, (pl.exceptions.PolarsError,)):
+        with hide_content(self.what, pl.exceptions.PolarsError):
             yield from query.collect_batches(chunk_size=CHUNK_ROWS, maintain_order=True, engine="streaming")
 
 
@@ -159,6 +159,38 @@ class DuckDBSource(Source):
             yield from _duckdb_reader(self._relation.project(", ".join(names)))
 
 
+class SidecarColumns(Source):
+    """A source with records, which keeps columns of any type for ``take`` while its chunks are read.
+
+    Two readers of one table may see its rows in a different order, and some connections allow one reader only.
+    """
+
+    def __init__(self, source: Source, names: Sequence[str]) -> None:
+        """Keep the columns of these names."""
+        self.what, self.n_rows, self.fields, self.named = source.what, source.n_rows, source.fields, source.named
+        known = [field.name for field in source.fields]
+        self._source, self._names, self._kept = source, list(names), [known.index(name) for name in names]
+        self._queue = deque[Any]()
+
+    def chunks(self, positions: Sequence[int]) -> Chunks:
+        """Yield the rows of the source."""
+        wanted = list(dict.fromkeys([*positions, *self._kept]))
+        for batch in self._source.records(wanted):
+            if batch.num_rows:
+                self._queue.append([batch.column(wanted.index(at)) for at in self._kept])
+                yield [arrow_values(batch.column(wanted.index(at))) for at in positions]
+
+    def take(self) -> Any:
+        """Return the kept columns of the oldest chunk that was not taken yet, as an Arrow table."""
+        import pyarrow as pa
+
+        return pa.table(self._queue.popleft(), names=self._names)
+
+    def scan(self, positions: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
+        """Scan the source; columns are not kept."""
+        return self._source.scan(positions, work, tick)
+
+
 def arrow_field(field: Any) -> Field:
     """Return the description of an Arrow column."""
     import pyarrow as pa
@@ -169,15 +201,10 @@ def arrow_field(field: Any) -> Field:
 
 def _portions(fragment: Any) -> Iterator[Any]:
     """Yield a Parquet file by groups of row groups; within each, several threads may read ahead."""
-    groups, n_rows = list[int](), 0
-    for group in fragment.row_groups:
-        if groups and n_rows + group.num_rows > PORTION_ROWS:
-            yield fragment.subset(row_group_ids=groups)
-            groups, n_rows = [], 0
-        groups.append(group.id)
-        n_rows += group.num_rows
-    if groups:
-        yield fragment.subset(row_group_ids=groups)
+    groups = fragment.row_groups
+    ends = accumulate(group.num_rows for group in groups)
+    for _, portion in groupby(zip(groups, ends, strict=True), lambda pair: (pair[1] - 1) // PORTION_ROWS):
+        yield fragment.subset(row_group_ids=[group.id for group, _ in portion])
 
 
 def _duckdb_reader(relation: Any) -> Any:
@@ -186,44 +213,24 @@ def _duckdb_reader(relation: Any) -> Any:
     return getattr(relation, read)(CHUNK_ROWS)
 
 
-def name_file(what: str, file: str, n_files: int) -> str:
-    """Return the description of the data, with the file if there are several."""
-    return f"{what}, file {file!r}," if n_files > 1 else what
-
-
-@contextmanager
-def hide_arrow_content(what: str) -> Iterator[None]:
-    """Replace errors of damaged data by one without the message of Arrow, which may quote cells."""
+def hide_arrow_content(what: str, file: str = "", n_files: int = 1) -> AbstractContextManager[None]:
+    """Replace errors of damaged data, which may quote cells; the new one names the file if there are several."""
     import pyarrow as pa
 
-    try:
-        yield
-    except MemoryError:
-        # ArrowMemoryError is an ArrowException as well.
-        raise
-    except (pa.ArrowException, OSError) as error:
-        # Missing or protected files have an errno or a subclass of OSError, damaged ones have neither.
-        if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
-            raise
-        raise unreadable(
-            what,
-            error,
-            "Possible causes: a file is damaged, of another kind, or was changed after its rows were counted; the "
-            "files have different types of columns; two columns have the same name.",
-        ) from None
+    advice = (
+        "Possible causes: a file is damaged, of another kind, or was changed after its rows were counted; the files "
+        "have different types of columns; two columns have the same name."
+    )
+    place = f"{what}, file {file!r}," if n_files > 1 else what
+    return hide_content(place, pa.ArrowException, OSError, advice=advice)
 
 
-@contextmanager
-def _hide_duckdb_content() -> Iterator[None]:
+def _hide_duckdb_content() -> AbstractContextManager[None]:
     import duckdb
+    import pyarrow as pa
 
-    try:
-        with hide_arrow_content(DuckDBSource.what):
-            yield
-    except duckdb.Error as error:
-        raise unreadable(
-            DuckDBSource.what,
-            error,
-            "The query runs twice, to count its rows and to read them; its connection must be open, and its input "
-            "must exist both times.",
-        ) from None
+    advice = (
+        "The query runs twice, to count its rows and to read them; its connection must be open, and its input must "
+        "exist both times."
+    )
+    return hide_content(DuckDBSource.what, duckdb.Error, pa.ArrowException, OSError, advice=advice)

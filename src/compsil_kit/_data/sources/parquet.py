@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from compsil_kit._data.sources.arrow import ArrowSource, hide_arrow_content, name_file
+from compsil_kit._data.sources.arrow import ArrowSource, hide_arrow_content
 from compsil_kit._data.sources.source import Source
 from compsil_kit._util.format import quoted, shorten
 from compsil_kit._util.imports import require
@@ -118,10 +118,12 @@ def open_parquet(place: str | PathLike[str], files: Any = None, exclude: Collect
     versions = partial(_versions, files, found, base)
     before = versions()
     # pyarrow takes the columns of the first file.
-    with hide_arrow_content(name_file(what, found[0], len(found))):
+    with hide_arrow_content(what, found[0], len(found)):
         system = LocalFileSystem() if isinstance(files, LocalFiles) else files
         dataset = ds.dataset(found, filesystem=system, format="parquet", partition_base_dir=base, **hive)
-    index = _index_columns(dataset.schema)
+    # Columns that were the index of a pandas frame; a RangeIndex is stored without a column.
+    pandas = json.loads((dataset.schema.metadata or {}).get(b"pandas", b"{}")) or {}
+    index = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
     known = tuple(column for column in dataset.schema.names if column not in index)
     for column in exclude:
         if column not in known:
@@ -165,7 +167,10 @@ def _find(files: Any, path: str) -> tuple[list[str], str | None]:
         )
     # A glob such as table/year=* matches folders.
     matches = [path] if is_folder else files.glob(path) if any(c in path for c in _GLOB) else []
-    return _tables({file for match in matches for file in files.find(match)}, base), base
+    found = {file for match in matches for file in files.find(match)}
+    # Without auxiliary files such as _SUCCESS and .part-0.parquet.crc, and the keys ending in a slash by which object
+    # stores mark empty folders.
+    return sorted(file for file in found if not re.search(r"/[_.]|/$", file[len(base) :])), base
 
 
 def _fixed_part(pattern: str) -> str:
@@ -173,20 +178,8 @@ def _fixed_part(pattern: str) -> str:
     return re.split(rf"[^/]*[{re.escape(_GLOB)}]", pattern)[0]
 
 
-def _tables(places: Iterable[str], base: str) -> list[str]:
-    """Return the files in order, without auxiliary files such as ``_SUCCESS`` and ``.part-0.parquet.crc``."""
-    # Object stores mark an empty folder by a key that ends in a slash.
-    return sorted(place for place in places if not re.search(r"/[_.]|/$", place[len(base) :]))
-
-
 def _versions(files: Any, found: Sequence[str], base: str | None) -> dict[str, list[Any]]:
     """Return per file what changes when it is overwritten; for a folder or a glob, by one listing."""
     files.invalidate_cache()
     listed = {found[0]: files.info(found[0])} if base is None else files.find(base, detail=True)
     return {place: [listed[place].get(key) for key in _VERSION_KEYS] for place in found if place in listed}
-
-
-def _index_columns(schema: Any) -> list[str]:
-    """Return the columns that were the index of a pandas frame; a RangeIndex is stored without a column."""
-    pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}")) or {}
-    return [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]

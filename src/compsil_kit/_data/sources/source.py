@@ -1,24 +1,25 @@
-"""Out-of-core tables: their interface, arrays on disk, and how to open a table by its type."""
+"""Out-of-core tables: their interface, and one pass over their rows.
+
+A pass fetches some rows, validates all cells, and collects moments and a digest. A table may be split into partitions
+whose rows stay on other machines; each is scanned there, and only what the scan found is returned.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from importlib import import_module
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit._data.dataset import DIGEST_BYTES
+from compsil_kit._data.diagnostics import rounded_by_float64
 from compsil_kit._data.matrix import arrow_values
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from compsil_kit._data.sources.scan import Part, Work
+from compsil_kit._data.scaling import BLOCK_ROWS, Moments, merge_moments, moments_of
 
 Array = NDArray[Any]
 # Consecutive rows, as one array per column.
@@ -26,24 +27,9 @@ Chunk = Sequence[Array]
 Chunks = Generator[Chunk, None, None]
 # Called with the number of rows that were read; it may raise to stop the pass.
 Tick = Callable[[int], None]
-# Rows per chunk, for sources that leave the choice to the reader.
-CHUNK_ROWS = 1 << 17
 # Approximate bytes that are read at once from an array.
 STEP_BYTES = 2**25
-# By library and name of a class or one of its bases: the module and the class here that reads it.
-_READERS = {
-    ("pyarrow", "Dataset"): ("arrow", "ArrowSource"),
-    ("polars", "LazyFrame"): ("arrow", "PolarsSource"),
-    ("duckdb", "DuckDBPyRelation"): ("arrow", "DuckDBSource"),
-    ("_duckdb", "DuckDBPyRelation"): ("arrow", "DuckDBSource"),
-    ("dask", "DataFrame"): ("dask_tables", "DaskFrame"),
-    ("dask", "Array"): ("dask_tables", "DaskArray"),
-    ("pyspark", "DataFrame"): ("spark", "SparkSource"),
-    ("zarr", "Array"): ("source", "ArraySource"),
-    ("h5py", "Dataset"): ("source", "ArraySource"),
-}
-# Their rows can be read only once, while a source reads them twice: to count them and to fetch them.
-_READ_ONCE = {("pyarrow", "RecordBatchReader"), ("pyarrow", "Scanner")}
+_HIDDEN = "The message is hidden because it may quote cells; compute the data by itself to see it."
 
 
 @dataclass(frozen=True)
@@ -94,16 +80,6 @@ class Source:
         with closing(self.chunks(positions)) as chunks:
             yield work(_counted(chunks, tick), 0)
 
-    def frame(self, positions: Sequence[int]) -> pd.DataFrame:
-        """Load all rows of some columns as a pandas frame."""
-        import pandas as pd
-
-        parts = list(self.chunks(positions))
-        columns = {at: np.concatenate([part[at] for part in parts] or [np.empty(0)]) for at in range(len(positions))}
-        frame = pd.DataFrame(columns, copy=False)
-        frame.columns = pd.Index([self.fields[at].name for at in positions])
-        return frame
-
 
 class ArraySource(Source):
     """A two-dimensional array on disk or in a store, read by ranges of rows: Zarr, HDF5 or a memory map."""
@@ -113,9 +89,8 @@ class ArraySource(Source):
     def __init__(self, array: Any, what: str = "") -> None:
         """Read the shape and the dtype."""
         self.what = what or f"an array of {type(array).__module__.partition('.')[0]}"
-        if len(array.shape) != 2:
-            raise ValueError(f"X must have two dimensions, rows and columns; got {self.what} of shape {array.shape}.")
-        self._array, self.n_rows, self.fields = array, int(array.shape[0]), array_fields(array)
+        self._array, self.fields = array, array_fields(array, self.what)
+        self.n_rows = int(array.shape[0])
 
     def chunks(self, positions: Sequence[int]) -> Chunks:
         """Yield ranges of rows that end at chunk boundaries, so that no chunk is read twice."""
@@ -128,70 +103,10 @@ class ArraySource(Source):
             yield [rows[:, at] for at in positions]
 
 
-class SidecarColumns(Source):
-    """A source with records, which keeps columns of any type for ``take`` while its chunks are read.
-
-    Two readers of one table may see its rows in a different order, and some connections allow one reader only.
-    """
-
-    def __init__(self, source: Source, names: Sequence[str]) -> None:
-        """Keep the columns of these names."""
-        self.what, self.n_rows, self.fields, self.named = source.what, source.n_rows, source.fields, source.named
-        known = [field.name for field in source.fields]
-        self._source, self._names, self._kept = source, list(names), [known.index(name) for name in names]
-        self._queue = deque[Any]()
-
-    def chunks(self, positions: Sequence[int]) -> Chunks:
-        """Yield the rows of the source."""
-        wanted = list(dict.fromkeys([*positions, *self._kept]))
-        for batch in self._source.records(wanted):
-            if batch.num_rows:
-                self._queue.append([batch.column(wanted.index(at)) for at in self._kept])
-                yield [arrow_values(batch.column(wanted.index(at))) for at in positions]
-
-    def take(self) -> Any:
-        """Return the kept columns of the oldest chunk that was not taken yet, as an Arrow table."""
-        import pyarrow as pa
-
-        return pa.table(self._queue.popleft(), names=self._names)
-
-    def scan(self, positions: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
-        """Scan the source; columns are not kept."""
-        return self._source.scan(positions, work, tick)
-
-
-def open_source(X: Any) -> Source | None:
-    """Return X as a source if it is an out-of-core table; None for data in memory."""
-    if isinstance(X, Source):
-        return X
-    if isinstance(X, str | PathLike):
-        from compsil_kit._data.sources.parquet import open_parquet
-
-        return open_parquet(X)
-    if isinstance(X, list | tuple) and X and all(isinstance(each, str | PathLike) for each in X):
-        raise ValueError(
-            "X as text must be one path. Pass a folder, a glob such as 'table/*.parquet', or "
-            "pyarrow.dataset.dataset([...]) of several files."
-        )
-    if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "biuf" and X.dtype not in (np.float32, np.float64):
-        # Maps of these two dtypes are used in place; others would be copied as a whole to convert them.
-        return ArraySource(X, "a memory map")
-    classes = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
-    if any(each in _READ_ONCE for each in classes):
-        raise TypeError(
-            f"X must be readable more than once, because its rows are counted before they are read; got a "
-            f"{type(X).__name__}. Pass the dataset or the relation that it was made from, or load it as a table."
-        )
-    reader = next((_READERS[each] for each in classes if each in _READERS), None)
-    if reader is None:
-        return None
-    module, name = reader
-    open_as: Callable[[Any], Source] = getattr(import_module(f"compsil_kit._data.sources.{module}"), name)
-    return open_as(X)
-
-
-def array_fields(array: Any) -> tuple[Field, ...]:
+def array_fields(array: Any, what: str) -> tuple[Field, ...]:
     """Return the columns of an array, named by their positions."""
+    if len(array.shape) != 2:
+        raise ValueError(f"X must have two dimensions, rows and columns; got {what} of shape {array.shape}.")
     dtype = np.dtype(array.dtype)
     return tuple(Field(at, str(dtype), dtype if dtype.kind in "biuf" else None) for at in range(array.shape[1]))
 
@@ -203,19 +118,17 @@ def _counted(chunks: Iterable[Chunk], tick: Tick) -> Iterator[Chunk]:
 
 
 @contextmanager
-def hide_content(what: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
+def hide_content(what: str, *errors: type[Exception], advice: str = _HIDDEN) -> Iterator[None]:
     """Replace errors of a library by one without its message, which may quote cells."""
     try:
         yield
     except errors as error:
-        raise unreadable(
-            what, error, "The message is hidden because it may quote cells; compute the data by itself to see it."
-        ) from None
-
-
-def unreadable(what: str, error: Exception, advice: str) -> ValueError:
-    """Return the error for data that cannot be read, without the message of the library."""
-    return ValueError(f"X: {what} cannot be read ({type(error).__name__}). {advice}")
+        # Missing or protected files have an errno or a subclass of OSError, damaged ones have neither.
+        is_of_system = isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError)
+        # ArrowMemoryError is an ArrowException as well.
+        if is_of_system or isinstance(error, MemoryError):
+            raise
+        raise ValueError(f"X: {what} cannot be read ({type(error).__name__}). {advice}") from None
 
 
 def changed(what: str, n_counted: int, n_read: int) -> ValueError:
@@ -224,3 +137,155 @@ def changed(what: str, n_counted: int, n_read: int) -> ValueError:
         f"X has changed: {what} had {n_counted:,} rows when they were counted, and {n_read:,} when they were read. "
         "Pass data that are the same in every pass, for example after writing them to Parquet files."
     )
+
+
+@dataclass(frozen=True)
+class Block:
+    """The moments and the digest of ``BLOCK_ROWS`` consecutive rows, or of the last rows of a table."""
+
+    moments: Moments | None
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """The first cell of some rows that is NaN or infinite, and the number of such cells."""
+
+    row: int
+    column: int
+    value: float
+    count: int
+
+
+@dataclass
+class Part:
+    """The result of a pass over consecutive rows; ``start`` and ``stop`` are their numbers."""
+
+    start: int
+    stop: int
+    found: list[Array] = field(default_factory=list)
+    not_finite: list[NotFinite] = field(default_factory=list)
+    # Positions of columns whose integers float64 cannot represent.
+    rounded: set[int] = field(default_factory=set)
+    # In order: blocks, and the rows of blocks that extend beyond this part.
+    pieces: list[Block | Array] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The result of a pass over all rows."""
+
+    n_rows: int
+    found: Array
+    not_finite: list[NotFinite]
+    rounded: set[int]
+    moments: Moments | None
+    digest: str
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a pass has to do: the ascending numbers of the rows to fetch, their dtype, and what to collect.
+
+    Calling it scans consecutive rows; instances are sent to the workers of a cluster.
+    """
+
+    rows: NDArray[np.int64]
+    dtype: str
+    moments: bool = False
+    digest: bool = False
+
+    def __call__(self, chunks: Iterable[Chunk], start: int) -> Part:
+        """Scan consecutive rows, the first of which has the number ``start``."""
+        part, pending = Part(start, start), list[Array]()
+        for chunk in chunks:
+            if not len(chunk[0]):
+                continue
+            columns, at = [_to_double(column) for column in chunk], part.stop
+            part.stop += len(columns[0])
+            low, high = np.searchsorted(self.rows, (at, part.stop))
+            part.found.append(self._matrix(columns, self.rows[low:high] - at))
+            part.not_finite += _find_not_finite(columns, at)
+            part.rounded |= {place for place, column in enumerate(columns) if rounded_by_float64(column).any()}
+            if self.moments or self.digest:
+                first_cut = -at % BLOCK_ROWS or BLOCK_ROWS
+                for rows in np.split(self._matrix(columns, slice(None)), range(first_cut, len(chunk[0]), BLOCK_ROWS)):
+                    pending.append(rows)
+                    at += len(rows)
+                    if at % BLOCK_ROWS == 0:
+                        part.pieces.append(self._piece(pending))
+                        pending = []
+        if pending:
+            part.pieces.append(self._piece(pending))
+        return part
+
+    def merge(self, parts: Iterable[Part]) -> Scan:
+        """Merge the parts of a table, which come in the order of their rows."""
+        total, blocks, pending = Part(0, 0), list[Block](), list[Array]()
+        for part in parts:
+            if part.start != total.stop:
+                raise RuntimeError(f"a pass must return rows in order; row {part.start} came after row {total.stop}")
+            total.stop = part.stop
+            total.found += part.found
+            total.not_finite += part.not_finite
+            total.rounded |= part.rounded
+            for piece in part.pieces:
+                if isinstance(piece, Block):
+                    blocks.append(piece)
+                    continue
+                pending.append(piece)
+                if sum(map(len, pending)) == BLOCK_ROWS:
+                    blocks.append(self._block(np.concatenate(pending)))
+                    pending = []
+        if pending:
+            blocks.append(self._block(np.concatenate(pending)))
+        moments = [block.moments for block in blocks if block.moments is not None]
+        return Scan(
+            total.stop,
+            np.concatenate(total.found or [np.empty((0, 0))]),
+            total.not_finite,
+            total.rounded,
+            merge_moments(moments) if moments else None,
+            blake2b(b"".join(block.digest for block in blocks), digest_size=DIGEST_BYTES).hexdigest(),
+        )
+
+    def split(self, lengths: Sequence[int]) -> list[tuple[Work, int]]:
+        """Return the share of each partition of these lengths, and the number of its first row."""
+        starts = [0, *accumulate(lengths)]
+        shares = [self.rows[low:high] for low, high in pairwise(np.searchsorted(self.rows, starts))]
+        return [(replace(self, rows=rows), start) for rows, start in zip(shares, starts[:-1], strict=True)]
+
+    def _piece(self, pending: list[Array]) -> Block | Array:
+        rows = np.concatenate(pending)
+        return self._block(rows) if len(rows) == BLOCK_ROWS else rows
+
+    def _block(self, rows: Array) -> Block:
+        digest = blake2b(rows.tobytes(), digest_size=DIGEST_BYTES).digest() if self.digest else b""
+        return Block(moments_of(rows) if self.moments else None, digest)
+
+    def _matrix(self, columns: Chunk, rows: Any) -> Array:
+        return np.stack([column[rows].astype(self.dtype, copy=False) for column in columns], axis=1)
+
+
+def _to_double(column: Array) -> Array:
+    """Return long doubles as doubles; values out of range become infinite, and are reported as such."""
+    if column.dtype.kind != "f" or column.dtype.itemsize <= 8:
+        return column
+    with np.errstate(over="ignore"):
+        return column.astype(np.float64)
+
+
+def _find_not_finite(columns: Chunk, start: int) -> list[NotFinite]:
+    """Return the first cell that is not finite, if any, by row and then by column, as for a matrix in memory."""
+    places = {at: np.flatnonzero(~np.isfinite(values)) for at, values in enumerate(columns) if not _is_finite(values)}
+    firsts = [(int(rows[0]), at) for at, rows in places.items() if len(rows)]
+    if not firsts:
+        return []
+    row, at = min(firsts)
+    return [NotFinite(start + row, at, float(columns[at][row]), sum(map(len, places.values())))]
+
+
+def _is_finite(column: Array) -> bool:
+    """Return True if all values are certainly finite: a finite sum has finite terms only."""
+    with np.errstate(all="ignore"):
+        return column.dtype.kind != "f" or bool(np.isfinite(column.sum()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,7 @@ from compsil_kit._data.dataset import OUT_OF_CORE, Dataset, Preparation
 from compsil_kit._data.diagnostics import column_notes, warn_of_rounding
 from compsil_kit._data.matrix import raise_not_finite, validate_matrix
 from compsil_kit._data.scaling import WHOLE_ROWS, Moments, scale_matrix, scale_rows
-from compsil_kit._data.sources.scan import Scan, Work, merge_parts
-from compsil_kit._data.sources.source import Source, Tick, changed
+from compsil_kit._data.sources.source import Scan, Source, Tick, Work, changed
 from compsil_kit._types import Scale
 from compsil_kit._util.format import few, quoted
 from compsil_kit._util.memory import available_bytes
@@ -28,19 +27,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class FetchedRows:
-    """A matrix of which some rows were fetched; they are indexed by an array of their numbers in the whole matrix.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows of the whole matrix.
-    numbers : ndarray of int
-        The ascending numbers of the fetched rows.
-    known : ndarray of shape (n_fetched, n_features)
-        The fetched rows.
-    """
+    """A matrix of which some rows were fetched; they are indexed by an array of their numbers in the whole matrix."""
 
     n_rows: int
+    # The ascending numbers of the fetched rows, and these rows.
     numbers: NDArray[np.int64]
     known: Array
 
@@ -143,28 +133,15 @@ class SourceTable:
     @property
     def preparation(self) -> Preparation | None:
         """Columns and scale, as known before a pass; None for an array that is used as it is."""
-        named = self.source.named or self.prepared
-        return Preparation(self.names, self.left_out, self.scale) if named else None
+        return self._preparation(())
 
     def fetch(self, rows: NDArray[np.int64], tick: Tick = lambda _: None, *, digest: bool = False) -> FetchedData:
-        """Fetch rows in one pass, which also validates all other rows.
+        """Fetch the rows of these ascending numbers in one pass, which also validates all rows and counts them.
 
-        Parameters
-        ----------
-        rows : ndarray of int
-            The ascending numbers of the rows.
-        tick : callable
-            Called with the number of rows that were read since the last call.
-        digest : bool, default=False
-            Whether to compute the digest of all rows.
-
-        Returns
-        -------
-        FetchedData
-            The rows, scaled by the moments of all rows.
+        ``digest`` is whether to compute the digest of all rows as well.
         """
         work = Work(rows, str(self.dtype), moments=self.scale is not None, digest=digest)
-        scan = merge_parts(self.source.scan(self.positions, work, tick), work)
+        scan = work.merge(self.source.scan(self.positions, work, tick))
         self._validate(scan)
         known = np.ascontiguousarray(scan.found)
         notes = column_notes(self.names, known, rows) if self.prepared else ()
@@ -172,31 +149,21 @@ class SourceTable:
             known = scale_rows(scan.moments, self.names, known, self.scale)
         key = f"{OUT_OF_CORE}{scan.digest} scale {self.scale}" if digest else ""
         fetched = FetchedRows(scan.n_rows, rows, known)
-        return FetchedData(fetched, self._with_notes(notes), key, scan.moments, prepared=self.prepared)
+        return FetchedData(fetched, self._preparation(notes), key, scan.moments, prepared=self.prepared)
 
     def load(self) -> Dataset:
-        """Load and validate all rows, and scale them.
-
-        Returns
-        -------
-        Dataset
-            The matrix with its preparation.
-        """
+        """Load and validate all rows, and scale them."""
         frame = self.frame()
         _, matrix = validate_matrix(frame if self.source.named else frame.to_numpy(self.dtype))
         notes = column_notes(self.names, matrix) if self.prepared else ()
         if self.scale is not None:
             matrix = scale_matrix(self.names, matrix, self.scale)
-        return Dataset(matrix, self._with_notes(notes), prepared=self.prepared)
+        return Dataset(matrix, self._preparation(notes), prepared=self.prepared)
 
     def frame(self) -> pd.DataFrame:
-        """Load all rows as they are; a MemoryError is raised before reading if they do not fit into memory.
+        """Load all rows as they are; a MemoryError is raised before reading if they do not fit into memory."""
+        import pandas as pd
 
-        Returns
-        -------
-        DataFrame
-            The chosen columns.
-        """
         # Loading holds three copies: the chunks, the columns and the matrix.
         needed, free = 3 * self.shape[0] * self.shape[1] * self.dtype.itemsize, available_bytes()
         if free is not None and needed > free:
@@ -205,42 +172,33 @@ class SourceTable:
                 f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass fewer rows or columns. "
                 "select_k reads X in one pass with a scale other than 'robust' and missing='raise', and needs less."
             )
-        return self.source.frame(self.positions)
+        chunks = list(self.source.chunks(self.positions)) or [[np.empty(0)] * len(self.positions)]
+        # Names may occur twice, so they are set afterwards.
+        columns = [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
+        frame = pd.DataFrame(dict(enumerate(columns)), copy=False)
+        frame.columns = pd.Index([self.source.fields[at].name for at in self.positions])
+        return frame
 
     def matrices(self, moments: Moments | None) -> Iterator[Array]:
-        """Yield all rows in order as matrices, scaled by the moments of an earlier pass.
-
-        Parameters
-        ----------
-        moments : Moments or None
-            The moments, as ``fetch`` returns them.
-
-        Yields
-        ------
-        ndarray
-            The next rows.
-        """
+        """Yield all rows in order as matrices, scaled by the moments that ``fetch`` returned."""
+        n_rows = 0
         for chunk in self.source.chunks(self.positions):
             rows = np.ascontiguousarray(np.stack(list(chunk), axis=1), dtype=self.dtype)
+            n_rows += len(rows)
             yield rows if moments is None or self.scale is None else scale_rows(moments, self.names, rows, self.scale)
+        self._check_length(n_rows)
 
-    def check_length(self, n_rows: int) -> None:
-        """Raise if a pass read another number of rows than was counted.
-
-        Parameters
-        ----------
-        n_rows : int
-            The rows that were read.
-        """
+    def _check_length(self, n_rows: int) -> None:
         if n_rows != self.source.n_rows:
             raise changed(self.source.what, self.source.n_rows, n_rows)
 
     def _validate(self, scan: Scan) -> None:
-        self.check_length(scan.n_rows)
-        names, bad = list(self.names) if self.source.named else None, scan.not_finite
-        if bad is not None:
+        self._check_length(scan.n_rows)
+        names = list(self.names) if self.source.named else None
+        if scan.not_finite:
+            bad, count = scan.not_finite[0], sum(cells.count for cells in scan.not_finite)
             column = bad.column if names else self.positions[bad.column]
-            raise_not_finite(bad.value, bad.row, column, bad.count, names, self._advice(bad.value))
+            raise_not_finite(bad.value, bad.row, column, count, names, self._advice(bad.value))
         warn_of_rounding([names[at] if names else self.positions[at] for at in sorted(scan.rounded)])
 
     def _advice(self, value: float) -> str:
@@ -250,8 +208,10 @@ class SourceTable:
         how = "missing='drop' (--missing drop)" if self.prepared else "prepare(X, missing='drop')"
         return f"Drop or fill such rows where the table comes from, or with {how} if it fits into memory."
 
-    def _with_notes(self, notes: tuple[str, ...]) -> Preparation | None:
-        return None if self.preparation is None else replace(self.preparation, notes=notes)
+    def _preparation(self, notes: tuple[str, ...]) -> Preparation | None:
+        if not self.source.named and not self.prepared:
+            return None
+        return Preparation(self.names, self.left_out, self.scale, notes=notes)
 
 
 def select_all(source: Source) -> SourceTable:
