@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from small_runs import flow, run, split, wait_for_workers
@@ -272,3 +274,29 @@ def test_the_pools_of_a_process_are_looked_up_again_only_after_imports(monkeypat
     assert process_controller() is before
     monkeypatch.setitem(sys.modules, "brings a library", None)
     assert process_controller() is not before
+
+
+def test_the_traceback_of_an_error_shows_no_data_while_its_worker_still_runs():
+    class Slow(threading.Event):
+        """A request to stop that keeps the failed worker in its loop until the traceback has been rendered."""
+
+        failed, rendered = False, threading.Event()
+
+        def is_set(self):
+            if self.failed and threading.current_thread() is not threading.main_thread():
+                self.rendered.wait(PATIENCE)
+            return super().is_set()
+
+    def work(data, item, tick):
+        stop.failed = True
+        raise MemoryError
+
+    stop = Slow()
+    with pytest.raises(MemoryError) as caught:
+        list(in_threads(partial(work, "cell 48151"), [0, 1], 1, stop=stop))
+    traceback.clear_frames(caught.value.__traceback__)
+    report = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    stop.rendered.set()
+    inside = "".join(report.format()).partition("in in_threads")[2]
+    assert "_run_items" in inside
+    assert "48151" not in inside

@@ -37,7 +37,8 @@ class Cancelled(Exception):
     """Raised inside a worker whose result is no longer needed."""
 
 
-@dataclass(frozen=True)
+# Without a repr: Airflow logs local variables, and the work contains the data.
+@dataclass(frozen=True, repr=False)
 class _Pool(Generic[Item, Value]):
     """What the workers of one pool share."""
 
