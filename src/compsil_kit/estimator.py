@@ -13,8 +13,7 @@ from compsil_kit._config.setting import documented
 from compsil_kit._data.table import load_data, with_names
 from compsil_kit._method.clusterers import takes_sparse
 from compsil_kit._method.silhouette import silhouettes
-from compsil_kit._run.load import load
-from compsil_kit._run.planning import make_plan
+from compsil_kit._run.planning import load, make_plan
 from compsil_kit._run.select import run_selection
 from compsil_kit._types import (
     ClustererLike,

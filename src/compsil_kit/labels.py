@@ -12,8 +12,7 @@ from compsil_kit._data.sources.table import FetchedData, SourceTable
 from compsil_kit._data.table import open_data
 from compsil_kit._method.labels import fit_all_rows, number_by_size
 from compsil_kit._method.subsample import subsample_rows
-from compsil_kit._run.load import load
-from compsil_kit._run.planning import make_plan
+from compsil_kit._run.planning import load, make_plan
 from compsil_kit._types import ClustererLike, MetricLike, Progress, Seeds
 from compsil_kit._util.checks import check_integer
 from compsil_kit.config import Events, SelectionConfig

@@ -8,8 +8,7 @@ from typing import Any, Literal, Unpack
 from compsil_kit._config.setting import documented, takes
 from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._data.table import open_data
-from compsil_kit._run.load import load
-from compsil_kit._run.planning import make_plan, resolve_workers
+from compsil_kit._run.planning import fetched_bytes, load, make_plan, resolve_workers
 from compsil_kit._run.select import run_selection, stream_selection
 from compsil_kit._types import (
     ClustererLike,
@@ -166,7 +165,7 @@ def plan_selection(X: Any, **keywords: Unpack[SelectionKeywords]) -> Plan:
     table = open_data(X)
     plan = make_plan(table, SelectionConfig.from_dict(keywords))
     if isinstance(table, SourceTable):
-        resolve_workers(plan, fetched=True)
+        resolve_workers(plan, held=fetched_bytes(plan))
     else:
         load(table, plan, Events())
     return plan

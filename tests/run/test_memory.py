@@ -120,9 +120,10 @@ def test_work_that_fits_or_cannot_be_judged_goes_on(free, monkeypatch):
 def checked(monkeypatch, free, **changes):
     """Check 4 subsamples of 800 rows in two columns under two ks, with two workers."""
     monkeypatch.setattr(planning, "available_bytes", lambda: free)
+    monkeypatch.setattr(planning, "n_workers", lambda n_jobs: 2)
     plan = replace(plan_of([2, 3], 4), metric=changes.pop("metric", "euclidean"))
     plan = replace(plan, config=plan.config.changed(n_jobs="auto" if changes.pop("fewer", False) else 2))
-    return planning.check_memory(plan, 2, **changes)
+    return planning.resolve_workers(plan, **changes)
 
 
 @pytest.mark.parametrize(

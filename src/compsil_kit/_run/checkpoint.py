@@ -19,7 +19,6 @@ from compsil_kit._run.fingerprint import Fingerprint, differences, fingerprint
 from compsil_kit._util import schema
 from compsil_kit._util.atomic import locked, write_atomically
 from compsil_kit._util.checks import describe
-from compsil_kit._util.schema import check_digest, signed
 from compsil_kit.config import Events
 from compsil_kit.plan import Plan
 
@@ -42,15 +41,14 @@ def resume(
     path, own = Path(events.checkpoint or ""), fingerprint(plan, data)
     kept = _read(path, own) if path.exists() else {}
     # A trial also depends on the previous subsample, which may differ if the seeds were passed one by one.
-    known = {index for index, seed in enumerate(plan.seeds) if seed in kept and _fits(kept[seed], plan.before(index))}
-    done = [load_trial(kept[plan.seeds[index]], index, plan.ks) for index in sorted(known)]
+    # Trials of earlier releases do not record it.
+    done = [
+        load_trial(kept[seed], index, plan.ks)
+        for index, seed in enumerate(plan.seeds)
+        if seed in kept and kept[seed].get("after", plan.before(index)) == plan.before(index)
+    ]
     work = run(data.matrix, plan, events, done, pause_between=pause_between)
     return done, _keep(work, plan, _Writer(path, own, kept)) if len(done) < len(plan.seeds) else work
-
-
-def _fits(record: Mapping[str, Any], before: int | None) -> bool:
-    """Return whether a trial has this predecessor; trials of earlier releases do not record it."""
-    return bool(record.get("after", before) == before)
 
 
 def _keep(work: Generator[Trial, None, None], plan: Plan, writer: _Writer) -> Generator[Trial, None, None]:
@@ -71,9 +69,9 @@ def _read(path: Path, own: Fingerprint) -> Records:
     try:
         data = json.loads(path.read_bytes())
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            raise ValueError("another format")
+            raise ValueError
         version = data.get("version")
-        check_digest(data, "the file")
+        schema.check_digest(data, "the file")
         found = _FILE(data, "the file") if version == VERSION else {"fingerprint": {}, "trials": []}
     except (ValueError, RecursionError) as error:
         raise _damaged(path, error) from error
@@ -121,11 +119,9 @@ class _Writer:
         return self
 
     def add(self, trial: Trial, plan: Plan) -> None:
-        """Add a trial, which is written within the next moments, even if no other one follows.
-
-        A trial without agreements is left to the next run.
-        """
+        """Add a trial, which is written within the next moments, even if no other one follows."""
         if not trial.whole:
+            # Its agreements are missing: it is left to the next run.
             return
         record = dump_trial(trial, plan)
         with self._lock:
@@ -138,8 +134,7 @@ class _Writer:
         self._warn()
 
     def __exit__(self, *_: object) -> None:
-        timer = self._timer
-        if timer is not None:
+        if (timer := self._timer) is not None:
             timer.cancel()
         self._save()
         self._warn()
@@ -157,7 +152,7 @@ class _Writer:
     def _write(self) -> None:
         start = time.monotonic()
         trials = list(self._records.values())
-        data = signed({"format": FORMAT, "version": VERSION, "fingerprint": self._own, "trials": trials})
+        data = schema.signed({"format": FORMAT, "version": VERSION, "fingerprint": self._own, "trials": trials})
         write_atomically(self.path, json.dumps(data, allow_nan=False).encode())
         self._pause = max(PAUSE_SECONDS, PAUSE_SHARE * (time.monotonic() - start))
         self._unsaved = False

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import re
+import traceback
 import warnings
-from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import joblib
 import sklearn
 from joblib.parallel import get_active_backend
-from numpy.typing import NDArray
 
 from compsil_kit._method.selection import ROUND, review_candidates
-from compsil_kit._method.subsample import common_rows, subsample_rows
-from compsil_kit._result.trials import Trial
-from compsil_kit._run.backends import check_workers, in_portions, sendable, without_advice
-from compsil_kit._run.planning import n_workers, resolve_workers
-from compsil_kit._run.subsample import Clustered, Pairs, Positions, Task, run_subsample, take_rows, with_predecessors
-from compsil_kit._run.workers import in_threads, one_blas_thread, one_openmp_thread, process_controller
+from compsil_kit._method.subsample import common_rows
+from compsil_kit._result.trials import Trial, current_versions
+from compsil_kit._run.planning import resolve_workers
+from compsil_kit._run.subsample import Clustered, Pairs, Part, Positions, Task, run_subsample, take, with_predecessors
+from compsil_kit._run.workers import (
+    DASK,
+    SPARK,
+    in_threads,
+    n_workers,
+    one_blas_thread,
+    one_openmp_thread,
+    process_controller,
+)
 from compsil_kit.config import Events
 from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 
-Array = NDArray[Any]
+# Subsamples per worker in a portion, for backends that return results only at the end of a call.
+PER_WORKER = 2
 
 
 def run(
@@ -76,12 +86,9 @@ def run(
 
 
 def _schedule(plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]) -> Iterator[list[Task]]:
-    """Yield the tasks of each round; a fixed number of subsamples is one round.
-
-    Subsamples that an earlier round clustered are not clustered again.
-    """
+    """Yield the tasks of each round; a fixed number of subsamples is one round."""
     clustered: set[int] = set()
-    one_round = iter([(list(wanted), tuple(range(len(plan.ks))))])
+    one_round = iter([(wanted, tuple(range(len(plan.ks))))])
     for indices, positions in _adaptive_rounds(plan, wanted, trials) if plan.adaptive else one_round:
         scored = set(indices)
         order = [index for index in with_predecessors(indices, plan) if index in scored or index not in clustered]
@@ -91,7 +98,7 @@ def _schedule(plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]) -> Ite
 
 def _adaptive_rounds(
     plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]
-) -> Iterator[tuple[list[int], Positions]]:
+) -> Iterator[tuple[Sequence[int], Positions]]:
     """Yield the missing subsamples of each round and the positions of its ks; ``trials`` grows between the rounds.
 
     A round depends only on the trials of earlier rounds, so that a run resumed from a checkpoint equals an
@@ -115,8 +122,7 @@ def _adaptive_rounds(
 def _in_threads(
     X: Any, tasks: list[Task], plan: Plan, events: Events, workers: int, *, pause_between: bool
 ) -> Generator[Clustered, None, None]:
-    """Return an iterator that computes the tasks in threads of this process."""
-    work = partial(run_subsample, plan=plan, take=partial(_take, X, plan), common=_common_points(X, plan))
+    work = partial(run_subsample, plan=plan, X=X, common=_common_points(X, plan))
     settings = _sklearn_settings(plan)
     if not pause_between:
         return in_threads(work, tasks, workers, events.stop, **settings)
@@ -125,12 +131,6 @@ def _in_threads(
         for at in range(0, len(tasks), workers)
         for clustered in list(in_threads(work, tasks[at : at + workers], workers, events.stop, **settings))
     )
-
-
-def _take(X: Any, plan: Plan, index: int) -> tuple[Array, Any]:
-    """Return the rows of a subsample and their points."""
-    rows = subsample_rows(plan.seeds[index], plan.n_rows, plan.sample_size)
-    return rows, take_rows(X, rows, plan.config.resolved_metric)
 
 
 def _common_points(X: Any, plan: Plan) -> Any:
@@ -143,19 +143,7 @@ def _sklearn_settings(plan: Plan) -> dict[str, bool]:
     return {"assume_finite": True, "skip_parameter_validation": plan.config.resolved_clusterer.by_name}
 
 
-def _no_tick() -> None:
-    """Do nothing: the backend stops a worker in another process."""
-
-
-def _run_remotely(part: tuple[Any, Any, Any], task: Task, plan: Plan) -> Clustered:
-    """Run a subsample, given as its rows, their points, and the common points.
-
-    As one tuple: joblib would scatter separate arrays to a single Dask worker, and lose them with it.
-    """
-    rows, X, common = part
-    settings = sklearn.config_context(**_sklearn_settings(plan))
-    with settings, one_blas_thread(), one_openmp_thread(process_controller()):
-        return run_subsample(task, _no_tick, plan, lambda _: (rows, X), common)
+# --- joblib backends --------------------------------------------------------------------------------------------------
 
 
 def _on_backend(X: Any, tasks: list[Task], plan: Plan, n_jobs: int | None) -> Generator[Clustered, None, None]:
@@ -166,8 +154,8 @@ def _on_backend(X: Any, tasks: list[Task], plan: Plan, n_jobs: int | None) -> Ge
     if callable(plan.config.transform):
         # Workers do not need it, and some backends cannot send functions.
         plan = replace(plan, config=plan.config.changed(transform="tanh"))
-    calls = (call((*_take(X, plan, task[0]), common), task, plan) for task in tasks)
-    with without_advice(backend):
+    calls = (call((take(X, plan, task[0]), common), task, plan) for task in tasks)
+    with _without_advice(backend):
         if getattr(backend, "supports_return_generator", False):
             arriving = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
         else:
@@ -181,3 +169,103 @@ def _on_backend(X: Any, tasks: list[Task], plan: Plan, n_jobs: int | None) -> Ge
                 # joblib warns about discarded work, which is intended here.
                 warnings.filterwarnings("ignore", r"\d+ tasks ", UserWarning)
                 arriving.close()
+
+
+def _run_remotely(data: tuple[Part, Any], task: Task, plan: Plan) -> Clustered:
+    # The data as one tuple: joblib would scatter separate arrays to a single Dask worker, and lose them with it.
+    part, common = data
+    settings = sklearn.config_context(**_sklearn_settings(plan))
+    with settings, one_blas_thread(), one_openmp_thread(process_controller()):
+        return run_subsample(task, _no_tick, plan, None, common, part)
+
+
+def _no_tick() -> None:
+    """Do nothing: the backend stops a worker in another process."""
+
+
+def check_workers(backend: Any) -> None:
+    """Raise if Spark's workers run another Python or other library versions; joblibspark hides the cause."""
+    if type(backend).__name__ != SPARK:
+        return
+    from pyspark.sql import SparkSession
+    from pyspark.sql.utils import is_remote
+
+    if is_remote():
+        # Spark Connect gives clients no access to the workers.
+        return
+    context = SparkSession.builder.getOrCreate().sparkContext
+    try:
+        (there,) = context.parallelize([0], 1).map(_versions).collect()
+    except Exception as error:
+        found = re.search(r"^\S*Error: .*$", str(error), re.MULTILINE)
+        raise _other_python(context.pythonExec, found[0] if found else type(error).__name__) from error
+    here = current_versions()
+    different = [f"{name} {there.get(name)} instead of {here[name]}" for name in here if there.get(name) != here[name]]
+    if different:
+        raise _other_python(context.pythonExec, f"it has {', '.join(different)}")
+
+
+def _versions(_: Any) -> dict[str, str]:
+    return current_versions()
+
+
+def _other_python(command: str, why: str) -> RuntimeError:
+    # The workers run the interpreter in PYSPARK_PYTHON, by default the first python3 on the path, outside virtual
+    # environments.
+    return RuntimeError(
+        f"Spark's workers run {command!r}, which cannot compute subsamples for this process: {why.rstrip('.')}. Set "
+        "PYSPARK_PYTHON to a Python of the workers that has compsil-kit, in the versions of this one, before the Spark "
+        "session starts; on one machine: os.environ['PYSPARK_PYTHON'] = sys.executable."
+    )
+
+
+def _without_advice(backend: Any) -> AbstractContextManager[Any]:
+    """Silence Dask's warning about large tasks: tasks contain their subsample, so lost workers lose no data."""
+    if type(backend).__name__ != DASK:
+        return nullcontext()
+    import dask
+
+    quiet: AbstractContextManager[Any] = dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"})
+    return quiet
+
+
+def sendable(backend: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a delayed function whose errors reach the caller unchanged."""
+    spark = type(backend).__name__ == SPARK
+    call: Callable[..., Any] = joblib.delayed(partial(_return_error, function) if spark else function)
+    return call
+
+
+def _return_error(function: Callable[..., Any], *args: Any) -> Any:
+    """Return an error instead of raising it; joblibspark turns every raised one into a TypeError."""
+    try:
+        return function(*args)
+    except Exception as error:  # noqa: BLE001  (the caller raises it)
+        error.add_note(f"On the worker:\n{traceback.format_exc()}")
+        return error
+
+
+def in_portions(calls: Iterable[Any], n_jobs: int | None) -> Generator[Any, None, None]:
+    """Yield the results from a backend that returns nothing until a whole call is done.
+
+    Portions make progress and checkpoints possible; the workers are kept between them.
+    """
+    remaining = iter(calls)
+    with joblib.Parallel(n_jobs=n_jobs) as parallel:
+        size = PER_WORKER * n_workers(n_jobs)
+        while part := list(islice(remaining, size)):
+            try:
+                results = list(parallel(part))
+            except (TypeError, AttributeError) as error:
+                # With Spark Connect, joblibspark fails again during its cleanup.
+                if "_ExceptionWithTraceback" not in f"{error} {error.__context__}":
+                    raise
+                raise RuntimeError(
+                    "Spark could not finish a subsample, and joblibspark does not report the cause, which is in "
+                    "Spark's log. Usually workers were lost, ran out of memory or cannot import the clusterer or the "
+                    "metric, or the Spark Connect session has no cluster."
+                ) from error
+            for found in results:
+                if isinstance(found, Exception):
+                    raise found
+                yield found

@@ -28,26 +28,22 @@ class Meter:
         """Remove the bar."""
 
 
-def make_meter(progress: ProgressLike, total: int) -> Meter:
-    """Return the meter for the user's choice and the environment."""
-    return _make(progress, total, desc="compsil", unit="subsample")
-
-
 def make_row_meter(progress: ProgressLike, n_rows: int) -> Meter:
     """Return the meter of a pass over rows; a function receives them by its attribute ``rows``, if it has one."""
     progress = getattr(progress, "rows", False) if callable(progress) else progress
-    return _make(progress, n_rows, desc="reading", unit="row", unit_scale=True)
+    return make_meter(progress, n_rows, desc="reading", unit="row", unit_scale=True)
 
 
-def _make(progress: ProgressLike, total: int, **settings: Any) -> Meter:
+def make_meter(
+    progress: ProgressLike, total: int, *, desc: str = "compsil", unit: str = "subsample", unit_scale: bool = False
+) -> Meter:
+    """Return the meter for the user's choice and the environment."""
     if callable(progress):
         return _Callback(progress, total)
-    return _Bar(total=total, **settings) if progress or (progress is None and _is_interactive()) else Meter()
-
-
-def _is_interactive() -> bool:
-    # Programs without a console have no stderr.
-    return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+    if progress is None:
+        # Programs without a console have no stderr.
+        progress = _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+    return _Bar(total=total, desc=desc, unit=unit, unit_scale=unit_scale) if progress else Meter()
 
 
 def _in_notebook() -> bool:

@@ -12,9 +12,9 @@ from compsil_kit._method.structure import Structure
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.checkpoint import resume
 from compsil_kit._run.engine import run
-from compsil_kit._run.planning import n_workers
 from compsil_kit._run.progress import Meter, make_meter
 from compsil_kit._run.structure import find_structure, n_steps
+from compsil_kit._run.workers import n_workers
 from compsil_kit._util.format import format_seconds
 from compsil_kit.config import Events
 from compsil_kit.errors import Interrupted
@@ -43,7 +43,11 @@ def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
                     meter.advance()
             structure = find_structure(data.matrix, plan, meter.advance)
     except KeyboardInterrupt as stop:
-        raise _interrupted(plan, data, events, trials) from stop
+        kept = "" if events.checkpoint is None else f" and in {events.checkpoint}, from which the same call continues"
+        where = f"the finished part is in this exception's .result (sys.last_value.result in a notebook){kept}."
+        stopped = Interrupted(len(trials), len(plan.seeds), "subsamples", where)
+        stopped.result = _partial(plan, data, trials)
+        raise stopped from stop
     except BaseException as error:
         # Memory, a progress function or a worker may have ended the run: the finished part is kept.
         error.result = _partial(plan, data, trials)  # type: ignore[attr-defined]
@@ -113,7 +117,6 @@ def compile_notice(plan: Plan, data: Dataset) -> str:
 
 
 def announce_compiling(plan: Plan, data: Dataset, meter: Meter) -> None:
-    """Show the notice about compilation, if there is one."""
     notice = compile_notice(plan, data)
     if notice:
         meter.announce(notice)
@@ -130,11 +133,3 @@ def _announce(plan: Plan, data: Dataset, meter: Meter, n_done: int) -> None:
         text = f"Estimated time: {format_seconds(seconds)}{known}.\n{plan}"
         logger.info(text)
         meter.announce(text)
-
-
-def _interrupted(plan: Plan, data: Dataset, events: Events, trials: Sequence[Trial]) -> Interrupted:
-    kept = "" if events.checkpoint is None else f" and in {events.checkpoint}, from which the same call continues"
-    where = f"the finished part is in this exception's .result (sys.last_value.result in a notebook){kept}."
-    stopped = Interrupted(len(trials), len(plan.seeds), "subsamples", where)
-    stopped.result = _partial(plan, data, trials)
-    return stopped
