@@ -54,16 +54,6 @@ class _Parameter:
         instance.__dict__[self._name] = value
 
 
-def _refitted_can_predict(self: CompositeSilhouette) -> bool:
-    """Return whether the refitted clusterer can label new points; True before fit, when it is unknown."""
-    return not hasattr(self, "result_") or hasattr(self.best_estimator_, "predict")
-
-
-def _refits(self: CompositeSilhouette) -> bool:
-    """Return whether ``fit`` stores labels."""
-    return bool(self.refit)
-
-
 @documented(SelectionConfig, Events)
 class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Select the number of clusters by Composite Silhouette and fit the clusterer with it.
@@ -201,7 +191,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return self.ks
         return tuple(k for k in _DEFAULT_KS if k == 2 or k < n_rows)
 
-    @available_if(_refits)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self.refit)  # type: ignore[untyped-decorator]
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Select k, refit the clusterer with it, and return the labels of X.
 
@@ -219,7 +209,8 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.fit(X, y).labels_
 
-    @available_if(_refitted_can_predict)  # type: ignore[untyped-decorator]
+    # Before fit it is unknown whether the clusterer can label new points.
+    @available_if(lambda self: not hasattr(self, "result_") or hasattr(self.best_estimator_, "predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the cluster of each row, from the clusterer fitted with the selected k.
 

@@ -75,8 +75,13 @@ def label_rows(
         n_subsamples=len(random_state) if isinstance(random_state, Sequence | np.ndarray) else 1,
     )
     events, table = Events(progress=progress), open_data(X)
-    if isinstance(table, SourceTable):
-        _check_predicts(config)
+    used = config.resolved_clusterer
+    # Before the table is read.
+    if isinstance(table, SourceTable) and not hasattr(used.estimator, "predict"):
+        raise ValueError(
+            f"clusterer={used.name!r} has no predict, so it can label only rows that it was fitted to, and X is "
+            "too large for that. Pass 'kmeans', 'gmm' or another clusterer with predict, or load X."
+        )
     plan = make_plan(table, config)
     data = load(table, plan, events, indices=[0], warn=False)
     if not isinstance(table, SourceTable):
@@ -106,16 +111,6 @@ def fit_rows(config: SelectionConfig, matrix: Any, k: int, seed: int) -> tuple[A
         The fitted estimator (None for a function), and the labels as the clusterer numbered them.
     """
     return fit_all_rows(config.resolved_clusterer, matrix, k, seed)
-
-
-def _check_predicts(config: SelectionConfig) -> None:
-    """Raise, before the table is read, if the clusterer cannot label rows that it was not fitted to."""
-    clusterer = config.resolved_clusterer
-    if not hasattr(clusterer.estimator, "predict"):
-        raise ValueError(
-            f"clusterer={clusterer.name!r} has no predict, so it can label only rows that it was fitted to, and X is "
-            "too large for that. Pass 'kmeans', 'gmm' or another clusterer with predict, or load X."
-        )
 
 
 def _predict(table: SourceTable, fetched: FetchedData, estimator: Any, labels: Array) -> Iterator[Array]:

@@ -131,12 +131,12 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
     >>> [result.n_subsamples for result in stream(X, ks=[4, 5], n_subsamples=3)]
     [1, 2, 3]
     """
-    events = Events(checkpoint=keywords.pop("checkpoint", None))
+    events = Events(checkpoint=keywords.pop("checkpoint", None), pause_between=True)
     config = SelectionConfig.from_dict(keywords)
     events.require_repeatable(config.random_state)
     table = open_data(X)
     plan = make_plan(table, config)
-    return stream_selection(plan, load(table, plan, events), events, pause_between=True)
+    return stream_selection(plan, load(table, plan, events), events)
 
 
 @takes(SelectionConfig)

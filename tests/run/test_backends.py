@@ -130,17 +130,14 @@ def divide(a, b):
 
 
 def test_errors_are_returned_where_they_would_be_lost():
-    function, args, _ = engine.sendable(SparkDistributedBackend(), divide)(1, 0)
-    found = pickle.loads(pickle.dumps(function(*args)))
+    found = pickle.loads(pickle.dumps(engine._return_error(divide, 1, 0)))
     assert isinstance(found, ZeroDivisionError)
     assert "in divide" in found.__notes__[0]
-    assert function(6, 3) == 2
-
-
-def test_elsewhere_they_are_raised():
-    function, args, _ = engine.sendable(RayBackend(), divide)(1, 0)
+    assert engine._return_error(divide, 6, 3) == 2
+    arriving = engine.in_portions([joblib.delayed(engine._return_error)(divide, 1, b) for b in (1, 0)], 1)
+    assert next(arriving) == 1
     with pytest.raises(ZeroDivisionError):
-        function(*args)
+        next(arriving)
 
 
 def test_portions_are_taken_one_by_one():
@@ -164,14 +161,6 @@ def test_a_cluster_that_is_still_starting_has_one_worker(monkeypatch):
     assert n_workers(-1) == 1
     assert list(engine.in_portions((joblib.delayed(abs)(-i) for i in range(5)), 1)) == [0, 1, 2, 3, 4]
     assert run(n_jobs=1).best_k
-
-
-def test_what_was_returned_as_an_error_is_raised():
-    function = engine.sendable(SparkDistributedBackend(), divide)
-    arriving = engine.in_portions([function(1, 1), function(1, 0)], 1)
-    assert next(arriving) == 1
-    with pytest.raises(ZeroDivisionError):
-        next(arriving)
 
 
 @pytest.mark.parametrize("message", ["'_ExceptionWithTraceback' object is not iterable", "another"])

@@ -34,9 +34,7 @@ _FILE = schema.record({"fingerprint": schema.mapping_of(schema.anything), "trial
 Records = dict[int, dict[str, Any]]
 
 
-def resume(
-    plan: Plan, data: Dataset, events: Events, *, pause_between: bool = False
-) -> tuple[list[Trial], Generator[Trial, None, None]]:
+def resume(plan: Plan, data: Dataset, events: Events) -> tuple[list[Trial], Generator[Trial, None, None]]:
     """Return the trials in the file, and an iterator that computes the others and adds them to the file."""
     path, own = Path(events.checkpoint or ""), fingerprint(plan, data)
     kept = _read(path, own) if path.exists() else {}
@@ -47,7 +45,7 @@ def resume(
         for index, seed in enumerate(plan.seeds)
         if seed in kept and kept[seed].get("after", plan.before(index)) == plan.before(index)
     ]
-    work = run(data.matrix, plan, events, done, pause_between=pause_between)
+    work = run(data.matrix, plan, events, done)
     return done, _keep(work, plan, _Writer(path, own, kept)) if len(done) < len(plan.seeds) else work
 
 

@@ -6,7 +6,7 @@ import re
 import traceback
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -45,13 +45,8 @@ def run(
     known: Sequence[Trial] = (),
     *,
     indices: Collection[int] | None = None,
-    pause_between: bool = False,
 ) -> Generator[Trial, None, None]:
-    """Yield the trials that are not known yet, calibration subsamples first.
-
-    ``indices`` restricts the run to some subsamples. ``pause_between`` stops the workers while the caller processes a
-    trial: each worker computes one subsample, then all of them pause. Only then can BLAS use its own threads in
-    between, because its limit applies to the whole process.
+    """Yield the trials that are not known yet, calibration subsamples first; ``indices`` restricts the subsamples.
 
     Closing the iterator stops the work: at once on this side, in the workers at their next step. Setting
     ``events.stop`` ends the iterator, at the latest when the next subsample is finished.
@@ -66,7 +61,7 @@ def run(
     try:
         for tasks in _schedule(plan, wanted, trials):
             if in_process:
-                arriving = _in_threads(X, tasks, plan, events, n_workers(n_jobs), pause_between=pause_between)
+                arriving = _in_threads(X, tasks, plan, events, n_workers(n_jobs))
             else:
                 arriving = _on_backend(X, tasks, plan, n_jobs)
             with closing(arriving):
@@ -120,12 +115,13 @@ def _adaptive_rounds(
 
 
 def _in_threads(
-    X: Any, tasks: list[Task], plan: Plan, events: Events, workers: int, *, pause_between: bool
+    X: Any, tasks: list[Task], plan: Plan, events: Events, workers: int
 ) -> Generator[Clustered, None, None]:
     work = partial(run_subsample, plan=plan, X=X, common=_common_points(X, plan))
     settings = _sklearn_settings(plan)
-    if not pause_between:
+    if not events.pause_between:
         return in_threads(work, tasks, workers, events.stop, **settings)
+    # Each worker computes one subsample, then all of them pause: the limit of BLAS holds for the whole process.
     return (
         clustered
         for at in range(0, len(tasks), workers)
@@ -150,12 +146,19 @@ def _on_backend(X: Any, tasks: list[Task], plan: Plan, n_jobs: int | None) -> Ge
     """Run on the configured joblib backend (processes, Dask, Ray, ...); only the rows of a subsample are sent."""
     backend, _ = get_active_backend()
     check_workers(backend)
-    call, common = sendable(backend, _run_remotely), _common_points(X, plan)
+    spark = type(backend).__name__ == SPARK
+    call = joblib.delayed(partial(_return_error, _run_remotely) if spark else _run_remotely)
+    common = _common_points(X, plan)
     if callable(plan.config.transform):
         # Workers do not need it, and some backends cannot send functions.
         plan = replace(plan, config=plan.config.changed(transform="tanh"))
     calls = (call((take(X, plan, task[0]), common), task, plan) for task in tasks)
-    with _without_advice(backend):
+    with ExitStack() as stack:
+        if type(backend).__name__ == DASK:
+            import dask
+
+            # Tasks contain their subsample, so that lost workers lose no data: Dask warns about their size.
+            stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}))
         if getattr(backend, "supports_return_generator", False):
             arriving = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
         else:
@@ -176,11 +179,8 @@ def _run_remotely(data: tuple[Part, Any], task: Task, plan: Plan) -> Clustered:
     part, common = data
     settings = sklearn.config_context(**_sklearn_settings(plan))
     with settings, one_blas_thread(), one_openmp_thread(process_controller()):
-        return run_subsample(task, _no_tick, plan, None, common, part)
-
-
-def _no_tick() -> None:
-    """Do nothing: the backend stops a worker in another process."""
+        # No tick: the backend stops a worker in another process.
+        return run_subsample(task, lambda: None, plan, None, common, part)
 
 
 def check_workers(backend: Any) -> None:
@@ -217,23 +217,6 @@ def _other_python(command: str, why: str) -> RuntimeError:
         "PYSPARK_PYTHON to a Python of the workers that has compsil-kit, in the versions of this one, before the Spark "
         "session starts; on one machine: os.environ['PYSPARK_PYTHON'] = sys.executable."
     )
-
-
-def _without_advice(backend: Any) -> AbstractContextManager[Any]:
-    """Silence Dask's warning about large tasks: tasks contain their subsample, so lost workers lose no data."""
-    if type(backend).__name__ != DASK:
-        return nullcontext()
-    import dask
-
-    quiet: AbstractContextManager[Any] = dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"})
-    return quiet
-
-
-def sendable(backend: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a delayed function whose errors reach the caller unchanged."""
-    spark = type(backend).__name__ == SPARK
-    call: Callable[..., Any] = joblib.delayed(partial(_return_error, function) if spark else function)
-    return call
 
 
 def _return_error(function: Callable[..., Any], *args: Any) -> Any:

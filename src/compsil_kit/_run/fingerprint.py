@@ -37,6 +37,8 @@ def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
     """
     how = {name: describe(value) for name, value in plan.config.choice.items()}
     adaptive = {"n_subsamples": "auto", "n_calibration": plan.n_calibration, "seeds": _digest(str(plan.seeds)), **how}
+    # How a seed determines rows; files without this entry are from before the second way of drawing.
+    draw = draw_version(plan.n_rows, plan.sample_size)
     metric = plan.config.resolved_metric
     name = metric.name if metric.function is None else describe(metric.function)
     return {
@@ -47,7 +49,8 @@ def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
         "ks": list(plan.ks),
         "sample_size": plan.sample_size,
         "n_starts": plan.n_starts,
-        **_of_draw(plan),
+        **({} if draw == SHUFFLE else {"draw of rows": f"version {draw}"}),
+        **({"rows for stability": plan.n_common} if plan.n_common else {}),
         **(adaptive if plan.adaptive else {}),
         **_of_clusterer(plan.config.resolved_clusterer),
         "metric": f"{name} {describe(dict(metric.params))}" if metric.params else name,
@@ -86,13 +89,6 @@ def _shown(value: Any) -> str:
         # A forged file may contain anything.
         text = type(value).__name__
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-
-
-def _of_draw(plan: Plan) -> Fingerprint:
-    """Return how a seed determines rows; files without this entry are from before the second way of drawing."""
-    version = draw_version(plan.n_rows, plan.sample_size)
-    draw = {} if version == SHUFFLE else {"draw of rows": f"version {version}"}
-    return draw | ({"rows for stability": plan.n_common} if plan.n_common else {})
 
 
 def _of_clusterer(clusterer: Clusterer) -> Fingerprint:

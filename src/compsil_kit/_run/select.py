@@ -59,24 +59,17 @@ def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
     return result
 
 
-def stream_selection(
-    plan: Plan, data: Dataset, events: Events, *, pause_between: bool = False
-) -> Generator[SelectionResult, None, None]:
-    """Return a generator of growing results; the checkpoint is read at once.
-
-    With ``pause_between`` the workers pause while the caller processes a result.
-    """
-    return _grow(plan, data, events, *_start(plan, data, events, pause_between=pause_between))
+def stream_selection(plan: Plan, data: Dataset, events: Events) -> Generator[SelectionResult, None, None]:
+    """Return a generator of growing results; the checkpoint is read at once."""
+    return _grow(plan, data, events, *_start(plan, data, events))
 
 
-def _start(
-    plan: Plan, data: Dataset, events: Events, *, pause_between: bool = False
-) -> tuple[list[Trial], Generator[Trial, None, None]]:
+def _start(plan: Plan, data: Dataset, events: Events) -> tuple[list[Trial], Generator[Trial, None, None]]:
     """Return the trials of the checkpoint, and an iterator that computes the others."""
     events.require_repeatable(plan.config.random_state)
     if events.checkpoint is not None:
-        return resume(plan, data, events, pause_between=pause_between)
-    return [], run(data.matrix, plan, events, pause_between=pause_between)
+        return resume(plan, data, events)
+    return [], run(data.matrix, plan, events)
 
 
 def _grow(
