@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -83,15 +81,8 @@ def test_predict_takes_other_precisions(fitted, asked):
     assert np.array_equal(model.predict(X.astype(asked)), model.labels_)
 
 
-def test_predict_before_fit_says_so():
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        make().predict(X)
-
-
 def test_predict_checks_its_data():
     model = make().fit(X)
-    with pytest.raises(ValueError, match="X has 3 features, but CompositeSilhouette is expecting 2"):
-        model.predict(np.column_stack([X, X[:, 0]]))
     with pytest.raises(ValueError, match="NaN at row 0, column 1"):
         model.predict([[0.0, np.nan]])
     with pytest.raises(ValueError, match="X must have at least 1 row; got 0"):
@@ -111,12 +102,6 @@ def test_a_function_leaves_no_estimator():
     model = make(clusterer=halves).fit(X)
     assert model.best_estimator_ is None
     assert model.labels_.tolist() == halves(X, model.best_k_, 0).tolist()
-
-
-def test_as_many_subsamples_as_it_takes():
-    found = CompositeSilhouette(ks=(2, 3, 4), n_subsamples="auto").fit(X)
-    assert found.result_.n_subsamples % 10 == 0
-    assert len(found.labels_) == len(X)
 
 
 def test_every_criterion_is_followed_by_a_refit():
@@ -141,13 +126,7 @@ def test_a_second_fit_without_refit_leaves_nothing_of_the_first():
     assert not hasattr(model, "predict")
 
 
-@pytest.mark.parametrize("refit", [1, 0, "yes", None])
-def test_refit_is_true_or_false(refit):
-    with pytest.raises(TypeError, match="refit must be True or False; got"):
-        make(refit=refit).fit(X)
-
-
-@pytest.mark.parametrize(("name", "value"), [("n_subsamples", 2.5), ("ks", 1.0), ("rule", 3), ("transform", 0)])
+@pytest.mark.parametrize(("name", "value"), [("n_subsamples", 2.5), ("transform", 0), ("refit", 1), ("refit", None)])
 def test_parameters_are_checked_in_fit_not_before(name, value):
     model = make().set_params(**{name: value})
     with pytest.raises(TypeError, match=f"^{name} must be"):
@@ -156,7 +135,6 @@ def test_parameters_are_checked_in_fit_not_before(name, value):
 
 def test_the_default_counts_end_where_the_rows_do():
     assert CompositeSilhouette(n_subsamples=2).fit(X[::15]).result_.ks == (2, 3, 4, 5)
-    assert CompositeSilhouette(n_subsamples=2).fit(X).result_.ks == tuple(range(2, 11))
     with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
         CompositeSilhouette(ks=range(2, 11), n_subsamples=2).fit(X[::15])
 
@@ -237,21 +215,6 @@ def test_its_text_shows_what_was_changed(transform):
     assert "CompositeSilhouette" in make()._repr_html_()
 
 
-@pytest.mark.parametrize("fitted", [False, True])
-def test_it_can_be_pickled(fitted):
-    model = make(transform="linear")
-    if fitted:
-        model.fit(X)
-    twin = pickle.loads(pickle.dumps(model))
-    assert twin.get_params() == model.get_params()
-    assert hasattr(twin, "result_") is fitted
-    if fitted:
-        assert np.array_equal(twin.predict(X), model.labels_)
-        assert twin.result_.to_dict() == model.result_.to_dict()
-    else:
-        assert twin.fit(X).best_k_ == 3
-
-
 def test_it_ends_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), make()).fit(X)
     scaled = StandardScaler().fit_transform(X)
@@ -272,11 +235,6 @@ def test_names_of_features_are_kept_and_compared(table):
         model.predict(table(data[["height", "width"]]))
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         assert np.array_equal(model.predict(X), model.labels_)
-
-
-def test_arrays_and_numbered_tables_have_no_names():
-    for given in (X, pd.DataFrame(X)):
-        assert not hasattr(make().fit(given), "feature_names_in_")
 
 
 def test_columns_that_are_not_numeric_are_named():
@@ -315,18 +273,6 @@ def test_a_clusterer_that_is_not_installed_has_the_usual_tags(monkeypatch):
 
     monkeypatch.setattr("compsil_kit.config.resolve_clusterer", missing)
     assert not get_tags(make()).input_tags.sparse
-
-
-def test_fit_ignores_y_and_returns_itself():
-    model = make()
-    assert model.fit(X, y=np.arange(len(X))) is model
-
-
-def test_the_data_are_not_changed():
-    before = X.copy()
-    make(clusterer=KMeans(n_init=1)).fit(X)
-    assert np.array_equal(X, before)
-    assert X.flags.writeable
 
 
 @pytest.fixture(scope="module")
@@ -372,10 +318,9 @@ def test_other_data_are_refused(fitted, labelled, draw):
 
 @both
 def test_without_labels_there_is_nothing_to_draw(labelled, draw):
-    with pytest.raises(NotFittedError, match="not fitted"):
-        getattr(CompositeSilhouette(ks=[3]), draw)(labelled[0])
-    with pytest.raises(NotFittedError, match="not fitted"):
-        getattr(CompositeSilhouette(ks=[3], n_subsamples=2, refit=False).fit(labelled[0]), draw)(labelled[0])
+    for model in (make(), make(refit=False).fit(labelled[0])):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            getattr(model, draw)(labelled[0])
 
 
 def test_the_estimators_metric_is_used(labelled, ax):

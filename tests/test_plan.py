@@ -10,7 +10,6 @@ import pytest
 from samples import plan_of
 
 from compsil_kit import Plan, plan_selection, select_k
-from compsil_kit._config.values import validate_ks, validate_sample_size
 from compsil_kit._method import cost
 from compsil_kit._method.subsample import resolve_sample_size
 
@@ -63,19 +62,6 @@ def test_sizes_that_are_given():
         resolve_sample_size(1001, 1000, 10)
     with pytest.raises(ValueError, match="sample_size in rows must be an integer of at least 3; got 2"):
         resolve_sample_size(0.002, 1000, 10)
-
-
-def test_sizes_are_kept_as_they_were_given():
-    assert [validate_sample_size(size) for size in ("auto", 3, 0.5, 1.0)] == ["auto", 3, 0.5, 1.0]
-    for wrong in (2, 0, 1.5, -0.1, "all"):
-        with pytest.raises(ValueError, match="sample_size"):
-            validate_sample_size(wrong)
-
-
-def test_candidates_are_sorted_and_distinct():
-    assert validate_ks([5, 2, 5]) == (2, 5)
-    assert validate_ks(7) == (7,)
-    assert validate_ks(k for k in (4, 3)) == (3, 4)
 
 
 def test_the_work_ahead():
@@ -149,12 +135,6 @@ def test_no_more_rows_are_kept_than_there_are():
 def test_rows_on_which_clusterings_are_compared(changes, n_common):
     plan = dataclasses.replace(plan_of([2], 3, sample_size=20_000), n_rows=10**6)
     assert dataclasses.replace(plan, **changes).n_common == n_common
-
-
-def test_as_many_subsamples_as_it_takes_are_told():
-    plan = dataclasses.replace(plan_of([2, 3], 200), adaptive="composite")
-    assert str(plan).startswith("10 to 200 subsamples of")
-    assert "at most 400 clusterings" in str(plan)
 
 
 def test_the_word_for_as_many_subsamples_as_it_takes_is_told():

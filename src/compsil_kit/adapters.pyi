@@ -87,4 +87,4 @@ from compsil_kit.cli.options import flags_of as flags_of
 from compsil_kit.cli.options import options_of as options_of
 from compsil_kit.cli.options import report_path as report_path
 from compsil_kit.cli.options import usage_errors as usage_errors
-from compsil_kit.labels import fit_rows as fit_rows
+from compsil_kit.select import fit_rows as fit_rows

@@ -28,7 +28,7 @@ from compsil_kit._types import (
 )
 from compsil_kit._util.checks import check_bool
 from compsil_kit.config import Events, SelectionConfig, settings_of
-from compsil_kit.labels import fit_rows
+from compsil_kit.select import fit_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -45,20 +45,15 @@ class SparkDistributedBackend:
     pass
 
 
-def test_a_closed_client_of_dask():
+def test_the_cluster_must_have_been_started(monkeypatch):
     workers.check_started(DaskDistributedBackend("running"))
     with pytest.raises(RuntimeError, match=r"belongs to a Client that is closed. Create a Client"):
         workers.check_started(DaskDistributedBackend("closed"))
-
-
-@pytest.mark.parametrize("started", [True, False])
-def test_ray_must_have_been_started(monkeypatch, started):
-    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: started))
-    if started:
+    started = [True, False]
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: started.pop(0)))
+    workers.check_started(RayBackend())
+    with pytest.raises(RuntimeError, match=r"Ray has not been started. Call ray.init\(\) before"):
         workers.check_started(RayBackend())
-    else:
-        with pytest.raises(RuntimeError, match=r"Ray has not been started. Call ray.init\(\) before"):
-            workers.check_started(RayBackend())
 
 
 # --- Spark's workers --------------------------------------------------------------------------------------------------
@@ -90,11 +85,8 @@ def test_workers_like_this_process(spark):
     engine.check_workers(spark(engine.current_versions()))
 
 
-def test_workers_are_asked_on_spark_alone():
+def test_only_spark_without_connect_is_asked(spark):
     engine.check_workers(RayBackend())
-
-
-def test_spark_connect_cannot_be_asked(spark):
     engine.check_workers(spark(ValueError("never asked"), remote=True))
 
 
@@ -111,12 +103,9 @@ def test_workers_with_another_python(spark):
     assert refused.value.__cause__ is error
 
 
-def test_workers_that_fail_otherwise(spark):
+def test_workers_that_fail_otherwise_or_have_other_versions(spark):
     with pytest.raises(RuntimeError, match=r"for this process: OSError. Set PYSPARK_PYTHON"):
         engine.check_workers(spark(OSError("no words that could be quoted")))
-
-
-def test_workers_with_other_versions(spark):
     here = engine.current_versions()
     with pytest.raises(RuntimeError, match=f"it has numpy 1.0 instead of {np.__version__}. Set PYSPARK_PYTHON"):
         engine.check_workers(spark({**here, "numpy": "1.0"}))

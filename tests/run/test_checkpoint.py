@@ -75,6 +75,7 @@ def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
 KINDS = {
     "two workers": {"n_jobs": 2},
     "calibration": {"n_calibration": 3},
+    "several initialisations": {"n_starts": 3, "criterion": "stable"},
     "estimator": {"clusterer": KMeans(n_init=3, init="random")},
     "other metric": {"clusterer": AgglomerativeClustering(linkage="single"), "metric": "manhattan"},
     "name": {"clusterer": "gmm"},
@@ -136,14 +137,6 @@ def test_more_subsamples_continue_from_the_first_ones(path):
     assert len(kept(path)["trials"]) == 10
 
 
-def test_equal_seeds_share_a_trial(path):
-    seeds = [7, 7, 8, 7, 8, 9]
-    result = run(random_state=seeds, checkpoint=path)
-    assert identical(run(random_state=seeds, checkpoint=path), result)
-    assert identical(result, run(random_state=seeds))
-    assert len(kept(path)["trials"]) == 3
-
-
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_backends_keep_and_resume(backend, path):
     """An interrupt must not make joblib warn about discarded work: warnings are errors here."""
@@ -186,16 +179,6 @@ def test_a_stream_raises_at_the_call_and_writes_nothing_before_it_is_started(pat
 
 
 # --- whatever ends a run ----------------------------------------------------------------------------------------------
-
-
-def test_a_failing_clusterer_keeps_the_finished_part(path):
-    with pytest.raises(ClusteringError, match="on_failure='skip'") as caught:
-        run(clusterer=Counting(ValueError("no luck"), at=8), checkpoint=path)
-    assert caught.value.result.n_subsamples == 2
-    assert len(kept(path)["trials"]) == 2
-    counting = Counting()
-    assert identical(run(clusterer=counting, checkpoint=path), run(clusterer=Counting()))
-    assert len(counting.calls) == (1 + 4) * 3
 
 
 def test_any_other_error_keeps_the_finished_part(path):
@@ -457,13 +440,11 @@ def test_other_versions_are_refused_except_of_python(library, path, monkeypatch)
 
 WHOLE = {"format": "compsil-kit/checkpoint", "version": 1, "fingerprint": {}, "trials": []}
 DAMAGED = {
-    "empty": b"",
     "text": b"name,secret\n1,2\n",
     "binary": bytes(range(256)),
     "list": b"[1, 2]",
     "deep": b"[" * 200_000,
     "format": json.dumps({**WHOLE, "format": "compsil-kit/selection"}).encode(),
-    "no trials": json.dumps({key: value for key, value in WHOLE.items() if key != "trials"}).encode(),
     "fingerprint": json.dumps({**WHOLE, "fingerprint": 3}).encode(),
     "truncated": json.dumps(WHOLE).encode()[:-1],
 }
@@ -509,12 +490,6 @@ def test_fresh_seeds_cannot_be_continued(path):
     with pytest.raises(ValueError, match=r"checkpoint needs the same seeds .*Pass an integer as random_state"):
         run(random_state=None, checkpoint=path)
     assert not path.exists()
-
-
-@pytest.mark.parametrize("value", [3, b"run.json", ["run.json"]])
-def test_a_checkpoint_that_is_no_path_is_refused(value):
-    with pytest.raises(TypeError, match=r"^checkpoint must be the path of a file, or None; got "):
-        run(checkpoint=value)
 
 
 @pytest.mark.parametrize(

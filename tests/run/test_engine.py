@@ -16,7 +16,6 @@ from small_runs import same
 from waiting import PATIENCE
 
 from compsil_kit import select_k
-from compsil_kit._method.subsample import make_seeds
 
 SETTINGS = {"ks": [2, 3, 4, 5], "n_subsamples": 6}
 POINTS = make_blobs(90, centers=3, random_state=3)[0]
@@ -69,14 +68,6 @@ def test_forked_workers(points):
     assert bits_elsewhere(len(points), "multiprocessing") == bits(select_k(points, **SETTINGS))
 
 
-def test_a_shorter_run_is_the_beginning_of_a_longer_one(points):
-    long = select_k(points, ks=[2, 3, 4], n_subsamples=8, n_jobs=2)
-    short = select_k(points, ks=[2, 3, 4], n_subsamples=5)
-    assert np.array_equal(long.micro[:, :5], short.micro)
-    assert np.array_equal(long.macro[:, :5], short.macro)
-    assert bits(long.reweigh(n_subsamples=5)) == bits(short)
-
-
 def test_a_subset_of_ks(points):
     size = 500
     whole = select_k(points, ks=range(2, 8), n_subsamples=3, sample_size=size)
@@ -104,22 +95,6 @@ def test_dask_backend(points):
     ):
         spread = select_k(points, **SETTINGS)
     assert bits(spread) == bits(select_k(points, **SETTINGS))
-
-
-def test_plain_and_compiled_agree(monkeypatch):
-    points, _ = make_blobs(3000, 4, centers=4, random_state=0)
-    compiled = select_k(points, ks=[2, 4], n_subsamples=2, sample_size=2500)
-    monkeypatch.setattr("compsil_kit._method.silhouette.has", lambda name: False)
-    plain = select_k(points, ks=[2, 4], n_subsamples=2, sample_size=2500)
-    np.testing.assert_allclose(compiled.micro, plain.micro, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(compiled.macro, plain.macro, rtol=0, atol=1e-12)
-
-
-def test_seeds_given_one_by_one(points):
-    seeds = make_seeds(42, 6, 0)
-    assert bits(select_k(points, **SETTINGS, random_state=list(seeds))) == bits(
-        select_k(points, **SETTINGS, random_state=42)
-    )
 
 
 def test_fresh_seeds_can_be_repeated(points):
