@@ -23,7 +23,6 @@ from sklearn.utils.estimator_checks import check_estimator
 from tables import columns_of, write_parquet
 
 from compsil_kit import CompositeSilhouette, SelectionResult, select_k, silhouettes
-from compsil_kit._method.selection import CRITERIA
 
 mpl.use("agg")
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 30, axis=0))
@@ -69,10 +68,10 @@ def test_fit_is_select_k_and_a_fit_with_its_choice():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, np.float32, pd.DataFrame, pl.DataFrame])
-@pytest.mark.parametrize("n_rows", [1, 7])
-def test_predict_takes_what_fit_takes_down_to_one_row(form, n_rows):
+def test_predict_takes_what_fit_takes_down_to_one_row(form):
     model = make().fit(form(X))
-    assert model.predict(form(X[:n_rows])).tolist() == model.labels_[:n_rows].tolist()
+    for n_rows in (1, 7):
+        assert model.predict(form(X[:n_rows])).tolist() == model.labels_[:n_rows].tolist()
 
 
 @pytest.mark.parametrize(("fitted", "asked"), [(np.float32, np.float64), (np.float64, np.float32), (np.int64, float)])
@@ -104,26 +103,12 @@ def test_a_function_leaves_no_estimator():
     assert model.labels_.tolist() == halves(X, model.best_k_, 0).tolist()
 
 
-def test_every_criterion_is_followed_by_a_refit():
-    for criterion in CRITERIA:
-        model = CompositeSilhouette(range(2, 6), n_subsamples=8, criterion=criterion).fit(X)
-        assert len(set(model.labels_)) == model.best_k_
-
-
 def test_without_refit_there_is_only_the_choice():
-    model = make(refit=False).fit(X)
-    assert model.best_k_ == 3
-    for name in ("best_estimator_", "labels_", "predict", "fit_predict"):
-        assert not hasattr(model, name)
-    with pytest.raises(AttributeError, match="fit_predict"):
-        model.fit_predict(X)
-
-
-def test_a_second_fit_without_refit_leaves_nothing_of_the_first():
-    model = make().fit(X)
-    model.set_params(refit=False).fit(X * 2)
-    assert not hasattr(model, "labels_")
-    assert not hasattr(model, "predict")
+    refitted = make().fit(X)
+    for model in (make(refit=False).fit(X), refitted.set_params(refit=False).fit(X * 2)):
+        assert model.best_k_ == 3
+        for name in ("best_estimator_", "labels_", "predict", "fit_predict"):
+            assert not hasattr(model, name)
 
 
 @pytest.mark.parametrize(("name", "value"), [("n_subsamples", 2.5), ("transform", 0), ("refit", 1), ("refit", None)])
@@ -147,9 +132,8 @@ def test_the_default_counts_of_few_rows(n_rows, ks):
     assert CompositeSilhouette(ks=asked)._candidates(n_rows) is asked
 
 
-@pytest.mark.parametrize("random_state", [None, 7])
-def test_the_refit_has_the_seed_of_the_first_subsample(random_state):
-    model = make(random_state=random_state).fit(X)
+def test_the_refit_has_the_seed_of_the_first_subsample():
+    model = make(random_state=None).fit(X)
     assert model.best_estimator_.random_state == model.result_.plan.seeds[0]
 
 
@@ -207,21 +191,16 @@ def test_it_is_a_clusterer_and_no_transformer():
     assert not hasattr(pipeline, "fit_transform")
 
 
-@pytest.mark.parametrize("transform", ["tanh", np.abs], ids=["name", "function"])
-def test_its_text_shows_what_was_changed(transform):
-    text = repr(CompositeSilhouette(ks=(2, 3), transform=transform))
-    assert "ks=(2, 3)" in text
-    assert ("transform=" in text) is (transform != "tanh")
+def test_its_text_shows_what_was_changed():
+    assert repr(CompositeSilhouette(ks=(2, 3))) == "CompositeSilhouette(ks=(2, 3))"
+    assert "transform=" in repr(make(transform=np.abs))
     assert "CompositeSilhouette" in make()._repr_html_()
 
 
 def test_it_ends_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), make()).fit(X)
-    scaled = StandardScaler().fit_transform(X)
-    alone = make().fit(scaled)
-    model = pipeline[-1]
-    assert np.array_equal(model.result_.micro, alone.result_.micro)
-    assert np.array_equal(pipeline.predict(X), alone.predict(scaled))
+    alone = make().fit(StandardScaler().fit_transform(X))
+    assert np.array_equal(pipeline.predict(X), alone.labels_)
     assert np.array_equal(pipeline.fit_predict(X), alone.labels_)
 
 

@@ -22,10 +22,9 @@ def test_as_many_clusters_as_rows_are_refused(k):
         select_k(GOOD, ks=(2, k), sample_size=20)
 
 
-@pytest.mark.parametrize("ks", [range(2, 10**9), itertools.count(2)])
-def test_endless_candidates_are_refused_at_once(ks):
+def test_endless_candidates_are_refused_at_once():
     with pytest.raises(ValueError, match="ks must contain at most 1,000 candidates"):
-        select_k(GOOD, ks=ks)
+        select_k(GOOD, ks=itertools.count(2))
 
 
 @pytest.mark.parametrize(
@@ -49,12 +48,8 @@ def test_the_automatic_size_of_a_subsample(n_rows, k_max, size):
     assert resolve_sample_size("auto", n_rows, k_max) == size
 
 
-@pytest.mark.parametrize(("n_rows", "size"), [(2000, 1600), (50_000, 20_000), (1_000_000, 400_000)])
-def test_the_size_of_the_paper(n_rows, size):
-    assert resolve_sample_size("paper", n_rows, 10) == size
-
-
-def test_sizes_that_are_given():
+def test_sizes_of_the_paper_and_sizes_that_are_given():
+    assert [resolve_sample_size("paper", n, 10) for n in (2000, 50_000, 1_000_000)] == [1600, 20_000, 400_000]
     assert resolve_sample_size(500, 1000, 10) == 500
     assert resolve_sample_size(0.25, 1001, 10) == 250
     assert resolve_sample_size(1.0, 1000, 10) == 1000
@@ -137,8 +132,3 @@ def test_rows_on_which_clusterings_are_compared(changes, n_common):
     assert dataclasses.replace(plan, **changes).n_common == n_common
 
 
-def test_the_word_for_as_many_subsamples_as_it_takes_is_told():
-    with pytest.raises(
-        TypeError, match=r"n_subsamples must be an integer of at least 1, or 'auto' for .*; got 'Auto'\."
-    ):
-        plan_selection(GOOD, ks=[2, 3], n_subsamples="Auto")

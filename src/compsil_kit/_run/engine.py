@@ -48,8 +48,7 @@ def run(
 ) -> Generator[Trial, None, None]:
     """Yield the trials that are not known yet, calibration subsamples first; ``indices`` restricts the subsamples.
 
-    Closing the iterator stops the work: at once on this side, in the workers at their next step. Setting
-    ``events.stop`` ends the iterator, at the latest when the next subsample is finished.
+    Closing the iterator stops the work; ``events.stop`` ends it at the latest when the next subsample is finished.
     """
     everywhere = range(len(plan.seeds)) if indices is None else indices
     done = {trial.index for trial in known}
@@ -94,11 +93,8 @@ def _schedule(plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]) -> Ite
 def _adaptive_rounds(
     plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]
 ) -> Iterator[tuple[Sequence[int], Positions]]:
-    """Yield the missing subsamples of each round and the positions of its ks; ``trials`` grows between the rounds.
-
-    A round depends only on the trials of earlier rounds, so that a run resumed from a checkpoint equals an
-    uninterrupted one.
-    """
+    """Yield the missing subsamples of each round and the positions of its ks; ``trials`` grows between the rounds."""
+    # A round depends only on the trials of earlier rounds, so that a resumed run equals an uninterrupted one.
     positions: Positions = tuple(range(len(plan.ks)))
     calibration = [index for index in wanted if index >= plan.n_subsamples]
     for low in range(0, plan.n_subsamples, ROUND):
@@ -229,10 +225,7 @@ def _return_error(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def in_portions(calls: Iterable[Any], n_jobs: int | None) -> Generator[Any, None, None]:
-    """Yield the results from a backend that returns nothing until a whole call is done.
-
-    Portions make progress and checkpoints possible; the workers are kept between them.
-    """
+    """Yield the results, for progress and checkpoints, from a backend that returns nothing until a call is done."""
     remaining = iter(calls)
     with joblib.Parallel(n_jobs=n_jobs) as parallel:
         size = PER_WORKER * n_workers(n_jobs)

@@ -30,11 +30,8 @@ _PLAIN = bool | int | float | complex | str | bytes | None
 
 
 def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
-    """Return everything that determines the trial of a seed, as plain data.
-
-    Neither the number of seeds nor the weighting of trials does, unless the number of subsamples is adaptive: then the
-    ks of a trial depend on the choice from earlier trials.
-    """
+    """Return everything that determines the trial of a seed, as plain data."""
+    # With an adaptive number of subsamples, the ks of a trial depend on the choice from earlier trials.
     how = {name: describe(value) for name, value in plan.config.choice.items()}
     adaptive = {"n_subsamples": "auto", "n_calibration": plan.n_calibration, "seeds": _digest(str(plan.seeds)), **how}
     # How a seed determines rows; files without this entry are from before the second way of drawing.

@@ -99,10 +99,9 @@ def resolve_starts(config: SelectionConfig, criterion: str) -> int:
 
 
 def resolve_workers(plan: Plan, n_rows: int | None = None, *, held: int = 0) -> int:
-    """Return the number of workers; raise MemoryError if what they need exceeds the free memory.
+    """Return the number of workers that fit into the free memory; raise MemoryError if too few do.
 
-    ``n_jobs="auto"`` means as many workers as fit. ``n_rows`` checks runs on that many rows instead of subsamples;
-    ``held`` is the size of the rows that are still to be fetched from an out-of-core table.
+    ``n_rows`` checks runs on that many rows instead of subsamples; ``held`` is the size of rows still to be fetched.
     """
     workers, free = n_workers(plan.config.n_jobs), available_bytes()
     if free is None:
@@ -155,10 +154,9 @@ def load(
     digest: bool = False,
     warn: bool = True,
 ) -> Dataset:
-    """Return the data of a selection: finite, scaled, and validated against the settings.
+    """Return the data of a selection, or of the subsamples in ``indices``, validated against the settings.
 
-    One pass over an out-of-core table fetches the rows of all subsamples, or of those in ``indices``. With ``digest``
-    or a checkpoint it also computes a digest of all rows. ``warn`` is whether to report columns of different scales.
+    ``digest`` also computes a digest of all rows of an out-of-core table; ``warn`` reports columns of different scales.
     """
     data = table
     if isinstance(data, SourceTable):
@@ -185,17 +183,11 @@ def fetch(
     table: SourceTable, plan: Plan, events: Events, indices: Collection[int] | None, *, digest: bool
 ) -> FetchedData:
     """Fetch the rows of all subsamples, or of those in ``indices``, in one pass; an interrupt reports its progress."""
-    meter, n_read = make_row_meter(events.progress, plan.n_rows), 0
-
-    def tick(n_more: int) -> None:
-        nonlocal n_read
-        n_read += n_more
-        meter.advance(n_more)
-
+    meter = make_row_meter(events.progress, plan.n_rows)
     try:
-        return table.fetch(needed_rows(plan, indices), tick, digest=digest)
+        return table.fetch(needed_rows(plan, indices), meter.advance, digest=digest)
     except KeyboardInterrupt as stop:
-        raise Interrupted(n_read, plan.n_rows, ROWS_READ, "nothing was computed yet") from stop
+        raise Interrupted(meter.done, plan.n_rows, ROWS_READ, "nothing was computed yet") from stop
     finally:
         meter.close()
 

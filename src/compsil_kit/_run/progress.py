@@ -13,13 +13,16 @@ ProgressLike = bool | Callable[[int, int], None] | None
 
 
 class Meter:
-    """Receives every finished step; this one shows nothing."""
+    """Counts finished steps; this one shows nothing."""
+
+    done = 0
 
     def resume(self, done: int) -> None:
         """Start from the steps that an earlier run finished."""
 
     def advance(self, n: int = 1) -> None:
         """Add finished steps."""
+        self.done += n
 
     def announce(self, text: str) -> None:
         """Show a line of text."""
@@ -55,14 +58,14 @@ def _in_notebook() -> bool:
 
 class _Callback(Meter):
     def __init__(self, function: Callable[[int, int], None], total: int) -> None:
-        self._function, self._total, self._done = function, total, 0
+        self._function, self._total = function, total
 
     def resume(self, done: int) -> None:
         self.advance(done)
 
     def advance(self, n: int = 1) -> None:
-        self._done += n
-        self._function(self._done, self._total)
+        super().advance(n)
+        self._function(self.done, self._total)
 
 
 class _Bar(Meter):
@@ -84,6 +87,7 @@ class _Bar(Meter):
         self._bar.refresh()
 
     def advance(self, n: int = 1) -> None:
+        super().advance(n)
         self._bar.update(n)
 
     def announce(self, text: str) -> None:

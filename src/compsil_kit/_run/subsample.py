@@ -1,7 +1,4 @@
-"""One subsample: cluster its rows under every k, score the clusterings, and compare them with the previous subsample.
-
-Comparisons need the labels of two subsamples, which may arrive in any order: :class:`Pairs` collects them.
-"""
+"""One subsample: cluster its rows under every k, score the clusterings, and compare them with the previous ones."""
 
 from __future__ import annotations
 
@@ -50,8 +47,7 @@ class Clustered:
 def run_subsample(task: Task, tick: Tick, plan: Plan, X: Any, common: Any, part: Part | None = None) -> Clustered:
     """Cluster a subsample of X, or the given part of it, under its ks and, if requested, score the clusterings.
 
-    ``common`` are the points whose labels are compared with those of other subsamples; None compares the rows that two
-    subsamples share.
+    ``common`` are the points to label for comparisons; None compares the rows that two subsamples share.
     """
     index, scored, positions = task
     rows, X = part or take(X, plan, index)
@@ -107,10 +103,7 @@ def _micro_macro(values: Mapping[int, tuple[float, float]], plan: Plan) -> tuple
 def cluster_all(
     X: Any, index: int, plan: Plan, tick: Tick, positions: Positions | None = None, seed: int | None = None
 ) -> tuple[Labelings, Labelings, list[Failure]]:
-    """Return the labels of the first and of the best initialisation by position in ks, and the failed clusterings.
-
-    ``positions`` restricts the ks; ``seed`` replaces the seed of the subsample.
-    """
+    """Return the labels of the first and of the best initialisation by position in ks, and the failed clusterings."""
     seed = plan.seeds[index] if seed is None else seed
     failures: list[Failure] = []
     first: Labelings = {}
