@@ -130,5 +130,3 @@ def test_no_more_rows_are_kept_than_there_are():
 def test_rows_on_which_clusterings_are_compared(changes, n_common):
     plan = dataclasses.replace(plan_of([2], 3, sample_size=20_000), n_rows=10**6)
     assert dataclasses.replace(plan, **changes).n_common == n_common
-
-

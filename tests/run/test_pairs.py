@@ -17,7 +17,6 @@ from compsil_kit._run.subsample import Clustered, Pairs, with_predecessors
 
 KS = (2, 3)
 PLAN = plan_of(KS, 4)
-ANY_ORDER = pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
 
 
 def paired(outcomes, plan, wanted):
@@ -51,36 +50,23 @@ def expected(before, here):
     return found
 
 
-def by_index(trials):
-    trials = list(trials)
-    assert len({trial.index for trial in trials}) == len(trials), "a trial came twice"
-    return {trial.index: trial.agreement for trial in trials}
-
-
-@ANY_ORDER
-def test_any_order_of_arrival_gives_the_same(order):
-    outcomes = [outcome(index) for index in range(4)]
-    found = by_index(paired([outcomes[index] for index in order], PLAN, range(4)))
-    assert sorted(found) == [0, 1, 2, 3]
-    assert np.isnan(found[0]).all()
-    for index in (1, 2, 3):
-        np.testing.assert_allclose(found[index], expected(outcomes[index - 1], outcomes[index]), atol=1e-12)
-
-
-@ANY_ORDER
-def test_a_trial_is_handed_over_as_soon_as_both_are_there(order):
-    arrived, told = [], {}
+@pytest.mark.parametrize("order", itertools.permutations(range(4)), ids=str)
+def test_trials_are_handed_over_as_soon_as_both_are_there_with_the_same_agreements(order):
+    arrived, found = [], {}
 
     def arriving():
         for index in order:
             arrived.append(index)
             yield outcome(index)
-            ready = {at for at in arrived if at == 0 or at - 1 in arrived}
-            assert set(told) == ready
+            assert set(found) == {at for at in arrived if at == 0 or at - 1 in arrived}
 
     for trial in paired(arriving(), PLAN, range(4)):
-        told[trial.index] = trial
-    assert sorted(told) == [0, 1, 2, 3]
+        assert trial.index not in found
+        found[trial.index] = trial.agreement
+    assert sorted(found) == [0, 1, 2, 3]
+    assert np.isnan(found[0]).all()
+    for index in (1, 2, 3):
+        np.testing.assert_allclose(found[index], expected(outcome(index - 1), outcome(index)), atol=1e-7)
 
 
 @pytest.mark.parametrize("order", [range(12), [0, 1, 2, *range(11, 2, -1)]], ids=["forwards", "backwards"])

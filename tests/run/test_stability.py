@@ -1,6 +1,8 @@
 """Stability is a number of the data and the seeds: the same however subsamples were run, stopped and divided."""
 
 import json
+from functools import partial
+from threading import Event
 
 import joblib
 import numpy as np
@@ -12,6 +14,7 @@ from small_runs import identical
 import naive
 from compsil_kit import combine_batches, plan_batches, run_batch, select_k
 from compsil_kit._method.subsample import make_seeds
+from compsil_kit._util.schema import signed
 
 # Clusters that touch: clusterings of subsamples differ, and so do their agreements.
 X = make_blobs([70, 50, 30, 20], 2, cluster_std=2.0, center_box=(-5.0, 5.0), random_state=3)[0]
@@ -32,18 +35,14 @@ def assert_same_agreements(left, right):
     np.testing.assert_array_equal(left.stability, right.stability)
 
 
-def one_start(X, k, seed):
-    return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+def one_start(X, k, seed, n_init=1):
+    return KMeans(k, n_init=n_init, random_state=seed).fit_predict(X)
 
 
-def best_of_five(X, k, seed):
-    return KMeans(k, n_init=5, random_state=seed).fit_predict(X)
-
-
-@pytest.mark.parametrize(("n_starts", "cluster"), [(1, one_start), (5, best_of_five)])
-def test_against_plain_loops(n_starts, cluster):
+@pytest.mark.parametrize("n_starts", [1, 5])
+def test_against_plain_loops(n_starts):
     result = run(n_starts=n_starts)
-    expected = naive.stability(X, result.ks, result.plan.seeds, 100, cluster)
+    expected = naive.stability(X, result.ks, result.plan.seeds, 100, partial(one_start, n_init=n_starts))
     for at, k in enumerate(result.ks):
         mean, parts = expected[k]
         # They are kept in single precision: half a unit in the last place of numbers below 1.
@@ -61,7 +60,7 @@ def test_few_of_many_rows_are_compared_on_the_same_points(n_starts):
     # Drawn by a seed that belongs to no selection.
     seed = int(np.random.SeedSequence((0, 0), spawn_key=(5,)).generate_state(1)[0])
     common = many[naive.subsample(seed, 4000, 100)]
-    cluster = one_start if n_starts == 1 else best_of_five
+    cluster = partial(one_start, n_init=n_starts)
     expected = naive.stability_on(common, many, result.ks, result.plan.seeds, 100, cluster)
     for at, k in enumerate(result.ks):
         parts = [np.nan, *expected[k]]
@@ -91,8 +90,6 @@ def test_any_number_of_workers_on_any_backend(whole, backend, n_jobs):
 
 def test_late_subsamples_are_compared_all_the_same(whole):
     """The first subsample is finished last: the second waits for it, and nothing else does."""
-    from threading import Event
-
     others_done, waited = Event(), Event()
     first = whole.plan.seeds[0]
 
@@ -112,11 +109,11 @@ def test_late_subsamples_are_compared_all_the_same(whole):
 # --- prefixes ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", range(1, 7))
+@pytest.mark.parametrize("n", [1, 2, 5])
 def test_the_first_subsamples_are_a_shorter_run(whole, n):
     shorter = run(n_subsamples=n)
-    assert_same_agreements(whole.reweigh(n_subsamples=n), shorter)
     assert identical(whole.reweigh(n_subsamples=n), shorter)
+    assert np.isnan(shorter.stability).all() == (n == 1)
 
 
 def test_calibration_subsamples_do_not_come_between(whole):
@@ -142,8 +139,6 @@ def count_calls():
 @pytest.mark.parametrize("gap", [(0,), (2,), (2, 3), (0, 5), (1, 3, 5)], ids=str)
 def test_gaps_in_a_checkpoint_are_filled(tmp_path, gap):
     """Only what is missing is scored; of those before it the clusterings alone are computed again."""
-    from compsil_kit._util.schema import signed
-
     path, (counted, calls) = tmp_path / "run.json", count_calls()
     expected = run(clusterer=counted, checkpoint=path)
     data = json.loads(path.read_text())
@@ -220,10 +215,6 @@ def test_a_trial_that_followed_another_subsample_is_refused():
 
 
 # --- what there is to know --------------------------------------------------------------------------------------------
-
-
-def test_one_subsample_has_no_neighbour():
-    assert np.isnan(run(n_subsamples=1).stability).all()
 
 
 def test_subsamples_that_share_too_few_rows():
