@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import joblib
 import numpy as np
 import pytest
-from joblib.parallel import BACKENDS
+from joblib.parallel import BACKENDS, SequentialBackend
 from small_runs import run, same, split
 
 from compsil_kit import ClusteringError
@@ -41,8 +41,8 @@ class RayBackend:
     pass
 
 
-class SparkDistributedBackend:
-    pass
+class SparkDistributedBackend(SequentialBackend):
+    uses_threads = supports_return_generator = False
 
 
 def test_the_cluster_must_have_been_started(monkeypatch):
@@ -127,6 +127,16 @@ def test_errors_are_returned_where_they_would_be_lost():
     assert next(arriving) == 1
     with pytest.raises(ZeroDivisionError):
         next(arriving)
+
+
+def test_a_failure_on_spark_is_raised_with_its_traceback(spark, monkeypatch):
+    monkeypatch.setitem(BACKENDS, "spark", SparkDistributedBackend)
+    spark(engine.current_versions())
+    with joblib.parallel_config(backend="spark"):
+        assert same(run(clusterer=split), run(clusterer=split))
+        with pytest.raises(ClusteringError, match="clustering into k=3 failed") as caught:
+            run(clusterer=no_luck)
+    assert "On the worker" in caught.value.__notes__[0]
 
 
 def test_portions_are_taken_one_by_one():

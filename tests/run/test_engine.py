@@ -30,16 +30,13 @@ def points(request):
     return make_blobs(request.param, 4, centers=4, random_state=0)[0]
 
 
-@pytest.mark.parametrize("n_jobs", [2, 4, -1])
-def test_number_of_workers(points, n_jobs):
-    assert bits(select_k(points, **SETTINGS, n_jobs=n_jobs)) == bits(select_k(points, **SETTINGS, n_jobs=1))
-
-
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_backends(points, backend):
-    with joblib.parallel_config(backend=backend, n_jobs=2):
-        spread = select_k(points, **SETTINGS)
-    assert bits(spread) == bits(select_k(points, **SETTINGS))
+@pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 2), ("threading", -1), ("loky", 2)])
+def test_workers_and_backends(points, backend, n_jobs):
+    expected = bits(select_k(points, **SETTINGS, n_jobs=1))
+    if backend == "threading":
+        assert bits(select_k(points, **SETTINGS, n_jobs=n_jobs)) == expected
+    with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
+        assert bits(select_k(points, **SETTINGS)) == expected
 
 
 SCRIPT = """
@@ -77,12 +74,8 @@ def test_a_subset_of_ks(points):
 
 
 def test_across_interpreters_and_thread_settings():
-    settings = (
-        {"PYTHONHASHSEED": "1"},
-        {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        {"OMP_NUM_THREADS": "3"},
-    )
-    assert len({bits_elsewhere(4000, "threading", **variables) for variables in settings}) == 1
+    one, other = {"PYTHONHASHSEED": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "3"}
+    assert bits_elsewhere(4000, "threading", **one) == bits_elsewhere(4000, "threading", **other)
 
 
 def test_dask_backend(points):
@@ -105,19 +98,20 @@ def test_fresh_seeds_can_be_repeated(points):
 
 
 def test_settings_of_scikit_learn_reach_the_workers():
-    seen = []
+    seen = set()
 
     def look(X, k, seed):
-        seen.append(sklearn.get_config()["working_memory"])
+        seen.add(sklearn.get_config()["working_memory"])
         return np.arange(len(X)) % k
 
     with sklearn.config_context(working_memory=77):
         select_k(POINTS, **SETTINGS, clusterer=look, n_jobs=2)
-    assert set(seen) == {77}
+    assert seen == {77}
 
 
 def test_the_global_random_state_does_not_matter():
-    np.random.seed(1)
-    first = select_k(POINTS, **SETTINGS, clusterer="gmm")
-    np.random.seed(2)
-    assert same(select_k(POINTS, **SETTINGS, clusterer="gmm"), first)
+    results = []
+    for seed in (1, 2):
+        np.random.seed(seed)
+        results.append(select_k(POINTS, **SETTINGS, clusterer="gmm"))
+    assert same(*results)

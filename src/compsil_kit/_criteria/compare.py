@@ -23,7 +23,7 @@ from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.planning import load, make_plan, resolve_workers
 from compsil_kit._run.progress import Meter, make_meter
-from compsil_kit._run.select import announce_compiling
+from compsil_kit._run.select import compile_notice
 from compsil_kit._run.subsample import Labelings, cluster_all, score_labelings
 from compsil_kit._run.workers import Tick, in_threads, n_workers
 from compsil_kit._types import CompareKeywords
@@ -96,7 +96,7 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
         work.workers = resolve_workers(plan, plan.n_rows)
     meter = make_meter(events.progress, work.n_steps)
     try:
-        announce_compiling(plan, data, meter)
+        meter.announce(compile_notice(plan, data))
         with warnings.catch_warnings():
             work.do(meter)
     except KeyboardInterrupt as stop:

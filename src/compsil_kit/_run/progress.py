@@ -25,7 +25,7 @@ class Meter:
         self.done += n
 
     def announce(self, text: str) -> None:
-        """Show a line of text."""
+        """Show a line of text, unless it is empty."""
 
     def close(self) -> None:
         """Remove the bar."""
@@ -91,7 +91,8 @@ class _Bar(Meter):
         self._bar.update(n)
 
     def announce(self, text: str) -> None:
-        self._bar.write(text, file=sys.stderr)
+        if text:
+            self._bar.write(text, file=sys.stderr)
 
     def close(self) -> None:
         self._bar.close()

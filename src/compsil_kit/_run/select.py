@@ -109,16 +109,10 @@ def compile_notice(plan: Plan, data: Dataset) -> str:
     return ""
 
 
-def announce_compiling(plan: Plan, data: Dataset, meter: Meter) -> None:
-    notice = compile_notice(plan, data)
-    if notice:
-        meter.announce(notice)
-
-
 def _announce(plan: Plan, data: Dataset, meter: Meter, n_done: int) -> None:
     if n_done:
         meter.resume(n_done)
-    announce_compiling(plan, data, meter)
+    meter.announce(compile_notice(plan, data))
     n_all = len(plan.seeds)
     seconds = plan.estimate_seconds(n_workers(plan.config.n_jobs)) * (1 - n_done / n_all)
     if seconds >= LONG_SECONDS:
