@@ -50,7 +50,7 @@ def expected(before, here):
     return found
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(4)), ids=str)
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
 def test_trials_are_handed_over_as_soon_as_both_are_there_with_the_same_agreements(order):
     arrived, found = [], {}
 
