@@ -42,7 +42,7 @@ _DEFAULT_KS = tuple(settings_of(SelectionConfig)["ks"].default)
 
 
 class _Parameter:
-    """A parameter that is no attribute, as scikit-learn takes whatever has a ``transform`` for a transformer."""
+    """A parameter hidden as an attribute: scikit-learn treats any object with ``transform`` as a transformer."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name

@@ -23,7 +23,8 @@ from waiting import PATIENCE, join, threads, until
 from compsil_kit import ClusteringError, Interrupted, SelectionError, select_k, stream
 from compsil_kit._method.subsample import make_seeds
 from compsil_kit._result.records import dump_trial
-from compsil_kit._run import checkpoint, fingerprint
+from compsil_kit._run import fingerprint
+from compsil_kit._run import select as running
 
 X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 6, "sample_size": 120}
@@ -64,7 +65,7 @@ def path(tmp_path):
 
 def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
     """The interrupt may come before or after the trial was added to the file."""
-    monkeypatch.setattr("compsil_kit._run.checkpoint.dump_trial", interrupting(dump_trial, 3))
+    monkeypatch.setattr("compsil_kit._run.select.dump_trial", interrupting(dump_trial, 3))
     with pytest.raises(Interrupted) as stop:
         run(checkpoint=path)
     assert len(kept(path)["trials"]) == len(stop.value.result.trials.subsamples) == 3
@@ -279,7 +280,7 @@ def writes(monkeypatch):
         one = threading.Event()
 
     counts = Counts()
-    write = checkpoint.write_atomically
+    write = running.write_atomically
 
     def counted(path, content):
         write(path, content)
@@ -287,12 +288,12 @@ def writes(monkeypatch):
         if counts[-1] == 1:
             counts.one.set()
 
-    monkeypatch.setattr(checkpoint, "write_atomically", counted)
+    monkeypatch.setattr(running, "write_atomically", counted)
     return counts
 
 
 def test_quick_subsamples_are_written_together(path, writes, monkeypatch):
-    monkeypatch.setattr(checkpoint, "PAUSE_SECONDS", 600.0)
+    monkeypatch.setattr(running, "PAUSE_SECONDS", 600.0)
     run(n_subsamples=50, checkpoint=path)
     assert writes == [0, 50]
     run(n_subsamples=50, checkpoint=path)
@@ -301,7 +302,7 @@ def test_quick_subsamples_are_written_together(path, writes, monkeypatch):
 
 
 def test_a_finished_subsample_is_written_while_the_next_one_runs(path, writes, monkeypatch):
-    monkeypatch.setattr(checkpoint, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(running, "PAUSE_SECONDS", 0.01)
     calls = []
 
     def patient(X, k, seed):
@@ -319,7 +320,7 @@ def test_a_finished_subsample_is_written_while_the_next_one_runs(path, writes, m
 def test_writing_takes_at_most_a_twentieth_of_the_time(path, monkeypatch):
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
     durations, timers = iter([3.0, 0.25, 0.05, 0.001, 0.001]), []
-    write = checkpoint.write_atomically
+    write = running.write_atomically
 
     def slow(path, content):
         clock.now += next(durations)
@@ -329,9 +330,9 @@ def test_writing_takes_at_most_a_twentieth_of_the_time(path, monkeypatch):
         timers.append(SimpleNamespace(seconds=seconds, end=end, start=lambda: None, cancel=lambda: None))
         return timers[-1]
 
-    monkeypatch.setattr(checkpoint, "Timer", timer)
-    monkeypatch.setattr(checkpoint, "time", clock)
-    monkeypatch.setattr(checkpoint, "write_atomically", slow)
+    monkeypatch.setattr(running, "Timer", timer)
+    monkeypatch.setattr(running, "time", clock)
+    monkeypatch.setattr(running, "write_atomically", slow)
     run(checkpoint=path, n_subsamples=4, progress=lambda done, total: done < total and timers[-1].end())
     # The pause is at least a second.
     assert [each.seconds for each in timers] == pytest.approx([60.0, 5.0, 1.0, 1.0])
@@ -340,14 +341,14 @@ def test_writing_takes_at_most_a_twentieth_of_the_time(path, monkeypatch):
 
 
 def test_a_full_disk_is_reported_and_costs_no_result(path, monkeypatch):
-    write = checkpoint.write_atomically
+    write = running.write_atomically
 
     def full(path, content):
         if json.loads(content)["trials"]:
             raise OSError(28, "No space left on device", str(path))
         write(path, content)
 
-    monkeypatch.setattr(checkpoint, "write_atomically", full)
+    monkeypatch.setattr(running, "write_atomically", full)
     with pytest.warns(RuntimeWarning, match=r"could not be written \(No space left on device\); the run continues"):
         result = run(checkpoint=path)
     assert identical(result, run())
@@ -492,7 +493,7 @@ def test_an_impossible_place_is_refused_before_the_work(place, error, message, t
     def refuse(path, content):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(checkpoint, "write_atomically", refuse)
+    monkeypatch.setattr(running, "write_atomically", refuse)
     counting = Counting()
     with pytest.raises(error, match=message):
         run(clusterer=counting, checkpoint=tmp_path / place)
