@@ -155,7 +155,7 @@ def unlucky(X, k, seed):
 
 
 def test_failures_are_raised_by_the_batch_or_when_combining():
-    with pytest.raises(ClusteringError, match=r"failed on subsample 2 .*on_failure='skip'"):
+    with pytest.raises(ClusteringError, match=r"failed on subsample 1 .*on_failure='skip'"):
         run_batch(X, plan(clusterer=unlucky)[1], clusterer=unlucky)
     batches = finished(clusterer=unlucky, on_failure="skip", again={"clusterer": unlucky})
     with pytest.raises(SelectionError) as caught:

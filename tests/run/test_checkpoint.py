@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from types import SimpleNamespace
 
 import joblib
@@ -117,7 +116,7 @@ def test_nothing_is_computed_twice(path):
     assert len(second.calls) == (1 + 4) * 3
     assert identical(run(clusterer=third, checkpoint=path), result)
     settings = {"transform": "step", "rule": "lcb", "z": 2.0}
-    assert identical(run(clusterer=third, checkpoint=path, **settings), run(clusterer=Counting(), **settings))
+    assert identical(run(clusterer=third, checkpoint=path, **settings), run(clusterer=split, **settings))
     assert third.calls == []
 
 
@@ -272,49 +271,20 @@ def test_another_process_continues_after_a_killed_one(how, n_jobs, path):
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def writes(monkeypatch):
-    """The number of trials in the file at each write; ``one`` is set when it is one."""
-
-    class Counts(list):
-        one = threading.Event()
-
-    counts = Counts()
-    write = running.write_atomically
+def test_quick_subsamples_are_written_together(path, monkeypatch):
+    """That a subsample is written while the next one runs is tested with processes that are killed."""
+    writes, write = [], running.write_atomically
 
     def counted(path, content):
         write(path, content)
-        counts.append(len(json.loads(content)["trials"]))
-        if counts[-1] == 1:
-            counts.one.set()
+        writes.append(len(json.loads(content)["trials"]))
 
     monkeypatch.setattr(running, "write_atomically", counted)
-    return counts
-
-
-def test_quick_subsamples_are_written_together(path, writes, monkeypatch):
     monkeypatch.setattr(running, "PAUSE_SECONDS", 600.0)
-    run(n_subsamples=50, checkpoint=path)
-    assert writes == [0, 50]
-    run(n_subsamples=50, checkpoint=path)
-    assert writes == [0, 50]
+    for _ in range(2):
+        run(n_subsamples=50, checkpoint=path)
+        assert writes == [0, 50]
     join(threads("compsil-checkpoint"))
-
-
-def test_a_finished_subsample_is_written_while_the_next_one_runs(path, writes, monkeypatch):
-    monkeypatch.setattr(running, "PAUSE_SECONDS", 0.01)
-    calls = []
-
-    def patient(X, k, seed):
-        calls.append(k)
-        if len(calls) == 4:
-            # The second subsample waits until the first one is in the file.
-            assert writes.one.wait(PATIENCE)
-        return split(X, k, seed)
-
-    run(clusterer=patient, checkpoint=path, n_subsamples=2)
-    assert writes[:2] == [0, 1]
-    assert writes[-1] == 2
 
 
 def test_writing_takes_at_most_a_twentieth_of_the_time(path, monkeypatch):
