@@ -6,61 +6,40 @@ plan; a finished one also contains the packed trials of its subsamples.
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, Unpack
 
 from compsil_kit._config.setting import check_names, takes
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._data.table import open_data
 from compsil_kit._method.clusterers import NAMED_CLUSTERERS
 from compsil_kit._method.metrics import METRIC_NAMES
-from compsil_kit._method.selection import CRITERIA, RULES, TRANSFORMS, transform_name
-from compsil_kit._result.records import dump, load_preparation, load_structure, pack_trial, read_trial
-from compsil_kit._result.trials import Trial, current_versions
+from compsil_kit._method.selection import TRANSFORMS, transform_name
+from compsil_kit._result.records import dump, load_structure, pack_trial
+from compsil_kit._result.trials import current_versions
+from compsil_kit._run.batch_records import (
+    DEFAULT_CHOICE,
+    FORMAT,
+    VERSION,
+    Batch,
+    check_planned,
+    divide,
+    passed_or_named,
+    read_plan,
+    read_trials,
+    restore_preparation,
+    shorten_preparation,
+)
 from compsil_kit._run.engine import run
-from compsil_kit._run.fingerprint import differences, fingerprint
+from compsil_kit._run.fingerprint import fingerprint
 from compsil_kit._run.planning import load, make_plan
 from compsil_kit._run.structure import find_structure
-from compsil_kit._types import ChoiceKeywords, ClustererLike, MetricLike, OnFailure, SelectionKeywords
+from compsil_kit._types import ChoiceKeywords, ClustererLike, MetricLike, SelectionKeywords
 from compsil_kit._util import schema
-from compsil_kit._util.checks import check_integer, describe
-from compsil_kit._util.format import few
 from compsil_kit.config import CHOICE, Events, SelectionConfig, settings_of
-from compsil_kit.plan import Plan
 from compsil_kit.result import SelectionResult, collect
-
-FORMAT = "compsil-kit/batch"
-VERSION = 1
-_DIGEST = "digest of the preparation"
-# A longer description of the table, with the names of many columns, is not part of every batch.
-_MAX_PREPARATION = 1000
-# Batches of earlier releases have no choice.
-_DEFAULT_CHOICE = {name: setting.default for name, setting in settings_of(SelectionConfig).items() if name in CHOICE}
-
-_PLANNED = {
-    "plan": schema.anything,
-    "fingerprint": schema.record(
-        {"clusterer": schema.text, "metric": schema.text, "on_failure": schema.choice(get_args(OnFailure))}
-    ),
-    "preparation": schema.optional(schema.mapping_of(schema.anything)),
-    "indices": schema.list_of(schema.anything),
-    "choice": schema.record(
-        {
-            "criterion": schema.choice(CRITERIA),
-            "transform": schema.text,
-            "rule": schema.choice(RULES),
-            "z": schema.real(0.0, 1e6),
-        }
-    ),
-}
-_FINISHED = {**_PLANNED, "trials": schema.anything, "versions": schema.mapping_of(schema.text)}
-
-Batch = dict[str, Any]
 
 
 @takes(SelectionConfig, leave_out=("n_jobs",))
@@ -103,18 +82,15 @@ def plan_batches(
     table = open_data(X)
     plan = make_plan(table, config)
     data = load(table, plan, Events(), indices=[0], digest=True)
-    preparation = dump(data.preparation)
-    if preparation is not None and len(json.dumps(preparation)) > _MAX_PREPARATION:
-        preparation = {"n_columns": len(preparation["columns"]), _DIGEST: schema.digest(preparation)}
     shared = {
         "format": FORMAT,
         "version": VERSION,
         "plan": plan.to_dict(),
         "choice": {**config.choice, "transform": transform_name(config.transform)},
         "fingerprint": fingerprint(plan, data),
-        "preparation": preparation,
+        "preparation": shorten_preparation(dump(data.preparation)),
     }
-    parts = _divide(len(plan.seeds), n_batches, batch_size)
+    parts = divide(len(plan.seeds), n_batches, batch_size)
     return [{**shared, "indices": list(part)} for part in parts]
 
 
@@ -153,11 +129,11 @@ def run_batch(
     ClusteringError
         A clusterer failed and the plan has ``on_failure="raise"``.
     """
-    plan = _read_plan(batch, "batch")
+    plan = read_plan(batch, "batch")
     planned, indices = batch["fingerprint"], batch["indices"]
     config = plan.config.changed(
-        clusterer=_passed_or_named("clusterer", clusterer, planned, NAMED_CLUSTERERS),
-        metric=_passed_or_named("metric", metric, planned, METRIC_NAMES),
+        clusterer=passed_or_named("clusterer", clusterer, planned, NAMED_CLUSTERERS),
+        metric=passed_or_named("metric", metric, planned, METRIC_NAMES),
         n_jobs=n_jobs,
         on_failure=planned["on_failure"],
     )
@@ -171,9 +147,9 @@ def run_batch(
     table = open_data(X)
     # The shape first: the plan's rows can be read only from data of the same shape.
     shape = {"rows": table.shape[0], "features": table.shape[1], "dtype": str(table.dtype)}
-    _check_planned({name: planned.get(name) for name in shape}, shape)
+    check_planned({name: planned.get(name) for name in shape}, shape)
     data = load(table, plan, Events(), indices=indices, digest=True)
-    _check_planned(planned, fingerprint(plan, data))
+    check_planned(planned, fingerprint(plan, data))
     # Clusterers that silence warnings in two threads at once leave the filters changed.
     with warnings.catch_warnings():
         trials = sorted(run(data.matrix, plan, Events(), indices=indices), key=lambda trial: trial.index)
@@ -218,9 +194,9 @@ def combine_batches(
     """
     if isinstance(batches, Mapping | str) or not isinstance(batches, Sequence) or not batches:
         raise ValueError("batches must be a non-empty list of what run_batch returned.")
-    plan, *_ = [_read_plan(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
+    plan, *_ = [read_plan(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
     first = batches[0]
-    choice = dict(first.get("choice", _DEFAULT_CHOICE))
+    choice = dict(first.get("choice", DEFAULT_CHOICE))
     if choice["transform"] not in TRANSFORMS:
         if "transform" not in keywords:
             raise ValueError(
@@ -231,117 +207,13 @@ def combine_batches(
     check_names(keywords, dict.fromkeys(CHOICE))
     # Validates the keywords, alone and together.
     plan.config.changed(**{**choice, **keywords})
-    trials = _read_trials(batches, plan)
+    trials = read_trials(batches, plan)
     plan = replace(plan, config=plan.config.changed(**choice))
     others: dict[str, Any] = {
-        "preparation": _restore_preparation(first["preparation"], preparation),
+        "preparation": restore_preparation(first["preparation"], preparation),
         "structure": load_structure(next((found for batch in batches if (found := batch.get("structure"))), None)),
         "versions": dict(first["versions"]),
     }
     result = collect(plan, trials, **plan.config.choice, **others).reweigh(**keywords)
     result._chosen()
     return result
-
-
-def _divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
-    """Return consecutive ranges, ``n_batches`` of nearly equal length or each of ``batch_size``."""
-    if (n_batches is None) == (batch_size is None):
-        raise ValueError("pass either n_batches or batch_size.")
-    if batch_size is not None:
-        edges = [*range(0, n_items, check_integer("batch_size", batch_size, minimum=1)), n_items]
-    else:
-        n_parts = min(n_items, check_integer("n_batches", n_batches, minimum=1))
-        edges = [n_items * part // n_parts for part in range(n_parts + 1)]
-    return [range(low, high) for low, high in pairwise(edges)]
-
-
-def _read_plan(batch: Any, name: str) -> Plan:
-    """Validate a batch and return its plan."""
-    if not isinstance(batch, Mapping) or batch.get("format") != FORMAT:
-        raise ValueError(f"{name} must be what plan_batches or run_batch returned, with format {FORMAT!r}.")
-    if batch.get("version") != VERSION:
-        raise ValueError(
-            f"{name} has version {describe(batch.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
-            "Use one release for planning, running and combining."
-        )
-    schema.record(_FINISHED if "trials" in batch else _PLANNED)({"choice": _DEFAULT_CHOICE, **batch}, name)
-    plan = Plan.from_dict(batch["plan"], f"{name}.plan")
-    schema.list_of(schema.integer(0, len(plan.seeds) - 1))(batch["indices"], f"{name}.indices")
-    return plan
-
-
-def _check_planned(planned: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    """Raise if a batch is run with other data or settings than it was planned for."""
-    differing = differences(planned, here)
-    if differing:
-        raise ValueError(
-            f"batch was planned for another selection: {'; '.join(differing)}. "
-            "Pass the data and settings of plan_batches, or plan again."
-        )
-
-
-def _passed_or_named(name: str, value: Any, planned: Mapping[str, Any], names: Any) -> Any:
-    """Return the clusterer or the metric: as passed, or by its name in the batch."""
-    if value is None and planned[name] not in names:
-        raise ValueError(
-            f"batch was planned with {name}={planned[name]}, which a batch cannot contain. Pass the same {name}= again."
-        )
-    return planned[name] if value is None else value
-
-
-def _read_trials(batches: Sequence[Mapping[str, Any]], plan: Plan) -> list[Trial]:
-    """Return the trials of all batches; raise unless each subsample of the plan is in one of them."""
-    trials: list[Trial] = []
-    for at, batch in enumerate(batches):
-        _check_finished(batch, batches[0], at)
-        try:
-            schema.check_digest(batch, "batch")
-            records = zip(batch["indices"], batch["trials"], strict=True)
-            trials += [read_trial(record, index, plan) for index, record in records]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"batches[{at}] is damaged: its trials are not those of its subsamples. Run it again."
-            ) from error
-    counts = Counter(trial.index for trial in trials)
-    doubled = sorted(index for index, count in counts.items() if count > 1)
-    if doubled:
-        raise ValueError(f"batches contain subsamples {few(doubled)} more than once. Pass each batch once.")
-    missing = [index for index in range(len(plan.seeds)) if index not in counts]
-    if missing:
-        raise ValueError(
-            f"batches are missing subsamples {few(missing)} of {len(plan.seeds)}. Pass all planned batches."
-        )
-    return trials
-
-
-def _check_finished(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
-    """Raise if a batch belongs to another plan than the first one, or has not been run."""
-    differing = differences(batch["fingerprint"], first["fingerprint"])
-    if not differing and json.dumps(batch["plan"]) != json.dumps(first["plan"]):
-        differing = ["its plan has other seeds or numbers of subsamples"]
-    if differing:
-        raise ValueError(
-            f"batches must belong to one selection; batches[{at}] differs from batches[0]: {'; '.join(differing)}."
-        )
-    if "trials" not in batch:
-        raise ValueError(f"batches[{at}] has not been run: pass what run_batch returned for it.")
-
-
-def _restore_preparation(
-    held: Mapping[str, Any] | None, passed: Preparation | Mapping[str, Any] | None
-) -> Preparation | None:
-    """Return the preparation in the batches, or the passed one if they contain its digest."""
-    if held is None or _DIGEST not in held:
-        return load_preparation(held)
-    if passed is None:
-        warnings.warn(
-            f"the names of {held['n_columns']:,} columns are not part of batches, and are missing in the result; "
-            "pass preparation=table.preparation of the prepared table to combine_batches.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-        return None
-    plain = dump(passed) if isinstance(passed, Preparation) else dict(passed)
-    if schema.digest(plain) != held[_DIGEST]:
-        raise ValueError("preparation must be that of the table for which the batches were planned; it differs.")
-    return load_preparation(plain)

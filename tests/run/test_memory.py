@@ -107,6 +107,15 @@ def test_to_the_last_byte(monkeypatch, changes, rows, distances):
         checked(monkeypatch, one - 1, fewer=True, **changes)
 
 
+class RayBackend:
+    """Only its name is used."""
+
+
+def test_of_workers_on_other_machines_one_must_fit(monkeypatch):
+    monkeypatch.setattr(planning, "get_active_backend", lambda: (RayBackend(), None))
+    assert checked(monkeypatch, 64 * 2**20 + (48 * 2 + 25 * 2) * 800) == 2
+
+
 def test_rows_that_are_still_to_be_fetched_are_taken_off_first(monkeypatch):
     both = 2 * (64 * 2**20 + (48 * 2 + 25 * 2) * 800)
     assert checked(monkeypatch, both + 5000, held=5000) == 2
