@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 
 from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch, select_k
-from compsil_kit._run import checkpoint
+from compsil_kit._run import select as running
 from compsil_kit._util.atomic import write_atomically
 
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]], 300, axis=0))
@@ -60,11 +60,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["select", "batches", "workers", "writes"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--pause", type=float, default=checkpoint.PAUSE_SECONDS)
+    parser.add_argument("--pause", type=float, default=running.PAUSE_SECONDS)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--room", type=int)
     given = parser.parse_args()
-    checkpoint.PAUSE_SECONDS = given.pause
+    running.PAUSE_SECONDS = given.pause
     # Background processes of a shell ignore SIGINT by default.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if given.room is not None:

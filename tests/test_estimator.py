@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +23,6 @@ from sklearn.utils.estimator_checks import check_estimator
 from tables import columns_of, write_parquet
 
 from compsil_kit import CompositeSilhouette, SelectionResult, select_k, silhouettes
-from compsil_kit._method.selection import CRITERIA
 
 mpl.use("agg")
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 30, axis=0))
@@ -71,27 +68,20 @@ def test_fit_is_select_k_and_a_fit_with_its_choice():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, np.float32, pd.DataFrame, pl.DataFrame])
-@pytest.mark.parametrize("n_rows", [1, 7])
-def test_predict_takes_what_fit_takes_down_to_one_row(form, n_rows):
+def test_predict_takes_what_fit_takes_down_to_one_row(form):
     model = make().fit(form(X))
-    assert model.predict(form(X[:n_rows])).tolist() == model.labels_[:n_rows].tolist()
+    for n_rows in (1, 7):
+        assert model.predict(form(X[:n_rows])).tolist() == model.labels_[:n_rows].tolist()
 
 
-@pytest.mark.parametrize(("fitted", "asked"), [(np.float32, np.float64), (np.float64, np.float32), (np.int64, float)])
+@pytest.mark.parametrize(("fitted", "asked"), [(np.float32, np.float64), (np.float64, np.float32)])
 def test_predict_takes_other_precisions(fitted, asked):
     model = make().fit(X.astype(fitted))
     assert np.array_equal(model.predict(X.astype(asked)), model.labels_)
 
 
-def test_predict_before_fit_says_so():
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        make().predict(X)
-
-
 def test_predict_checks_its_data():
     model = make().fit(X)
-    with pytest.raises(ValueError, match="X has 3 features, but CompositeSilhouette is expecting 2"):
-        model.predict(np.column_stack([X, X[:, 0]]))
     with pytest.raises(ValueError, match="NaN at row 0, column 1"):
         model.predict([[0.0, np.nan]])
     with pytest.raises(ValueError, match="X must have at least 1 row; got 0"):
@@ -102,52 +92,21 @@ def test_predict_checks_its_data():
 def test_clusterers_that_cannot_label_new_points_have_no_predict(clusterer):
     model = make(clusterer=clusterer).fit(X)
     assert len(model.labels_) == len(X)
+    assert (model.best_estimator_ is None) is (clusterer is halves)
     assert not hasattr(model, "predict")
     with pytest.raises(AttributeError, match="predict"):
         model.predict(X)
 
 
-def test_a_function_leaves_no_estimator():
-    model = make(clusterer=halves).fit(X)
-    assert model.best_estimator_ is None
-    assert model.labels_.tolist() == halves(X, model.best_k_, 0).tolist()
-
-
-def test_as_many_subsamples_as_it_takes():
-    found = CompositeSilhouette(ks=(2, 3, 4), n_subsamples="auto").fit(X)
-    assert found.result_.n_subsamples % 10 == 0
-    assert len(found.labels_) == len(X)
-
-
-def test_every_criterion_is_followed_by_a_refit():
-    for criterion in CRITERIA:
-        model = CompositeSilhouette(range(2, 6), n_subsamples=8, criterion=criterion).fit(X)
-        assert len(set(model.labels_)) == model.best_k_
-
-
 def test_without_refit_there_is_only_the_choice():
-    model = make(refit=False).fit(X)
-    assert model.best_k_ == 3
-    for name in ("best_estimator_", "labels_", "predict", "fit_predict"):
-        assert not hasattr(model, name)
-    with pytest.raises(AttributeError, match="fit_predict"):
-        model.fit_predict(X)
+    refitted = make().fit(X)
+    for model in (make(refit=False).fit(X), refitted.set_params(refit=False).fit(X * 2)):
+        assert model.best_k_ == 3
+        for name in ("best_estimator_", "labels_", "predict", "fit_predict"):
+            assert not hasattr(model, name)
 
 
-def test_a_second_fit_without_refit_leaves_nothing_of_the_first():
-    model = make().fit(X)
-    model.set_params(refit=False).fit(X * 2)
-    assert not hasattr(model, "labels_")
-    assert not hasattr(model, "predict")
-
-
-@pytest.mark.parametrize("refit", [1, 0, "yes", None])
-def test_refit_is_true_or_false(refit):
-    with pytest.raises(TypeError, match="refit must be True or False; got"):
-        make(refit=refit).fit(X)
-
-
-@pytest.mark.parametrize(("name", "value"), [("n_subsamples", 2.5), ("ks", 1.0), ("rule", 3), ("transform", 0)])
+@pytest.mark.parametrize(("name", "value"), [("n_subsamples", 2.5), ("transform", 0), ("refit", 1), ("refit", None)])
 def test_parameters_are_checked_in_fit_not_before(name, value):
     model = make().set_params(**{name: value})
     with pytest.raises(TypeError, match=f"^{name} must be"):
@@ -156,7 +115,6 @@ def test_parameters_are_checked_in_fit_not_before(name, value):
 
 def test_the_default_counts_end_where_the_rows_do():
     assert CompositeSilhouette(n_subsamples=2).fit(X[::15]).result_.ks == (2, 3, 4, 5)
-    assert CompositeSilhouette(n_subsamples=2).fit(X).result_.ks == tuple(range(2, 11))
     with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
         CompositeSilhouette(ks=range(2, 11), n_subsamples=2).fit(X[::15])
 
@@ -169,9 +127,8 @@ def test_the_default_counts_of_few_rows(n_rows, ks):
     assert CompositeSilhouette(ks=asked)._candidates(n_rows) is asked
 
 
-@pytest.mark.parametrize("random_state", [None, 7])
-def test_the_refit_has_the_seed_of_the_first_subsample(random_state):
-    model = make(random_state=random_state).fit(X)
+def test_the_refit_has_the_seed_of_the_first_subsample():
+    model = make(random_state=None).fit(X)
     assert model.best_estimator_.random_state == model.result_.plan.seeds[0]
 
 
@@ -211,10 +168,8 @@ def test_deep_parameters_include_those_of_the_clusterer():
 def test_the_clusterer_given_is_not_changed():
     estimator = KMeans(7, n_init=1, random_state=3)
     before = dict(vars(estimator))
-    model = make(clusterer=estimator).fit(X)
+    make(clusterer=estimator).fit(X)
     assert vars(estimator) == before
-    assert model.best_estimator_ is not estimator
-    assert model.best_estimator_.n_clusters == 3
 
 
 def test_it_is_a_clusterer_and_no_transformer():
@@ -229,36 +184,16 @@ def test_it_is_a_clusterer_and_no_transformer():
     assert not hasattr(pipeline, "fit_transform")
 
 
-@pytest.mark.parametrize("transform", ["tanh", np.abs], ids=["name", "function"])
-def test_its_text_shows_what_was_changed(transform):
-    text = repr(CompositeSilhouette(ks=(2, 3), transform=transform))
-    assert "ks=(2, 3)" in text
-    assert ("transform=" in text) is (transform != "tanh")
+def test_its_text_shows_what_was_changed():
+    assert repr(CompositeSilhouette(ks=(2, 3))) == "CompositeSilhouette(ks=(2, 3))"
+    assert "transform=" in repr(make(transform=np.abs))
     assert "CompositeSilhouette" in make()._repr_html_()
-
-
-@pytest.mark.parametrize("fitted", [False, True])
-def test_it_can_be_pickled(fitted):
-    model = make(transform="linear")
-    if fitted:
-        model.fit(X)
-    twin = pickle.loads(pickle.dumps(model))
-    assert twin.get_params() == model.get_params()
-    assert hasattr(twin, "result_") is fitted
-    if fitted:
-        assert np.array_equal(twin.predict(X), model.labels_)
-        assert twin.result_.to_dict() == model.result_.to_dict()
-    else:
-        assert twin.fit(X).best_k_ == 3
 
 
 def test_it_ends_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), make()).fit(X)
-    scaled = StandardScaler().fit_transform(X)
-    alone = make().fit(scaled)
-    model = pipeline[-1]
-    assert np.array_equal(model.result_.micro, alone.result_.micro)
-    assert np.array_equal(pipeline.predict(X), alone.predict(scaled))
+    alone = make().fit(StandardScaler().fit_transform(X))
+    assert np.array_equal(pipeline.predict(X), alone.labels_)
     assert np.array_equal(pipeline.fit_predict(X), alone.labels_)
 
 
@@ -272,17 +207,6 @@ def test_names_of_features_are_kept_and_compared(table):
         model.predict(table(data[["height", "width"]]))
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         assert np.array_equal(model.predict(X), model.labels_)
-
-
-def test_arrays_and_numbered_tables_have_no_names():
-    for given in (X, pd.DataFrame(X)):
-        assert not hasattr(make().fit(given), "feature_names_in_")
-
-
-def test_columns_that_are_not_numeric_are_named():
-    data = pd.DataFrame(X, columns=["width", "height"]).assign(city="here")
-    with pytest.raises(ValueError, match="X has columns that are not numeric: 'city'"):
-        make().fit(data)
 
 
 def test_distances_in_place_of_points():
@@ -315,18 +239,6 @@ def test_a_clusterer_that_is_not_installed_has_the_usual_tags(monkeypatch):
 
     monkeypatch.setattr("compsil_kit.config.resolve_clusterer", missing)
     assert not get_tags(make()).input_tags.sparse
-
-
-def test_fit_ignores_y_and_returns_itself():
-    model = make()
-    assert model.fit(X, y=np.arange(len(X))) is model
-
-
-def test_the_data_are_not_changed():
-    before = X.copy()
-    make(clusterer=KMeans(n_init=1)).fit(X)
-    assert np.array_equal(X, before)
-    assert X.flags.writeable
 
 
 @pytest.fixture(scope="module")
@@ -372,10 +284,9 @@ def test_other_data_are_refused(fitted, labelled, draw):
 
 @both
 def test_without_labels_there_is_nothing_to_draw(labelled, draw):
-    with pytest.raises(NotFittedError, match="not fitted"):
-        getattr(CompositeSilhouette(ks=[3]), draw)(labelled[0])
-    with pytest.raises(NotFittedError, match="not fitted"):
-        getattr(CompositeSilhouette(ks=[3], n_subsamples=2, refit=False).fit(labelled[0]), draw)(labelled[0])
+    for model in (make(), make(refit=False).fit(labelled[0])):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            getattr(model, draw)(labelled[0])
 
 
 def test_the_estimators_metric_is_used(labelled, ax):

@@ -1,7 +1,5 @@
 """Labels of all rows for one k, with the clusterer and the first seed of a selection."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -13,7 +11,6 @@ from compsil_kit._method.labels import number_by_size
 from compsil_kit._method.subsample import subsample_rows
 from compsil_kit.adapters import fit_rows
 from compsil_kit.config import SelectionConfig
-from compsil_kit.errors import ScaleWarning
 
 
 def labels_of(data, k, **settings):
@@ -31,38 +28,24 @@ def test_seeds_may_be_those_of_a_finished_selection():
     assert np.array_equal(labels_of(X, 3, random_state=seeds), labels_of(X, 3, random_state=seeds[:1]))
 
 
-def test_a_function_labels_the_rows():
-    assert labels_of(X, 5, clusterer=split).tolist() == [i % 5 for i in range(len(X))]
-
-
-def test_scale_is_not_reported_again():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ScaleWarning)
-        labels_of(X * [1.0, 1000.0], 3)
+def test_a_function_labels_the_rows_and_scale_is_not_reported_again():
+    # Warnings are errors.
+    assert labels_of(X * [1.0, 1000.0], 5, clusterer=split).tolist() == [i % 5 for i in range(len(X))]
 
 
 @pytest.mark.parametrize(
-    ("k", "error", "message"),
+    ("k", "keywords", "error", "message"),
     [
-        (1, ValueError, "k must be an integer of at least 2; got 1"),
-        ("3", TypeError, "k must be an integer of at least 2; got '3'"),
-        (90, ValueError, "ks must be smaller than the number of rows, 90; got k=90"),
+        (1, {}, ValueError, "k must be an integer of at least 2; got 1"),
+        ("3", {}, TypeError, "k must be an integer of at least 2; got '3'"),
+        (90, {}, ValueError, "ks must be smaller than the number of rows, 90; got k=90"),
+        (3, {"n_jobs": 2}, TypeError, "unexpected keyword argument 'n_jobs'"),
+        (3, {"clusterer": lambda X, k, seed: np.zeros(len(X))}, ValueError, "returned 1 non-empty clusters instead of"),
     ],
 )
-def test_an_impossible_k(k, error, message):
+def test_what_is_refused_in_memory(k, keywords, error, message):
     with pytest.raises(error, match=message):
-        label_rows(X, k)
-
-
-@pytest.mark.parametrize("name", ["ks", "checkpoint", "criterion", "rule", "n_subsamples", "n_jobs", "clustrer"])
-def test_settings_without_effect_are_refused(name):
-    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-        label_rows(X, 3, **{name: "kmeans"})
-
-
-def test_labels_that_are_no_clustering_are_refused():
-    with pytest.raises(ValueError, match="returned 1 non-empty clusters instead of 3"):
-        label_rows(X, 3, clusterer=lambda X, k, seed: np.zeros(len(X)))
+        label_rows(X, k, **keywords)
 
 
 # --- the labels of all rows, some at a time ---------------------------------------------------------------------------
@@ -94,20 +77,19 @@ def test_rows_outside_memory_are_labelled_by_a_second_pass(scale, clusterer):
     assert (np.diff(np.bincount(expected)) < 0).all()
 
 
-def test_what_is_asked_for_later_is_checked_at_once():
-    for keywords, message in (
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"clusterer": "agglomerative"}, r"has no predict, so it can label only rows that it was fitted to.*'kmeans'"),
+        ({"clusterer": split}, "has no predict"),
         ({"clusterer": "gmmm"}, "clusterer must be one of"),
         ({"sample_size": 1.5}, "sample_size"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            label_rows(prepare(CutSource(columns_of())), 3, **keywords)
-
-
-@pytest.mark.parametrize("clusterer", ["agglomerative", "spectral", split])
-def test_clusterers_that_know_no_other_rows_are_refused_before_the_pass(clusterer):
+    ],
+)
+def test_settings_are_checked_at_the_call_and_before_the_pass(keywords, message):
     source = CutSource(columns_of())
-    with pytest.raises(ValueError, match=r"has no predict, so it can label only rows that it was fitted to.*'kmeans'"):
-        label_rows(prepare(source), 3, clusterer=clusterer)
+    with pytest.raises(ValueError, match=message):
+        label_rows(prepare(source), 3, **keywords)
     assert source.handed == []
 
 

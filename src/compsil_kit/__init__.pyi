@@ -22,9 +22,9 @@ from compsil_kit.errors import Interrupted as Interrupted
 from compsil_kit.errors import ScaleWarning as ScaleWarning
 from compsil_kit.errors import SelectionError as SelectionError
 from compsil_kit.estimator import CompositeSilhouette as CompositeSilhouette
-from compsil_kit.labels import label_rows as label_rows
 from compsil_kit.plan import Plan as Plan
 from compsil_kit.result import SelectionResult as SelectionResult
+from compsil_kit.select import label_rows as label_rows
 from compsil_kit.select import plan_selection as plan_selection
 from compsil_kit.select import select_k as select_k
 from compsil_kit.select import stream as stream

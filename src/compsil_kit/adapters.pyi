@@ -31,10 +31,10 @@ from compsil_kit._method.labels import number_by_size as number_by_size
 from compsil_kit._method.selection import LIKELY as LIKELY
 from compsil_kit._method.selection import MULTI_INIT_CRITERIA as MULTI_INIT_CRITERIA
 from compsil_kit._run.fingerprint import fingerprint as fingerprint
-from compsil_kit._run.load import load as load
-from compsil_kit._run.load import warn_of_scale as warn_of_scale
+from compsil_kit._run.planning import load as load
 from compsil_kit._run.planning import make_plan as make_plan
 from compsil_kit._run.planning import resolve_starts as resolve_starts
+from compsil_kit._run.planning import warn_of_scale as warn_of_scale
 from compsil_kit._run.select import compile_notice as compile_notice
 from compsil_kit._run.select import run_selection as run_selection
 from compsil_kit._run.select import stream_selection as stream_selection
@@ -87,4 +87,4 @@ from compsil_kit.cli.options import flags_of as flags_of
 from compsil_kit.cli.options import options_of as options_of
 from compsil_kit.cli.options import report_path as report_path
 from compsil_kit.cli.options import usage_errors as usage_errors
-from compsil_kit.labels import fit_rows as fit_rows
+from compsil_kit.select import fit_rows as fit_rows

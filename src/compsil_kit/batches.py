@@ -34,8 +34,7 @@ from compsil_kit._run.batch_records import (
 )
 from compsil_kit._run.engine import run
 from compsil_kit._run.fingerprint import fingerprint
-from compsil_kit._run.load import load
-from compsil_kit._run.planning import make_plan
+from compsil_kit._run.planning import load, make_plan
 from compsil_kit._run.structure import find_structure
 from compsil_kit._types import ChoiceKeywords, ClustererLike, MetricLike, SelectionKeywords
 from compsil_kit._util import schema

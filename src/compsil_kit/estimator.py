@@ -13,8 +13,7 @@ from compsil_kit._config.setting import documented
 from compsil_kit._data.table import load_data, with_names
 from compsil_kit._method.clusterers import takes_sparse
 from compsil_kit._method.silhouette import silhouettes
-from compsil_kit._run.load import load
-from compsil_kit._run.planning import make_plan
+from compsil_kit._run.planning import load, make_plan
 from compsil_kit._run.select import run_selection
 from compsil_kit._types import (
     ClustererLike,
@@ -29,7 +28,7 @@ from compsil_kit._types import (
 )
 from compsil_kit._util.checks import check_bool
 from compsil_kit.config import Events, SelectionConfig, settings_of
-from compsil_kit.labels import fit_rows
+from compsil_kit.select import fit_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +42,7 @@ _DEFAULT_KS = tuple(settings_of(SelectionConfig)["ks"].default)
 
 
 class _Parameter:
-    """A parameter that is no attribute, as scikit-learn takes whatever has a ``transform`` for a transformer."""
+    """A parameter hidden as an attribute: scikit-learn treats any object with ``transform`` as a transformer."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -53,16 +52,6 @@ class _Parameter:
 
     def __set__(self, instance: object, value: Any) -> None:
         instance.__dict__[self._name] = value
-
-
-def _refitted_can_predict(self: CompositeSilhouette) -> bool:
-    """Return whether the refitted clusterer can label new points; True before fit, when it is unknown."""
-    return not hasattr(self, "result_") or hasattr(self.best_estimator_, "predict")
-
-
-def _refits(self: CompositeSilhouette) -> bool:
-    """Return whether ``fit`` stores labels."""
-    return bool(self.refit)
 
 
 @documented(SelectionConfig, Events)
@@ -202,7 +191,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return self.ks
         return tuple(k for k in _DEFAULT_KS if k == 2 or k < n_rows)
 
-    @available_if(_refits)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self.refit)  # type: ignore[untyped-decorator]
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Select k, refit the clusterer with it, and return the labels of X.
 
@@ -220,7 +209,8 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.fit(X, y).labels_
 
-    @available_if(_refitted_can_predict)  # type: ignore[untyped-decorator]
+    # Before fit it is unknown whether the clusterer can label new points.
+    @available_if(lambda self: not hasattr(self, "result_") or hasattr(self.best_estimator_, "predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the cluster of each row, from the clusterer fitted with the selected k.
 

@@ -20,6 +20,8 @@ class Events(Config):
         The keywords of :func:`compsil_kit.select_k`.
     stop : threading.Event or None
         Setting it in another thread ends the run after the subsamples in progress.
+    pause_between : bool
+        Whether the threads pause while the caller processes a result.
     """
 
     checkpoint: PathLikeOrStr | None = setting(
@@ -39,6 +41,7 @@ class Events(Config):
         "rows while an out-of-core table is read.",
     )  # fmt: skip
     stop: Event | None = None
+    pause_between: bool = False
 
     @property
     def stopped(self) -> bool:

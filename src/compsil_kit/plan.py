@@ -82,14 +82,10 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data for JSON."""
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name in _RECORD}
         # Files of plans that raise, the default, stay as they were before on_failure was stored.
         left_out = {"scanned_bytes", *(["on_failure"] if self.on_failure == "raise" else [])}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-            if name not in left_out
-        }
+        values = {name: getattr(self, name) for name in _RECORD if name not in left_out}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "plan") -> Self:
@@ -218,18 +214,8 @@ class NotStored:
 
 
 def _rebuild_config(plan: Plan) -> SelectionConfig:
-    """Return settings that reproduce a plan."""
     clusterer: Any = plan.clusterer if plan.clusterer in NAMED_CLUSTERERS else NotStored(plan.clusterer)
     metric: Any = plan.metric if plan.metric in METRIC_NAMES else NotStored(plan.metric)
-    return SelectionConfig(
-        ks=plan.ks,
-        clusterer=clusterer,
-        metric=metric,
-        n_subsamples=plan.n_subsamples,
-        sample_size=plan.sample_size,
-        random_state=plan.seeds,
-        n_starts=plan.n_starts,
-        n_calibration=plan.n_calibration,
-        structure=plan.structure,
-        on_failure=plan.on_failure,
-    )
+    names = ("ks", "n_subsamples", "sample_size", "n_starts", "n_calibration", "structure", "on_failure")
+    same = {name: getattr(plan, name) for name in names}
+    return SelectionConfig(clusterer=clusterer, metric=metric, random_state=plan.seeds, **same)

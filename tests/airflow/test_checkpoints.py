@@ -284,8 +284,8 @@ class TestObjectStore:
         """A killed worker does not reach the end of its attempt."""
         monkeypatch.setattr("compsil_airflow.checkpoints.UPLOAD_SECONDS", 0.0)
         # Otherwise the file is written once a second, and a quick run is over by then.
-        monkeypatch.setattr("compsil_kit._run.checkpoint.PAUSE_SECONDS", 0.0)
-        monkeypatch.setattr("compsil_kit._run.checkpoint.PAUSE_SHARE", 0)
+        monkeypatch.setattr("compsil_kit._run.select.PAUSE_SECONDS", 0.0)
+        monkeypatch.setattr("compsil_kit._run.select.PAUSE_SHARE", 0)
         seen = [0]
 
         def looking(X, k, seed):

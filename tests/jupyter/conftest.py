@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from traitlets.config import Config
 from waiting import PATIENCE
 
-from compsil_kit._run.planning import n_workers
+from compsil_kit._run.workers import n_workers
 
 
 @pytest.fixture(autouse=True)

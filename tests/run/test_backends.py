@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import joblib
 import numpy as np
 import pytest
-from joblib.parallel import BACKENDS
+from joblib.parallel import BACKENDS, SequentialBackend
 from small_runs import run, same, split
 
 from compsil_kit import ClusteringError
-from compsil_kit._run import backends
-from compsil_kit._run.planning import n_workers
+from compsil_kit._run import engine, workers
+from compsil_kit._run.workers import n_workers
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_an_unregistered_backend_says_how_it_is_registered(name, how):
 def test_a_registered_backend_is_left_alone(monkeypatch):
     monkeypatch.setitem(BACKENDS, "ray", "the real one")
     monkeypatch.delitem(BACKENDS, "spark")
-    backends.explain_unregistered()
+    workers.explain_unregistered()
     assert BACKENDS["ray"] == "the real one"
     assert callable(BACKENDS["spark"])
 
@@ -41,24 +41,19 @@ class RayBackend:
     pass
 
 
-class SparkDistributedBackend:
-    pass
+class SparkDistributedBackend(SequentialBackend):
+    uses_threads = supports_return_generator = False
 
 
-def test_a_closed_client_of_dask():
-    backends.check_started(DaskDistributedBackend("running"))
+def test_the_cluster_must_have_been_started(monkeypatch):
+    workers.check_started(DaskDistributedBackend("running"))
     with pytest.raises(RuntimeError, match=r"belongs to a Client that is closed. Create a Client"):
-        backends.check_started(DaskDistributedBackend("closed"))
-
-
-@pytest.mark.parametrize("started", [True, False])
-def test_ray_must_have_been_started(monkeypatch, started):
-    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: started))
-    if started:
-        backends.check_started(RayBackend())
-    else:
-        with pytest.raises(RuntimeError, match=r"Ray has not been started. Call ray.init\(\) before"):
-            backends.check_started(RayBackend())
+        workers.check_started(DaskDistributedBackend("closed"))
+    started = [True, False]
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: started.pop(0)))
+    workers.check_started(RayBackend())
+    with pytest.raises(RuntimeError, match=r"Ray has not been started. Call ray.init\(\) before"):
+        workers.check_started(RayBackend())
 
 
 # --- Spark's workers --------------------------------------------------------------------------------------------------
@@ -87,21 +82,18 @@ def spark(monkeypatch):
 
 
 def test_workers_like_this_process(spark):
-    backends.check_workers(spark(backends.current_versions()))
+    engine.check_workers(spark(engine.current_versions()))
 
 
-def test_workers_are_asked_on_spark_alone():
-    backends.check_workers(RayBackend())
-
-
-def test_spark_connect_cannot_be_asked(spark):
-    backends.check_workers(spark(ValueError("never asked"), remote=True))
+def test_only_spark_without_connect_is_asked(spark):
+    engine.check_workers(RayBackend())
+    engine.check_workers(spark(ValueError("never asked"), remote=True))
 
 
 def test_workers_with_another_python(spark):
     error = ValueError("Job aborted:\n  File x\nModuleNotFoundError: No module named 'compsil_kit'\n at java.base")
     with pytest.raises(RuntimeError) as refused:
-        backends.check_workers(spark(error))
+        engine.check_workers(spark(error))
     assert str(refused.value) == (
         "Spark's workers run 'python3', which cannot compute subsamples for this process: ModuleNotFoundError: No "
         "module named 'compsil_kit'. Set PYSPARK_PYTHON to a Python of the workers that has compsil-kit, in the "
@@ -111,15 +103,12 @@ def test_workers_with_another_python(spark):
     assert refused.value.__cause__ is error
 
 
-def test_workers_that_fail_otherwise(spark):
+def test_workers_that_fail_otherwise_or_have_other_versions(spark):
     with pytest.raises(RuntimeError, match=r"for this process: OSError. Set PYSPARK_PYTHON"):
-        backends.check_workers(spark(OSError("no words that could be quoted")))
-
-
-def test_workers_with_other_versions(spark):
-    here = backends.current_versions()
+        engine.check_workers(spark(OSError("no words that could be quoted")))
+    here = engine.current_versions()
     with pytest.raises(RuntimeError, match=f"it has numpy 1.0 instead of {np.__version__}. Set PYSPARK_PYTHON"):
-        backends.check_workers(spark({**here, "numpy": "1.0"}))
+        engine.check_workers(spark({**here, "numpy": "1.0"}))
 
 
 # --- the way back -----------------------------------------------------------------------------------------------------
@@ -130,17 +119,24 @@ def divide(a, b):
 
 
 def test_errors_are_returned_where_they_would_be_lost():
-    function, args, _ = backends.sendable(SparkDistributedBackend(), divide)(1, 0)
-    found = pickle.loads(pickle.dumps(function(*args)))
+    found = pickle.loads(pickle.dumps(engine._return_error(divide, 1, 0)))
     assert isinstance(found, ZeroDivisionError)
     assert "in divide" in found.__notes__[0]
-    assert function(6, 3) == 2
-
-
-def test_elsewhere_they_are_raised():
-    function, args, _ = backends.sendable(RayBackend(), divide)(1, 0)
+    assert engine._return_error(divide, 6, 3) == 2
+    arriving = engine.in_portions([joblib.delayed(engine._return_error)(divide, 1, b) for b in (1, 0)], 1)
+    assert next(arriving) == 1
     with pytest.raises(ZeroDivisionError):
-        function(*args)
+        next(arriving)
+
+
+def test_a_failure_on_spark_is_raised_with_its_traceback(spark, monkeypatch):
+    monkeypatch.setitem(BACKENDS, "spark", SparkDistributedBackend)
+    spark(engine.current_versions())
+    with joblib.parallel_config(backend="spark"):
+        assert same(run(clusterer=split), run(clusterer=split))
+        with pytest.raises(ClusteringError, match="clustering into k=3 failed") as caught:
+            run(clusterer=no_luck)
+    assert "On the worker" in caught.value.__notes__[0]
 
 
 def test_portions_are_taken_one_by_one():
@@ -152,7 +148,7 @@ def test_portions_are_taken_one_by_one():
             yield joblib.delayed(divide)(at, 1)
 
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        arriving = backends.in_portions(calls(), None)
+        arriving = engine.in_portions(calls(), None)
         assert next(arriving) == 0
         assert taken == [0, 1, 2, 3]
         assert list(arriving) == [1, 2, 3, 4, 5, 6]
@@ -162,26 +158,18 @@ def test_a_cluster_that_is_still_starting_has_one_worker(monkeypatch):
     """Spark counts none until the first executor has registered."""
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 0)
     assert n_workers(-1) == 1
-    assert list(backends.in_portions((joblib.delayed(abs)(-i) for i in range(5)), 1)) == [0, 1, 2, 3, 4]
+    assert list(engine.in_portions((joblib.delayed(abs)(-i) for i in range(5)), 1)) == [0, 1, 2, 3, 4]
     assert run(n_jobs=1).best_k
-
-
-def test_what_was_returned_as_an_error_is_raised():
-    function = backends.sendable(SparkDistributedBackend(), divide)
-    arriving = backends.in_portions([function(1, 1), function(1, 0)], 1)
-    assert next(arriving) == 1
-    with pytest.raises(ZeroDivisionError):
-        next(arriving)
 
 
 @pytest.mark.parametrize("message", ["'_ExceptionWithTraceback' object is not iterable", "another"])
 def test_what_joblibspark_makes_of_errors(message):
-    def parallel(part):
+    def fail():
         raise TypeError(message)
 
     expected = (TypeError, "another") if message == "another" else (RuntimeError, "which is in Spark's log")
     with pytest.raises(expected[0], match=expected[1]):
-        backends._results(parallel, [])
+        list(engine.in_portions([joblib.delayed(fail)()], 1))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

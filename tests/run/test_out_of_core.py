@@ -20,8 +20,8 @@ from compsil_kit import (
     stream,
 )
 from compsil_kit._method.subsample import common_rows, subsample_rows
-from compsil_kit._run import load as loading
-from compsil_kit._run.load import fetch, needed_rows
+from compsil_kit._run import planning
+from compsil_kit._run.planning import fetch, needed_rows
 from compsil_kit.config import Events
 from compsil_kit.errors import ScaleWarning
 
@@ -179,7 +179,7 @@ def test_the_meter_is_closed_whatever_happens(monkeypatch):
         def close(self):
             closed.append(True)
 
-    monkeypatch.setattr(loading, "make_row_meter", lambda progress, n_rows: Meter())
+    monkeypatch.setattr(planning, "make_row_meter", lambda progress, n_rows: Meter())
     with pytest.raises(RuntimeError, match="broken"):
         fetch(prepare(source()), plan_selection(FRAME, **FAST), Events(), None, digest=False)
     assert closed == [True]

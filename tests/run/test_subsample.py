@@ -45,9 +45,7 @@ BAD_LABELS = {
     "too few": (lambda X, k, seed: np.zeros(len(X), int), "returned 1 non-empty clusters instead of 3"),
     "too many": (lambda X, k, seed: split(X, k + 1, seed), "returned 4 non-empty clusters instead of 3"),
     "noise": (lambda X, k, seed: split(X, k + 1, seed) - 1, "left 15 of 60 points as noise"),
-    "noise in floats": (lambda X, k, seed: split(X, k + 1, seed) - 1.0, "left 15 of 60 points as noise"),
     "too short": (lambda X, k, seed: split(X, k, seed)[1:], r"one label for each of the 60 points; got shape \(59,\)"),
-    "too long": (lambda X, k, seed: [*split(X, k, seed), 0], r"one label for each of the 60 points; got shape \(61,\)"),
     "table": (
         lambda X, k, seed: split(X, k, seed)[:, None],
         r"one label for each of the 60 points; got shape \(60, 1\)",
@@ -64,13 +62,11 @@ BAD_LABELS = {
     "no message": (raising(RuntimeError()), "RuntimeError"),
     "three arguments": (lambda X, k: split(X, k, 0), "TypeError.*takes 2 positional arguments but 3 were given"),
     "writes": (lambda X, k, seed: X.__setitem__(0, 0.0), "read-only"),
-    "writes in place": (lambda X, k, seed: X.sort(axis=0), "read-only"),
 }
 
 
-@pytest.mark.parametrize("name", BAD_LABELS)
-def test_labels_that_cannot_be_scored_are_an_error(name):
-    how, message = BAD_LABELS[name]
+@pytest.mark.parametrize(("how", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
+def test_labels_that_cannot_be_scored_are_an_error_or_counted(how, message):
     before = X.copy()
     clusterer = Fails(3, [1], how)
     with pytest.raises(ClusteringError, match=f"k=3 failed on subsample 1 .*clusterer='Fails': .*{message}") as got:
@@ -78,11 +74,6 @@ def test_labels_that_cannot_be_scored_are_an_error(name):
     assert "on_failure='skip'" in str(got.value)
     assert got.value.__cause__ is not None
     assert np.array_equal(X, before)
-
-
-@pytest.mark.parametrize("name", BAD_LABELS)
-def test_labels_that_cannot_be_scored_are_counted_when_skipped(name):
-    how, message = BAD_LABELS[name]
     result = skipping(1, how=how)
     assert result.n_failed.tolist() == [0, 1, 0]
     (failure,) = result.failures
@@ -97,9 +88,6 @@ def test_the_error_keeps_what_was_finished():
     assert partial.trials.subsamples == (0, 1)
     assert partial.partial
     assert np.array_equal(partial.micro, run("kmeans", n_subsamples=2, random_state=range(2)).micro)
-
-
-def test_an_error_in_the_first_subsample_leaves_nothing():
     with pytest.raises(ClusteringError, match="subsample 0") as got:
         run(no_luck)
     assert got.value.result is None
@@ -143,17 +131,8 @@ def test_a_fifth_of_any_number(n, n_failed, selectable):
 @pytest.mark.parametrize(("n_failed", "defined"), [(8, True), (9, False), (10, False)])
 def test_the_standard_error_is_undefined_below_two(n_failed, defined):
     result = skipping(n_failed)
-    assert math.isfinite(result.sem[1]) is defined
-    assert math.isfinite(result.lcb[1]) is defined
+    assert np.isfinite(result.sem).tolist() == np.isfinite(result.lcb).tolist() == [True, defined, True]
     assert math.isfinite(result.scores[1]) is (n_failed < 10)
-    assert np.isfinite(result.sem[[0, 2]]).all()
-
-
-def test_one_subsample_has_no_standard_error():
-    result = run(n_subsamples=1)
-    assert np.isnan(result.sem).all()
-    assert np.isnan(result.lcb).all()
-    assert np.isfinite(result.scores).all()
 
 
 def test_what_was_lost_is_shown_everywhere():
@@ -175,9 +154,9 @@ def test_what_was_lost_is_shown_everywhere():
 
 def test_what_was_lost_does_not_disturb_the_rest():
     whole, damaged = run("kmeans", n_subsamples=10, random_state=range(10)), skipping(4)
-    assert damaged.micro[[0, 2]] == pytest.approx(whole.micro[[0, 2]], abs=1e-12)
-    assert damaged.micro[1, 4:] == pytest.approx(whole.micro[1, 4:], abs=1e-12)
-    assert np.isnan(damaged.micro[1, :4]).all()
+    expected = whole.micro.copy()
+    expected[1, :4] = np.nan
+    np.testing.assert_allclose(damaged.micro, expected, rtol=0, atol=1e-12)
 
 
 def test_losing_every_k_is_an_error_that_keeps_the_causes():
@@ -196,19 +175,13 @@ def test_losing_every_k_is_an_error_that_keeps_the_causes():
 
 @pytest.mark.parametrize("on_failure", ["raise", "skip"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_lack_of_memory_is_never_swallowed(on_failure, n_jobs):
-    with pytest.raises(MemoryError, match="all gone"):
-        run(
-            Fails(3, [1], raising(MemoryError("all gone"))), random_state=range(4), on_failure=on_failure, n_jobs=n_jobs
-        )
-
-
-@pytest.mark.parametrize("on_failure", ["raise", "skip"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupt_inside_a_clusterer_is_never_swallowed(on_failure, n_jobs):
-    clusterer = Fails(3, [3], raising(KeyboardInterrupt()))
+def test_lack_of_memory_and_interrupts_are_never_swallowed(on_failure, n_jobs):
+    settings = {"random_state": range(4), "on_failure": on_failure, "n_jobs": n_jobs}
+    with pytest.raises(MemoryError, match="all gone") as got:
+        run(Fails(3, [3], raising(MemoryError("all gone"))), **settings)
+    assert got.value.result.n_subsamples >= 1
     with pytest.raises(Interrupted, match="stopped after") as got:
-        run(clusterer, n_subsamples=4, random_state=range(4), on_failure=on_failure, n_jobs=n_jobs)
+        run(Fails(3, [3], raising(KeyboardInterrupt())), **settings)
     assert isinstance(got.value, KeyboardInterrupt)
     assert 3 not in got.value.result.trials.subsamples
     assert got.value.result.n_subsamples >= 1
@@ -227,7 +200,7 @@ def test_a_stop_is_never_taken_for_a_failure(on_failure):
                 raise Cancelled
 
         with pytest.raises(Cancelled):
-            run_subsample((0, True, (0, 1)), tick, plan, lambda _: (np.arange(len(X)), X), None)
+            run_subsample((0, True, (0, 1)), tick, plan, X, None)
 
 
 def test_leaving_the_interpreter_is_never_swallowed():

@@ -21,12 +21,11 @@ from compsil_kit._method.selection import summarise
 from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, derive_seed
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
-from compsil_kit._run.load import load
-from compsil_kit._run.planning import make_plan, n_workers, resolve_workers
+from compsil_kit._run.planning import load, make_plan, resolve_workers
 from compsil_kit._run.progress import Meter, make_meter
-from compsil_kit._run.select import announce_compiling
+from compsil_kit._run.select import compile_notice
 from compsil_kit._run.subsample import Labelings, cluster_all, score_labelings
-from compsil_kit._run.workers import Tick, in_threads
+from compsil_kit._run.workers import Tick, in_threads, n_workers
 from compsil_kit._types import CompareKeywords
 from compsil_kit.config import ComparisonConfig, Events
 from compsil_kit.errors import Interrupted
@@ -97,7 +96,7 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
         work.workers = resolve_workers(plan, plan.n_rows)
     meter = make_meter(events.progress, work.n_steps)
     try:
-        announce_compiling(plan, data, meter)
+        meter.announce(compile_notice(plan, data))
         with warnings.catch_warnings():
             work.do(meter)
     except KeyboardInterrupt as stop:

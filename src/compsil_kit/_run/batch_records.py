@@ -71,8 +71,7 @@ def read_plan(batch: Any, name: str) -> Plan:
             f"{name} has version {describe(batch.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
             "Use one release for planning, running and combining."
         )
-    fields = _FINISHED if "trials" in batch else _PLANNED
-    schema.record(fields)({"choice": DEFAULT_CHOICE, **batch}, name)
+    schema.record(_FINISHED if "trials" in batch else _PLANNED)({"choice": DEFAULT_CHOICE, **batch}, name)
     plan = Plan.from_dict(batch["plan"], f"{name}.plan")
     schema.list_of(schema.integer(0, len(plan.seeds) - 1))(batch["indices"], f"{name}.indices")
     return plan
@@ -90,20 +89,18 @@ def check_planned(planned: Mapping[str, Any], here: Mapping[str, Any]) -> None:
 
 def passed_or_named(name: str, value: Any, planned: Mapping[str, Any], names: Any) -> Any:
     """Return the clusterer or the metric: as passed, or by its name in the batch."""
-    if value is not None:
-        return value
-    if planned[name] not in names:
+    if value is None and planned[name] not in names:
         raise ValueError(
             f"batch was planned with {name}={planned[name]}, which a batch cannot contain. Pass the same {name}= again."
         )
-    return planned[name]
+    return planned[name] if value is None else value
 
 
 def read_trials(batches: Sequence[Mapping[str, Any]], plan: Plan) -> list[Trial]:
     """Return the trials of all batches; raise unless each subsample of the plan is in one of them."""
     trials: list[Trial] = []
     for at, batch in enumerate(batches):
-        _check_same(batch, batches[0], at)
+        _check_finished(batch, batches[0], at)
         try:
             schema.check_digest(batch, "batch")
             records = zip(batch["indices"], batch["trials"], strict=True)
@@ -124,7 +121,7 @@ def read_trials(batches: Sequence[Mapping[str, Any]], plan: Plan) -> list[Trial]
     return trials
 
 
-def _check_same(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
+def _check_finished(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
     """Raise if a batch belongs to another plan than the first one, or has not been run."""
     differing = differences(batch["fingerprint"], first["fingerprint"])
     if not differing and json.dumps(batch["plan"]) != json.dumps(first["plan"]):

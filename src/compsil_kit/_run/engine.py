@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import re
+import traceback
 import warnings
-from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import joblib
 import sklearn
 from joblib.parallel import get_active_backend
-from numpy.typing import NDArray
 
 from compsil_kit._method.selection import ROUND, review_candidates
-from compsil_kit._method.subsample import common_rows, subsample_rows
-from compsil_kit._result.trials import Trial
-from compsil_kit._run.backends import check_workers, in_portions, sendable, without_advice
-from compsil_kit._run.planning import n_workers, resolve_workers
-from compsil_kit._run.subsample import Clustered, Pairs, Positions, Task, run_subsample, take_rows, with_predecessors
-from compsil_kit._run.workers import in_threads, one_blas_thread, one_openmp_thread, process_controller
+from compsil_kit._method.subsample import common_rows
+from compsil_kit._result.trials import Trial, current_versions
+from compsil_kit._run.planning import resolve_workers
+from compsil_kit._run.subsample import Clustered, Pairs, Part, Positions, Task, run_subsample, take, with_predecessors
+from compsil_kit._run.workers import (
+    DASK,
+    SPARK,
+    in_threads,
+    n_workers,
+    one_blas_thread,
+    one_openmp_thread,
+    process_controller,
+)
 from compsil_kit.config import Events
 from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 
-Array = NDArray[Any]
+# Subsamples per worker in a portion, for backends that return results only at the end of a call.
+PER_WORKER = 2
 
 
 def run(
@@ -35,16 +45,10 @@ def run(
     known: Sequence[Trial] = (),
     *,
     indices: Collection[int] | None = None,
-    pause_between: bool = False,
 ) -> Generator[Trial, None, None]:
-    """Yield the trials that are not known yet, calibration subsamples first.
+    """Yield the trials that are not known yet, calibration subsamples first; ``indices`` restricts the subsamples.
 
-    ``indices`` restricts the run to some subsamples. ``pause_between`` stops the workers while the caller processes a
-    trial: each worker computes one subsample, then all of them pause. Only then can BLAS use its own threads in
-    between, because its limit applies to the whole process.
-
-    Closing the iterator stops the work: at once on this side, in the workers at their next step. Setting
-    ``events.stop`` ends the iterator, at the latest when the next subsample is finished.
+    Closing the iterator stops the work; ``events.stop`` ends it at the latest when the next subsample is finished.
     """
     everywhere = range(len(plan.seeds)) if indices is None else indices
     done = {trial.index for trial in known}
@@ -56,7 +60,7 @@ def run(
     try:
         for tasks in _schedule(plan, wanted, trials):
             if in_process:
-                arriving = _in_threads(X, tasks, plan, events, n_workers(n_jobs), pause_between=pause_between)
+                arriving = _in_threads(X, tasks, plan, events, n_workers(n_jobs))
             else:
                 arriving = _on_backend(X, tasks, plan, n_jobs)
             with closing(arriving):
@@ -76,12 +80,9 @@ def run(
 
 
 def _schedule(plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]) -> Iterator[list[Task]]:
-    """Yield the tasks of each round; a fixed number of subsamples is one round.
-
-    Subsamples that an earlier round clustered are not clustered again.
-    """
+    """Yield the tasks of each round; a fixed number of subsamples is one round."""
     clustered: set[int] = set()
-    one_round = iter([(list(wanted), tuple(range(len(plan.ks))))])
+    one_round = iter([(wanted, tuple(range(len(plan.ks))))])
     for indices, positions in _adaptive_rounds(plan, wanted, trials) if plan.adaptive else one_round:
         scored = set(indices)
         order = [index for index in with_predecessors(indices, plan) if index in scored or index not in clustered]
@@ -91,12 +92,9 @@ def _schedule(plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]) -> Ite
 
 def _adaptive_rounds(
     plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]
-) -> Iterator[tuple[list[int], Positions]]:
-    """Yield the missing subsamples of each round and the positions of its ks; ``trials`` grows between the rounds.
-
-    A round depends only on the trials of earlier rounds, so that a run resumed from a checkpoint equals an
-    uninterrupted one.
-    """
+) -> Iterator[tuple[Sequence[int], Positions]]:
+    """Yield the missing subsamples of each round and the positions of its ks; ``trials`` grows between the rounds."""
+    # A round depends only on the trials of earlier rounds, so that a resumed run equals an uninterrupted one.
     positions: Positions = tuple(range(len(plan.ks)))
     calibration = [index for index in wanted if index >= plan.n_subsamples]
     for low in range(0, plan.n_subsamples, ROUND):
@@ -113,24 +111,18 @@ def _adaptive_rounds(
 
 
 def _in_threads(
-    X: Any, tasks: list[Task], plan: Plan, events: Events, workers: int, *, pause_between: bool
+    X: Any, tasks: list[Task], plan: Plan, events: Events, workers: int
 ) -> Generator[Clustered, None, None]:
-    """Return an iterator that computes the tasks in threads of this process."""
-    work = partial(run_subsample, plan=plan, take=partial(_take, X, plan), common=_common_points(X, plan))
+    work = partial(run_subsample, plan=plan, X=X, common=_common_points(X, plan))
     settings = _sklearn_settings(plan)
-    if not pause_between:
+    if not events.pause_between:
         return in_threads(work, tasks, workers, events.stop, **settings)
+    # Each worker computes one subsample, then all of them pause: the limit of BLAS holds for the whole process.
     return (
         clustered
         for at in range(0, len(tasks), workers)
         for clustered in list(in_threads(work, tasks[at : at + workers], workers, events.stop, **settings))
     )
-
-
-def _take(X: Any, plan: Plan, index: int) -> tuple[Array, Any]:
-    """Return the rows of a subsample and their points."""
-    rows = subsample_rows(plan.seeds[index], plan.n_rows, plan.sample_size)
-    return rows, take_rows(X, rows, plan.config.resolved_metric)
 
 
 def _common_points(X: Any, plan: Plan) -> Any:
@@ -143,31 +135,26 @@ def _sklearn_settings(plan: Plan) -> dict[str, bool]:
     return {"assume_finite": True, "skip_parameter_validation": plan.config.resolved_clusterer.by_name}
 
 
-def _no_tick() -> None:
-    """Do nothing: the backend stops a worker in another process."""
-
-
-def _run_remotely(part: tuple[Any, Any, Any], task: Task, plan: Plan) -> Clustered:
-    """Run a subsample, given as its rows, their points, and the common points.
-
-    As one tuple: joblib would scatter separate arrays to a single Dask worker, and lose them with it.
-    """
-    rows, X, common = part
-    settings = sklearn.config_context(**_sklearn_settings(plan))
-    with settings, one_blas_thread(), one_openmp_thread(process_controller()):
-        return run_subsample(task, _no_tick, plan, lambda _: (rows, X), common)
+# --- joblib backends --------------------------------------------------------------------------------------------------
 
 
 def _on_backend(X: Any, tasks: list[Task], plan: Plan, n_jobs: int | None) -> Generator[Clustered, None, None]:
     """Run on the configured joblib backend (processes, Dask, Ray, ...); only the rows of a subsample are sent."""
     backend, _ = get_active_backend()
     check_workers(backend)
-    call, common = sendable(backend, _run_remotely), _common_points(X, plan)
+    spark = type(backend).__name__ == SPARK
+    call = joblib.delayed(partial(_return_error, _run_remotely) if spark else _run_remotely)
+    common = _common_points(X, plan)
     if callable(plan.config.transform):
         # Workers do not need it, and some backends cannot send functions.
         plan = replace(plan, config=plan.config.changed(transform="tanh"))
-    calls = (call((*_take(X, plan, task[0]), common), task, plan) for task in tasks)
-    with without_advice(backend):
+    calls = (call((take(X, plan, task[0]), common), task, plan) for task in tasks)
+    with ExitStack() as stack:
+        if type(backend).__name__ == DASK:
+            import dask
+
+            # Tasks contain their subsample, so that lost workers lose no data: Dask warns about their size.
+            stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}))
         if getattr(backend, "supports_return_generator", False):
             arriving = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
         else:
@@ -181,3 +168,80 @@ def _on_backend(X: Any, tasks: list[Task], plan: Plan, n_jobs: int | None) -> Ge
                 # joblib warns about discarded work, which is intended here.
                 warnings.filterwarnings("ignore", r"\d+ tasks ", UserWarning)
                 arriving.close()
+
+
+def _run_remotely(data: tuple[Part, Any], task: Task, plan: Plan) -> Clustered:
+    # The data as one tuple: joblib would scatter separate arrays to a single Dask worker, and lose them with it.
+    part, common = data
+    settings = sklearn.config_context(**_sklearn_settings(plan))
+    with settings, one_blas_thread(), one_openmp_thread(process_controller()):
+        # No tick: the backend stops a worker in another process.
+        return run_subsample(task, lambda: None, plan, None, common, part)
+
+
+def check_workers(backend: Any) -> None:
+    """Raise if Spark's workers run another Python or other library versions; joblibspark hides the cause."""
+    if type(backend).__name__ != SPARK:
+        return
+    from pyspark.sql import SparkSession
+    from pyspark.sql.utils import is_remote
+
+    if is_remote():
+        # Spark Connect gives clients no access to the workers.
+        return
+    context = SparkSession.builder.getOrCreate().sparkContext
+    try:
+        (there,) = context.parallelize([0], 1).map(_versions).collect()
+    except Exception as error:
+        found = re.search(r"^\S*Error: .*$", str(error), re.MULTILINE)
+        raise _other_python(context.pythonExec, found[0] if found else type(error).__name__) from error
+    here = current_versions()
+    different = [f"{name} {there.get(name)} instead of {here[name]}" for name in here if there.get(name) != here[name]]
+    if different:
+        raise _other_python(context.pythonExec, f"it has {', '.join(different)}")
+
+
+def _versions(_: Any) -> dict[str, str]:
+    return current_versions()
+
+
+def _other_python(command: str, why: str) -> RuntimeError:
+    # The workers run the interpreter in PYSPARK_PYTHON, by default the first python3 on the path, outside virtual
+    # environments.
+    return RuntimeError(
+        f"Spark's workers run {command!r}, which cannot compute subsamples for this process: {why.rstrip('.')}. Set "
+        "PYSPARK_PYTHON to a Python of the workers that has compsil-kit, in the versions of this one, before the Spark "
+        "session starts; on one machine: os.environ['PYSPARK_PYTHON'] = sys.executable."
+    )
+
+
+def _return_error(function: Callable[..., Any], *args: Any) -> Any:
+    """Return an error instead of raising it; joblibspark turns every raised one into a TypeError."""
+    try:
+        return function(*args)
+    except Exception as error:  # noqa: BLE001  (the caller raises it)
+        error.add_note(f"On the worker:\n{traceback.format_exc()}")
+        return error
+
+
+def in_portions(calls: Iterable[Any], n_jobs: int | None) -> Generator[Any, None, None]:
+    """Yield the results, for progress and checkpoints, from a backend that returns nothing until a call is done."""
+    remaining = iter(calls)
+    with joblib.Parallel(n_jobs=n_jobs) as parallel:
+        size = PER_WORKER * n_workers(n_jobs)
+        while part := list(islice(remaining, size)):
+            try:
+                results = list(parallel(part))
+            except (TypeError, AttributeError) as error:
+                # With Spark Connect, joblibspark fails again during its cleanup.
+                if "_ExceptionWithTraceback" not in f"{error} {error.__context__}":
+                    raise
+                raise RuntimeError(
+                    "Spark could not finish a subsample, and joblibspark does not report the cause, which is in "
+                    "Spark's log. Usually workers were lost, ran out of memory or cannot import the clusterer or the "
+                    "metric, or the Spark Connect session has no cluster."
+                ) from error
+            for found in results:
+                if isinstance(found, Exception):
+                    raise found
+                yield found

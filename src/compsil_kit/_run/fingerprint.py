@@ -16,7 +16,6 @@ from scipy import sparse
 
 from compsil_kit._data.dataset import DIGEST_BYTES, OUT_OF_CORE, Dataset, content_digest
 from compsil_kit._method.clusterers import Clusterer
-from compsil_kit._method.metrics import Metric
 from compsil_kit._method.subsample import SHUFFLE, draw_version
 from compsil_kit._result.trials import current_versions
 from compsil_kit._util.imports import has
@@ -31,13 +30,14 @@ _PLAIN = bool | int | float | complex | str | bytes | None
 
 
 def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
-    """Return everything that determines the trial of a seed, as plain data.
-
-    Neither the number of seeds nor the weighting of trials does, unless the number of subsamples is adaptive: then the
-    ks of a trial depend on the choice from earlier trials.
-    """
+    """Return everything that determines the trial of a seed, as plain data."""
+    # With an adaptive number of subsamples, the ks of a trial depend on the choice from earlier trials.
     how = {name: describe(value) for name, value in plan.config.choice.items()}
     adaptive = {"n_subsamples": "auto", "n_calibration": plan.n_calibration, "seeds": _digest(str(plan.seeds)), **how}
+    # How a seed determines rows; files without this entry are from before the second way of drawing.
+    draw = draw_version(plan.n_rows, plan.sample_size)
+    metric = plan.config.resolved_metric
+    name = metric.name if metric.function is None else describe(metric.function)
     return {
         "data": data.digest,
         "rows": plan.n_rows,
@@ -46,10 +46,11 @@ def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
         "ks": list(plan.ks),
         "sample_size": plan.sample_size,
         "n_starts": plan.n_starts,
-        **_of_draw(plan),
+        **({} if draw == SHUFFLE else {"draw of rows": f"version {draw}"}),
+        **({"rows for stability": plan.n_common} if plan.n_common else {}),
         **(adaptive if plan.adaptive else {}),
         **_of_clusterer(plan.config.resolved_clusterer),
-        "metric": _of_metric(plan.config.resolved_metric),
+        "metric": f"{name} {describe(dict(metric.params))}" if metric.params else name,
         "on_failure": plan.on_failure,
         **_versions(),
     }
@@ -87,13 +88,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-def _of_draw(plan: Plan) -> Fingerprint:
-    """Return how a seed determines rows; files without this entry are from before the second way of drawing."""
-    version = draw_version(plan.n_rows, plan.sample_size)
-    draw = {} if version == SHUFFLE else {"draw of rows": f"version {version}"}
-    return draw | ({"rows for stability": plan.n_common} if plan.n_common else {})
-
-
 def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
     if clusterer.function is not None:
         return {"clusterer": describe(clusterer.function)}
@@ -105,11 +99,6 @@ def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
     }
     name = clusterer.name if clusterer.by_name else _qualified(type(clusterer.estimator))
     return {"clusterer": name, **{f"{_PARAMETER}{name}": text for name, text in params.items()}}
-
-
-def _of_metric(metric: Metric) -> str:
-    name = metric.name if metric.function is None else describe(metric.function)
-    return f"{name} {describe(dict(metric.params))}" if metric.params else name
 
 
 def _versions() -> dict[str, str]:
@@ -160,7 +149,14 @@ def _describe_function(function: Any, seen: frozenset[int]) -> str:
         return f"{describe(function.__func__, seen)} of {_describe_holder(function.__self__, seen)}"
     if not isinstance(function, FunctionType):
         return _qualified(function) if hasattr(function, "__qualname__") else _describe_holder(function, seen)
-    captured = [_captured(value, seen) for value in _closure(function)]
+    captured = []
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            # The variable is not assigned yet.
+            value = "nothing"
+        captured.append(_captured(value, seen))
     given = describe((function.__defaults__, function.__kwdefaults__), seen)
     return f"{_qualified(function)} [{_digest(_describe_code(function.__code__), given, *captured)}]"
 
@@ -177,17 +173,6 @@ def _captured(value: Any, seen: frozenset[int]) -> str:
     """Describe a captured value; of mutable containers, which the function may change, only the type."""
     lasting = isinstance(value, _PLAIN | tuple | np.generic | np.ndarray) or callable(value)
     return describe(value, seen) if lasting else _qualified(type(value))
-
-
-def _closure(function: FunctionType) -> list[Any]:
-    values = []
-    for cell in function.__closure__ or ():
-        try:
-            values.append(cell.cell_contents)
-        except ValueError:
-            # The variable is not assigned yet.
-            values.append("nothing")
-    return values
 
 
 def _describe_code(code: CodeType) -> str:

@@ -1,19 +1,34 @@
-"""Make the plan of a selection: everything random or costly is decided here, also the number of workers."""
+"""Make the plan of a selection, where everything random or costly is decided, and load the data for it."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
 from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
 
 from compsil_kit._config.values import AUTO
 from compsil_kit._data.dataset import Dataset
-from compsil_kit._data.sources.table import SourceTable
+from compsil_kit._data.diagnostics import MAX_SCALE_RATIO, check_enough_distinct, scale_ratio
+from compsil_kit._data.sources.table import FetchedData, SourceTable, known_rows
+from compsil_kit._method.clusterers import check_input_kind
 from compsil_kit._method.likelihood import why_unknown
+from compsil_kit._method.metrics import check_metric_fits
 from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA
-from compsil_kit._method.subsample import make_seeds, resolve_sample_size
-from compsil_kit._run.backends import check_started, effective_workers, is_elsewhere
+from compsil_kit._method.structure import check_testable
+from compsil_kit._method.subsample import common_rows, make_seeds, resolve_sample_size, subsample_rows
+from compsil_kit._run.progress import make_row_meter
+from compsil_kit._run.structure import compared_rows
+from compsil_kit._run.subsample import with_predecessors
+from compsil_kit._run.workers import DASK, RAY, SPARK, n_workers
 from compsil_kit._util.checks import describe
 from compsil_kit._util.memory import available_bytes
-from compsil_kit.config import SelectionConfig
+from compsil_kit._util.warn import caller_level
+from compsil_kit.config import Events, SelectionConfig
+from compsil_kit.errors import ROWS_READ, Interrupted, ScaleWarning
 from compsil_kit.plan import Plan
 
 # Initialisations for the criteria that score the best of several.
@@ -83,34 +98,14 @@ def resolve_starts(config: SelectionConfig, criterion: str) -> int:
     return n_starts
 
 
-def n_workers(n_jobs: int | str | None) -> int:
-    """Return the number of workers that joblib derives from ``n_jobs``; "auto" is all unless joblib is configured."""
-    backend, configured = get_active_backend()
-    check_started(backend)
-    if isinstance(n_jobs, str):
-        n_jobs = -1 if configured is None else None
-    return effective_workers(n_jobs)
+def resolve_workers(plan: Plan, n_rows: int | None = None, *, held: int = 0) -> int:
+    """Return the number of workers that fit into the free memory; raise MemoryError if too few do.
 
-
-def resolve_workers(plan: Plan, n_rows: int | None = None, *, fetched: bool = False) -> int:
-    """Return the number of workers; raise MemoryError if what they need exceeds the free memory.
-
-    ``n_jobs="auto"`` means as many workers as fit. ``n_rows`` checks runs on that many rows instead of subsamples;
-    ``fetched`` adds the rows that are still to be fetched from an out-of-core table.
+    ``n_rows`` checks runs on that many rows instead of subsamples; ``held`` is the size of rows still to be fetched.
     """
-    workers, held = n_workers(plan.config.n_jobs), fetched_bytes(plan) if fetched else 0
-    if is_elsewhere():
-        # The free memory of other machines is unknown here; each of them runs at least one worker.
-        check_memory(plan, 1, n_rows, held=held)
-        return workers
-    return check_memory(plan, workers, n_rows, held=held)
-
-
-def check_memory(plan: Plan, n_workers: int, n_rows: int | None = None, *, held: int = 0) -> int:
-    """Return how many of the workers fit into the free memory; raise if too few do."""
-    free = available_bytes()
+    workers, free = n_workers(plan.config.n_jobs), available_bytes()
     if free is None:
-        return n_workers
+        return workers
     if held > free:
         raise MemoryError(
             f"the rows of {len(plan.seeds):,} subsamples of {plan.sample_size:,} rows need about {held / 2**30:.1f} "
@@ -124,9 +119,15 @@ def check_memory(plan: Plan, n_workers: int, n_rows: int | None = None, *, held:
             f"{result / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass fewer n_subsamples, or fewer ks."
         )
     rows = plan.sample_size if n_rows is None else n_rows
-    per_worker, n_busy = _worker_bytes(plan, rows), min(n_workers, len(plan.seeds))
+    # The rows, the copies of k-means and the silhouettes, and the exact differences of nearly equal points.
+    per_point = 48 * plan.n_features + LABEL_BYTES * len(plan.ks)
+    per_pair = plan.config.resolved_clusterer.bytes_per_pair + (8 if plan.metric == "precomputed" else 0)
+    per_worker = WORKER_BYTES + per_point * rows + per_pair * rows**2
+    # The free memory of other machines is unknown here; each of them runs at least one worker.
+    elsewhere = type(get_active_backend()[0]).__name__ in (DASK, RAY, SPARK)
+    n_busy = 1 if elsewhere else min(workers, len(plan.seeds))
     if n_busy * per_worker <= free:
-        return n_workers
+        return workers
     if plan.config.n_jobs == AUTO:
         if per_worker <= free:
             return free // per_worker
@@ -139,13 +140,76 @@ def check_memory(plan: Plan, n_workers: int, n_rows: int | None = None, *, held:
     )
 
 
-def _worker_bytes(plan: Plan, rows: int) -> int:
-    # The rows, the copies of k-means and the silhouettes, and the exact differences of nearly equal points.
-    per_point = 48 * plan.n_features + LABEL_BYTES * len(plan.ks)
-    per_pair = plan.config.resolved_clusterer.bytes_per_pair + (8 if plan.metric == "precomputed" else 0)
-    return WORKER_BYTES + per_point * rows + per_pair * rows**2
-
-
 def fetched_bytes(plan: Plan) -> int:
     """Return the size of the rows of all subsamples: once as they are fetched, and once more while they are joined."""
-    return 2 * plan.n_fetched * plan.n_features * (4 if plan.dtype == "float32" else 8)
+    return 2 * plan.n_fetched * plan.n_features * np.dtype(plan.dtype).itemsize
+
+
+def load(
+    table: Dataset | SourceTable,
+    plan: Plan,
+    events: Events,
+    *,
+    indices: Collection[int] | None = None,
+    digest: bool = False,
+    warn: bool = True,
+) -> Dataset:
+    """Return the data of a selection, or of the subsamples in ``indices``, validated against the settings.
+
+    ``digest`` also computes a digest of all rows of an out-of-core table; ``warn`` reports columns of different scales.
+    """
+    data = table
+    if isinstance(data, SourceTable):
+        resolve_workers(plan, held=fetched_bytes(plan))
+        warn = warn and not data.prepared
+        data = fetch(data, plan, events, indices, digest=digest or events.checkpoint is not None)
+    else:
+        resolve_workers(plan)
+    clusterer, metric = plan.config.resolved_clusterer, plan.config.resolved_metric
+    matrix = known_rows(data.matrix)
+    check_input_kind(clusterer, matrix)
+    check_metric_fits(metric, matrix)
+    if plan.structure:
+        check_testable(clusterer, metric, matrix)
+    check_enough_distinct(matrix, plan.ks[-1], whole=matrix is data.matrix)
+    if warn and not data.prepared and not metric.precomputed:
+        warn_of_scale(
+            matrix, "prepare(df, scale='standard') or StandardScaler; or keep them with prepare(df, scale=None)"
+        )
+    return data
+
+
+def fetch(
+    table: SourceTable, plan: Plan, events: Events, indices: Collection[int] | None, *, digest: bool
+) -> FetchedData:
+    """Fetch the rows of all subsamples, or of those in ``indices``, in one pass; an interrupt reports its progress."""
+    meter = make_row_meter(events.progress, plan.n_rows)
+    try:
+        return table.fetch(needed_rows(plan, indices), meter.advance, digest=digest)
+    except KeyboardInterrupt as stop:
+        raise Interrupted(meter.done, plan.n_rows, ROWS_READ, "nothing was computed yet") from stop
+    finally:
+        meter.close()
+
+
+def needed_rows(plan: Plan, indices: Collection[int] | None = None) -> NDArray[np.int64]:
+    """Return the ascending numbers of all rows that a selection, or some of its subsamples, uses."""
+    wanted = range(len(plan.seeds)) if indices is None else with_predecessors(indices, plan)
+    drawn = [subsample_rows(plan.seeds[index], plan.n_rows, plan.sample_size) for index in wanted]
+    if plan.n_common:
+        drawn.append(common_rows(plan.n_rows, plan.n_common))
+    if plan.structure and (indices is None or 0 in indices):
+        drawn.append(compared_rows(plan))
+    return np.unique(np.concatenate(drawn))
+
+
+def warn_of_scale(matrix: Any, advice: str) -> None:
+    """Warn, at the caller's line, that columns of a large scale dominate the distances."""
+    ratio = scale_ratio(matrix)
+    if ratio > MAX_SCALE_RATIO:
+        warnings.warn(
+            f"the columns of X differ in scale by a factor of {ratio:,.0f}, and X is used unscaled: columns of a large "
+            f"scale dominate the distances. Scale them first, with {advice}.",
+            ScaleWarning,
+            stacklevel=caller_level(),
+        )

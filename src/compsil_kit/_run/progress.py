@@ -13,41 +13,40 @@ ProgressLike = bool | Callable[[int, int], None] | None
 
 
 class Meter:
-    """Receives every finished step; this one shows nothing."""
+    """Counts finished steps; this one shows nothing."""
+
+    done = 0
 
     def resume(self, done: int) -> None:
         """Start from the steps that an earlier run finished."""
 
     def advance(self, n: int = 1) -> None:
         """Add finished steps."""
+        self.done += n
 
     def announce(self, text: str) -> None:
-        """Show a line of text."""
+        """Show a line of text, unless it is empty."""
 
     def close(self) -> None:
         """Remove the bar."""
 
 
-def make_meter(progress: ProgressLike, total: int) -> Meter:
-    """Return the meter for the user's choice and the environment."""
-    return _make(progress, total, desc="compsil", unit="subsample")
-
-
 def make_row_meter(progress: ProgressLike, n_rows: int) -> Meter:
     """Return the meter of a pass over rows; a function receives them by its attribute ``rows``, if it has one."""
     progress = getattr(progress, "rows", False) if callable(progress) else progress
-    return _make(progress, n_rows, desc="reading", unit="row", unit_scale=True)
+    return make_meter(progress, n_rows, desc="reading", unit="row", unit_scale=True)
 
 
-def _make(progress: ProgressLike, total: int, **settings: Any) -> Meter:
+def make_meter(
+    progress: ProgressLike, total: int, *, desc: str = "compsil", unit: str = "subsample", unit_scale: bool = False
+) -> Meter:
+    """Return the meter for the user's choice and the environment."""
     if callable(progress):
         return _Callback(progress, total)
-    return _Bar(total=total, **settings) if progress or (progress is None and _is_interactive()) else Meter()
-
-
-def _is_interactive() -> bool:
-    # Programs without a console have no stderr.
-    return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+    if progress is None:
+        # Programs without a console have no stderr.
+        progress = _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+    return _Bar(total=total, desc=desc, unit=unit, unit_scale=unit_scale) if progress else Meter()
 
 
 def _in_notebook() -> bool:
@@ -59,14 +58,14 @@ def _in_notebook() -> bool:
 
 class _Callback(Meter):
     def __init__(self, function: Callable[[int, int], None], total: int) -> None:
-        self._function, self._total, self._done = function, total, 0
+        self._function, self._total = function, total
 
     def resume(self, done: int) -> None:
         self.advance(done)
 
     def advance(self, n: int = 1) -> None:
-        self._done += n
-        self._function(self._done, self._total)
+        super().advance(n)
+        self._function(self.done, self._total)
 
 
 class _Bar(Meter):
@@ -88,10 +87,12 @@ class _Bar(Meter):
         self._bar.refresh()
 
     def advance(self, n: int = 1) -> None:
+        super().advance(n)
         self._bar.update(n)
 
     def announce(self, text: str) -> None:
-        self._bar.write(text, file=sys.stderr)
+        if text:
+            self._bar.write(text, file=sys.stderr)
 
     def close(self) -> None:
         self._bar.close()

@@ -1,20 +1,29 @@
-"""Run a plan: all at once, or as a stream of growing results."""
+"""Run a plan, all at once or as a stream of growing results; a checkpoint keeps finished subsamples in a file."""
 
 from __future__ import annotations
 
+import json
 import logging
+import time
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
+from threading import Lock, Timer
+from typing import Any
 
 from compsil_kit._data.dataset import Dataset
 from compsil_kit._method.structure import Structure
+from compsil_kit._result.records import dump_trial, load_trial
 from compsil_kit._result.trials import Trial
-from compsil_kit._run.checkpoint import resume
 from compsil_kit._run.engine import run
-from compsil_kit._run.planning import n_workers
+from compsil_kit._run.fingerprint import Fingerprint, differences, fingerprint
 from compsil_kit._run.progress import Meter, make_meter
 from compsil_kit._run.structure import find_structure, n_steps
+from compsil_kit._run.workers import n_workers
+from compsil_kit._util import schema
+from compsil_kit._util.atomic import locked, write_atomically
+from compsil_kit._util.checks import describe
 from compsil_kit._util.format import format_seconds
 from compsil_kit.config import Events
 from compsil_kit.errors import Interrupted
@@ -25,6 +34,17 @@ logger = logging.getLogger("compsil_kit")
 
 # The plan is announced before runs that take at least this long.
 LONG_SECONDS = 60.0
+
+FORMAT = "compsil-kit/checkpoint"
+VERSION = 1
+# Seconds between two writes, or more if writing takes more than a twentieth of the time.
+PAUSE_SECONDS = 1.0
+PAUSE_SHARE = 20
+_ADVICE = "Pass another path, or delete the file to start again."
+
+_FILE = schema.record({"fingerprint": schema.mapping_of(schema.anything), "trials": schema.list_of(schema.anything)})
+
+Records = dict[int, dict[str, Any]]
 
 
 def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
@@ -43,7 +63,11 @@ def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
                     meter.advance()
             structure = find_structure(data.matrix, plan, meter.advance)
     except KeyboardInterrupt as stop:
-        raise _interrupted(plan, data, events, trials) from stop
+        kept = "" if events.checkpoint is None else f" and in {events.checkpoint}, from which the same call continues"
+        where = f"the finished part is in this exception's .result (sys.last_value.result in a notebook){kept}."
+        stopped = Interrupted(len(trials), len(plan.seeds), "subsamples", where)
+        stopped.result = _partial(plan, data, trials)
+        raise stopped from stop
     except BaseException as error:
         # Memory, a progress function or a worker may have ended the run: the finished part is kept.
         error.result = _partial(plan, data, trials)  # type: ignore[attr-defined]
@@ -55,24 +79,27 @@ def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
     return result
 
 
-def stream_selection(
-    plan: Plan, data: Dataset, events: Events, *, pause_between: bool = False
-) -> Generator[SelectionResult, None, None]:
-    """Return a generator of growing results; the checkpoint is read at once.
-
-    With ``pause_between`` the workers pause while the caller processes a result.
-    """
-    return _grow(plan, data, events, *_start(plan, data, events, pause_between=pause_between))
+def stream_selection(plan: Plan, data: Dataset, events: Events) -> Generator[SelectionResult, None, None]:
+    """Return a generator of growing results; the checkpoint is read at once."""
+    return _grow(plan, data, events, *_start(plan, data, events))
 
 
-def _start(
-    plan: Plan, data: Dataset, events: Events, *, pause_between: bool = False
-) -> tuple[list[Trial], Generator[Trial, None, None]]:
-    """Return the trials of the checkpoint, and an iterator that computes the others."""
+def _start(plan: Plan, data: Dataset, events: Events) -> tuple[list[Trial], Generator[Trial, None, None]]:
+    """Return the trials of the checkpoint, and an iterator that computes the others and adds them to the file."""
     events.require_repeatable(plan.config.random_state)
-    if events.checkpoint is not None:
-        return resume(plan, data, events, pause_between=pause_between)
-    return [], run(data.matrix, plan, events, pause_between=pause_between)
+    if events.checkpoint is None:
+        return [], run(data.matrix, plan, events)
+    path, own = Path(events.checkpoint), fingerprint(plan, data)
+    kept = _read(path, own) if path.exists() else {}
+    # A trial also depends on the previous subsample, which may differ if the seeds were passed one by one.
+    # Trials of earlier releases do not record it.
+    done = [
+        load_trial(kept[seed], index, plan.ks)
+        for index, seed in enumerate(plan.seeds)
+        if seed in kept and kept[seed].get("after", plan.before(index)) == plan.before(index)
+    ]
+    work = run(data.matrix, plan, events, done)
+    return done, _keep(work, plan, _Writer(path, own, kept)) if len(done) < len(plan.seeds) else work
 
 
 def _grow(
@@ -112,17 +139,10 @@ def compile_notice(plan: Plan, data: Dataset) -> str:
     return ""
 
 
-def announce_compiling(plan: Plan, data: Dataset, meter: Meter) -> None:
-    """Show the notice about compilation, if there is one."""
-    notice = compile_notice(plan, data)
-    if notice:
-        meter.announce(notice)
-
-
 def _announce(plan: Plan, data: Dataset, meter: Meter, n_done: int) -> None:
     if n_done:
         meter.resume(n_done)
-    announce_compiling(plan, data, meter)
+    meter.announce(compile_notice(plan, data))
     n_all = len(plan.seeds)
     seconds = plan.estimate_seconds(n_workers(plan.config.n_jobs)) * (1 - n_done / n_all)
     if seconds >= LONG_SECONDS:
@@ -132,9 +152,122 @@ def _announce(plan: Plan, data: Dataset, meter: Meter, n_done: int) -> None:
         meter.announce(text)
 
 
-def _interrupted(plan: Plan, data: Dataset, events: Events, trials: Sequence[Trial]) -> Interrupted:
-    kept = "" if events.checkpoint is None else f" and in {events.checkpoint}, from which the same call continues"
-    where = f"the finished part is in this exception's .result (sys.last_value.result in a notebook){kept}."
-    stopped = Interrupted(len(trials), len(plan.seeds), "subsamples", where)
-    stopped.result = _partial(plan, data, trials)
-    return stopped
+# --- the checkpoint ---------------------------------------------------------------------------------------------------
+
+
+def _keep(work: Generator[Trial, None, None], plan: Plan, writer: _Writer) -> Generator[Trial, None, None]:
+    with locked(writer.path), writer, closing(work) as trials:
+        for trial in trials:
+            try:
+                writer.add(trial, plan)
+            except KeyboardInterrupt:
+                # The result and the file must contain the same trials.
+                writer.add(trial, plan)
+                yield trial
+                raise
+            yield trial
+
+
+def _read(path: Path, own: Fingerprint) -> Records:
+    """Return the trials in the file by seed; raise if it is damaged or belongs to another selection."""
+    try:
+        data = json.loads(path.read_bytes())
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise ValueError
+        version = data.get("version")
+        schema.check_digest(data, "the file")
+        found = _FILE(data, "the file") if version == VERSION else {"fingerprint": {}, "trials": []}
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, error) from error
+    theirs, trials = found["fingerprint"], found["trials"]
+    if version != VERSION:
+        raise ValueError(
+            f"checkpoint: {path} has version {describe(version)} of {FORMAT}; this release reads version {VERSION}. "
+            f"Continue with the release that wrote it. {_ADVICE}"
+        )
+    if theirs.get("on_failure") == "raise":
+        # Nothing has failed so far, so skipping failures from now on changes no trial.
+        theirs["on_failure"] = own["on_failure"]
+    differing = differences(theirs, own)
+    if differing:
+        raise ValueError(f"checkpoint: {path} belongs to another selection: {'; '.join(differing)}. {_ADVICE}")
+    try:
+        for record in trials:
+            load_trial(record, 0, own["ks"])
+    except ValueError as error:
+        raise _damaged(path, error) from error
+    return {int(record["seed"]): record for record in trials}
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    # Without the error's text, which may quote the contents of an unrelated file.
+    return ValueError(
+        f"checkpoint: {path} is not a checkpoint of compsil-kit, or is damaged ({type(error).__name__}). {_ADVICE}"
+    )
+
+
+class _Writer:
+    """Write trials to the file shortly after they finish, and when the run ends for any reason."""
+
+    def __init__(self, path: Path, own: Fingerprint, records: Records) -> None:
+        self.path, self._own, self._records = path, own, dict(records)
+        self._lock = Lock()
+        self._timer: Timer | None = None
+        self._pause = PAUSE_SECONDS
+        self._unsaved = False
+        self._problem: OSError | None = None
+
+    def __enter__(self) -> _Writer:
+        # An error must be raised before the work, not after it.
+        self._write()
+        return self
+
+    def add(self, trial: Trial, plan: Plan) -> None:
+        """Add a trial, which is written within the next moments, even if no other one follows."""
+        if not trial.whole:
+            # Its agreements are missing: it is left to the next run.
+            return
+        record = dump_trial(trial, plan)
+        with self._lock:
+            self._records[record["seed"]] = record
+            self._unsaved = True
+            if self._timer is None:
+                self._timer = Timer(self._pause, self._save)
+                self._timer.name, self._timer.daemon = "compsil-checkpoint", True
+                self._timer.start()
+        self._warn()
+
+    def __exit__(self, *_: object) -> None:
+        if (timer := self._timer) is not None:
+            timer.cancel()
+        self._save()
+        self._warn()
+
+    def _save(self) -> None:
+        with self._lock:
+            self._timer = None
+            if not self._unsaved:
+                return
+            try:
+                self._write()
+            except OSError as error:
+                self._problem = error
+
+    def _write(self) -> None:
+        start = time.monotonic()
+        trials = list(self._records.values())
+        data = schema.signed({"format": FORMAT, "version": VERSION, "fingerprint": self._own, "trials": trials})
+        write_atomically(self.path, json.dumps(data, allow_nan=False).encode())
+        self._pause = max(PAUSE_SECONDS, PAUSE_SHARE * (time.monotonic() - start))
+        self._unsaved = False
+
+    def _warn(self) -> None:
+        """Warn in the calling thread: a full disk must not go unnoticed, and must not end the run."""
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            warnings.warn(
+                f"checkpoint: {self.path} could not be written ({problem.strerror}); the run continues, but the "
+                "subsamples finished since the last write are not saved.",
+                RuntimeWarning,
+                stacklevel=2,
+            )

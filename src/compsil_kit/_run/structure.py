@@ -23,9 +23,8 @@ from compsil_kit._method.structure import (
     standardised,
 )
 from compsil_kit._method.subsample import STRUCTURE_STREAM, derive_seed, subsample_rows
-from compsil_kit._run.planning import n_workers
 from compsil_kit._run.subsample import cluster_all, score_labelings
-from compsil_kit._run.workers import Tick, in_threads, one_blas_thread
+from compsil_kit._run.workers import Tick, in_threads, n_workers, one_blas_thread
 from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]

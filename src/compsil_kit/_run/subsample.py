@@ -1,11 +1,8 @@
-"""One subsample: cluster its rows under every k, score the clusterings, and compare them with the previous subsample.
-
-Comparisons need the labels of two subsamples, which may arrive in any order: :class:`Pairs` collects them.
-"""
+"""One subsample: cluster its rows under every k, score the clusterings, and compare them with the previous ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +13,7 @@ from scipy import sparse
 from compsil_kit._method.agreement import agreement, nearest_clusters, shared_rows, within_shares
 from compsil_kit._method.metrics import Metric
 from compsil_kit._method.silhouette import averages, point_silhouettes
-from compsil_kit._method.subsample import POINTS_PER_CLUSTER
+from compsil_kit._method.subsample import POINTS_PER_CLUSTER, subsample_rows
 from compsil_kit._result.trials import Failure, Trial
 from compsil_kit._run.workers import Cancelled, Tick
 from compsil_kit.errors import ClusteringError
@@ -30,33 +27,30 @@ Positions = tuple[int, ...]
 # Index of a subsample, whether it is scored or only clustered for the comparison with the next, and under which ks.
 Task = tuple[int, bool, Positions]
 # Rows and points of a subsample.
-Take = Callable[[int], tuple[Array, Any]]
+Part = tuple[Array, Any]
 
 NAN = float("nan")
 
 
 @dataclass(frozen=True)
 class Clustered:
-    """One subsample: its labels by position in ks, the labelled rows, and its trial.
-
-    The rows are None if they are the common rows, which every subsample labels. There is no trial if only the labels
-    were requested.
-    """
+    """One subsample: its labels, and its trial."""
 
     index: int
+    # None if the labelled rows are the common rows, which every subsample labels.
     rows: Array | None
     labelings: Labelings
+    # None if only the labels were requested.
     trial: Trial | None = None
 
 
-def run_subsample(task: Task, tick: Tick, plan: Plan, take: Take, common: Any) -> Clustered:
-    """Cluster a subsample under its ks and, if requested, score the clusterings.
+def run_subsample(task: Task, tick: Tick, plan: Plan, X: Any, common: Any, part: Part | None = None) -> Clustered:
+    """Cluster a subsample of X, or the given part of it, under its ks and, if requested, score the clusterings.
 
-    ``take`` returns the rows of a subsample and their points. ``common`` are the points whose labels are compared with
-    those of other subsamples; None compares the rows that two subsamples share.
+    ``common`` are the points to label for comparisons; None compares the rows that two subsamples share.
     """
     index, scored, positions = task
-    rows, X = take(index)
+    rows, X = part or take(X, plan, index)
     first, best, failures = cluster_all(X, index, plan, tick, positions)
     narrow = np.min_scalar_type(-plan.ks[-1])
     compact = {at: codes.astype(narrow) for at, codes in best.items()}
@@ -82,12 +76,14 @@ def run_subsample(task: Task, tick: Tick, plan: Plan, take: Take, common: Any) -
         first, compact, values, better, labelled = {}, {}, {}, {}, (None, {})
     small = {at: float(np.bincount(codes).min() < POINTS_PER_CLUSTER) for at, codes in first.items()}
     numbers = (*_micro_macro(values, plan), tuple(failures), *_micro_macro(values | better, plan))
-    trial = Trial(index, *numbers, within=_per_k(_within(X, compact, plan), plan), small=_per_k(small, plan))
+    within: dict[int, float] = {}
+    if not metric.precomputed and not sparse.issparse(X):
+        within = dict(zip(compact, within_shares(X, list(compact.values())), strict=True))
+    trial = Trial(index, *numbers, within=_per_k(within, plan), small=_per_k(small, plan))
     return Clustered(index, *labelled, trial)
 
 
 def _averages(labelings: Labelings, values: Any) -> dict[int, tuple[float, float]]:
-    """Return the micro and macro averages of the silhouettes of each labeling."""
     found = {}
     for (at, codes), row in zip(labelings.items(), values, strict=True):
         micro, means = averages(row, codes)
@@ -96,7 +92,6 @@ def _averages(labelings: Labelings, values: Any) -> dict[int, tuple[float, float
 
 
 def _per_k(values: Mapping[int, float], plan: Plan) -> tuple[float, ...]:
-    """Return a value for every k; NaN without a clustering."""
     return tuple(values.get(at, NAN) for at in range(len(plan.ks)))
 
 
@@ -105,20 +100,10 @@ def _micro_macro(values: Mapping[int, tuple[float, float]], plan: Plan) -> tuple
     return _per_k(micro, plan), _per_k(macro, plan)
 
 
-def _within(X: Any, labelings: Labelings, plan: Plan) -> dict[int, float]:
-    """Return the within-cluster share of the sum of squares of each labeling of dense points."""
-    if plan.config.resolved_metric.precomputed or sparse.issparse(X):
-        return {}
-    return dict(zip(labelings, within_shares(X, list(labelings.values())), strict=True))
-
-
 def cluster_all(
     X: Any, index: int, plan: Plan, tick: Tick, positions: Positions | None = None, seed: int | None = None
 ) -> tuple[Labelings, Labelings, list[Failure]]:
-    """Return the labels of the first and of the best initialisation by position in ks, and the failed clusterings.
-
-    ``positions`` restricts the ks; ``seed`` replaces the seed of the subsample.
-    """
+    """Return the labels of the first and of the best initialisation by position in ks, and the failed clusterings."""
     seed = plan.seeds[index] if seed is None else seed
     failures: list[Failure] = []
     first: Labelings = {}
@@ -158,12 +143,16 @@ def _failure(error: Exception, what: tuple[str, str], k: int, index: int, seed: 
     ) from error
 
 
-def take_rows(X: Any, rows: Any, metric: Metric) -> Any:
-    """Return these rows, and of a distance matrix also these columns.
+def take(X: Any, plan: Plan, index: int) -> Part:
+    """Return the rows of a subsample and their points."""
+    rows = subsample_rows(plan.seeds[index], plan.n_rows, plan.sample_size)
+    return rows, take_rows(X, rows, plan.config.resolved_metric)
 
-    The result is read-only: all ks share it, so a clusterer that writes into its input must fail.
-    """
+
+def take_rows(X: Any, rows: Any, metric: Metric) -> Any:
+    """Return these rows, and of a distance matrix also these columns."""
     part = X[np.ix_(rows, rows)] if metric.precomputed else X[rows]
+    # Read-only: all ks share it, so a clusterer that writes into its input must fail.
     (part.data if sparse.issparse(part) else part).setflags(write=False)
     return part
 
@@ -196,7 +185,11 @@ class Pairs:
                 self._missing.remove(index)
                 yield trial
         # Labels are kept only as long as they are needed.
-        self._known = {index: kept for index, kept in self._known.items() if self._is_needed(index)}
+        self._known = {
+            index: kept
+            for index, kept in self._known.items()
+            if index in self._missing or (index + 1 in self._missing and self._plan.before(index + 1) is not None)
+        }
 
     def incomplete(self) -> list[Trial]:
         """Return the trials that are left when a run ends early, most of them without agreements."""
@@ -205,10 +198,6 @@ class Pairs:
         self._missing.clear()
         return trials
 
-    def _is_needed(self, index: int) -> bool:
-        follows = index + 1 in self._missing and self._plan.before(index + 1) is not None
-        return index in self._missing or follows
-
     def _complete(self, index: int) -> Trial | None:
         """Return the missing trial of a subsample with its agreements, or None as long as a part is missing."""
         here, before = self._known.get(index), self._known.get(index - 1)
@@ -216,16 +205,14 @@ class Pairs:
             return None
         if self._plan.before(index) is None:
             return here.trial
-        return None if before is None else replace(here.trial, agreement=_agreements(before, here, self._plan))
-
-
-def _agreements(before: Clustered, here: Clustered, plan: Plan) -> tuple[float, ...]:
-    in_both: tuple[Any, Any] = slice(None), slice(None)
-    if before.rows is not None and here.rows is not None:
-        in_both = shared_rows(before.rows, here.rows)
-    found = {
-        at: agreement(before.labelings[at][in_both[0]], labels[in_both[1]], plan.ks[at])
-        for at, labels in here.labelings.items()
-        if at in before.labelings
-    }
-    return _per_k(found, plan)
+        if before is None:
+            return None
+        in_both: tuple[Any, Any] = slice(None), slice(None)
+        if before.rows is not None and here.rows is not None:
+            in_both = shared_rows(before.rows, here.rows)
+        found = {
+            at: agreement(before.labelings[at][in_both[0]], labels[in_both[1]], self._plan.ks[at])
+            for at, labels in here.labelings.items()
+            if at in before.labelings
+        }
+        return replace(here.trial, agreement=_per_k(found, self._plan))

@@ -1,4 +1,4 @@
-"""Workers: threads that yield results as they finish and can be abandoned at once, each with one native thread.
+"""Workers: how many there are, and threads that yield results as they finish, each with one native thread.
 
 BLAS limits hold for the process, OpenMP limits for the calling thread.
 """
@@ -11,19 +11,26 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+import joblib
 import sklearn
+from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 Tick = Callable[[], None]
 
+DASK, RAY, SPARK = "DaskDistributedBackend", "RayBackend", "SparkDistributedBackend"
+_REGISTRATIONS = {
+    "ray": "from ray.util.joblib import register_ray; register_ray()",
+    "spark": "from joblibspark import register_spark; register_spark()",
+}
 # How long the interpreter waits at exit for abandoned workers.
 EXIT_WAIT_SECONDS = 5.0
 # The main thread wakes up this often: on some systems it notices an interrupt only then.
@@ -33,6 +40,48 @@ _lock = Lock()
 _state: dict[str, Any] = {"users": 0, "limiter": None}
 
 
+def _fail_unregistered(name: str, **_: Any) -> Any:
+    raise ValueError(
+        f"joblib's backend {name!r} is not registered. Run '{_REGISTRATIONS[name]}' before "
+        f"joblib.parallel_config(backend={name!r})."
+    )
+
+
+def explain_unregistered() -> None:
+    """Register placeholders for missing backends: joblib raises before our code runs, without this advice."""
+    for name in _REGISTRATIONS:
+        if name not in BACKENDS:
+            joblib.register_parallel_backend(name, partial(_fail_unregistered, name))
+
+
+def n_workers(n_jobs: int | str | None) -> int:
+    """Return the number of workers that joblib derives from ``n_jobs``; "auto" is all unless joblib is configured."""
+    backend, configured = get_active_backend()
+    check_started(backend)
+    if isinstance(n_jobs, str):
+        n_jobs = -1 if configured is None else None
+    # joblib counts none while a cluster starts.
+    return max(1, int(joblib.effective_n_jobs(n_jobs)))
+
+
+def check_started(backend: Any) -> None:
+    """Raise if the cluster of the backend is not running."""
+    kind = type(backend).__name__
+    if kind == DASK and backend.client.status == "closed":
+        raise RuntimeError(
+            "joblib's backend 'dask' belongs to a Client that is closed. Create a Client, then enter "
+            "joblib.parallel_config(backend='dask') again, and keep the Client open until the run has ended."
+        )
+    if kind == RAY:
+        import ray
+
+        if not ray.is_initialized():
+            raise RuntimeError(
+                "joblib's backend 'ray' is set, but Ray has not been started. Call ray.init() before, or "
+                "ray.init(address=...) for a cluster that is running."
+            )
+
+
 class Cancelled(Exception):
     """Raised inside a worker whose result is no longer needed."""
 
@@ -40,8 +89,6 @@ class Cancelled(Exception):
 # Without a repr: Airflow logs local variables, and the work contains the data.
 @dataclass(frozen=True, repr=False)
 class _Pool(Generic[Item, Value]):
-    """What the workers of one pool share."""
-
     work: Callable[[Item, Tick], Value]
     config: Mapping[str, Any]
     controller: ThreadpoolController
@@ -75,13 +122,12 @@ def in_threads(
     stop: Event | None = None,
     **config: bool,
 ) -> Generator[Value, None, None]:
-    """Yield ``work(item, tick)`` of every item as it finishes; an exception in a worker is raised here.
+    """Yield ``work(item, tick)`` of every item as it finishes; ``config`` are settings of scikit-learn for the workers.
 
-    The work calls ``tick`` regularly. Once the iterator is closed or interrupted, or ``stop`` is set, ``tick`` raises
-    and the iterator ends. The threads are daemons, so that one inside foreign code does not block the end of the
-    program. Even a single worker has its own thread, because the waiting main thread can be interrupted at once.
-    ``config`` are settings of scikit-learn for the workers.
+    The work calls ``tick``, which raises once the iterator is closed or interrupted, or ``stop`` is set.
     """
+    # Even a single worker has its own thread, because the waiting main thread can be interrupted at once. The threads
+    # are daemons, so that one inside foreign code does not block the end of the program.
     # scikit-learn's settings and the OpenMP limit belong to a thread; workers do not inherit them.
     settings = {**sklearn.get_config(), **config}
     pool = _Pool(work, settings, process_controller(), Event() if stop is None else stop)
@@ -140,11 +186,8 @@ def _controller(n_modules: int) -> ThreadpoolController:  # noqa: ARG001  (a cac
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread while at least one run is active, and restore the limit after the last.
-
-    The runs are counted: if each of two overlapping runs saved and restored the limit, the second would restore the
-    limit set by the first.
-    """
+    """Limit BLAS to one thread while at least one run is active, and restore the limit after the last."""
+    # Counted: if each of two overlapping runs restored what it found, the second would restore the limit of the first.
     with _lock:
         if _state["users"] == 0:
             # BLAS alone: a limiter restores the limits of all its libraries, not only those that it set.
@@ -164,3 +207,6 @@ def one_openmp_thread(controller: ThreadpoolController) -> Iterator[None]:
     """Limit OpenMP to one thread in the calling thread."""
     with controller.select(user_api="openmp").limit(limits=1):
         yield
+
+
+explain_unregistered()
