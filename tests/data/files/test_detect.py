@@ -2,11 +2,13 @@
 
 import io
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from compsil_kit._data.files import FileFormatError, detect
 from compsil_kit._data.files.detect import CsvOptions, detect_header, detect_layout, detect_separator, iterate_rows
+from compsil_kit._data.files.numeric import MISSING_VALUES
 
 PAIRS = "the separator is ambiguous: pass --sep ',' for two columns or --sep ';' for decimal commas."
 TRAIL = "a,b,\n1,2,\n3,4,\n"
@@ -126,10 +128,13 @@ def test_separators(text, expected):
 
 
 @pytest.mark.parametrize(("length", "n_lines", "kept"), [(3000, 20, 8), (1024, 20, 16), (1025, 20, 16), (1000, 9, 9)])
-def test_whole_lines_for_clevercsv(length, n_lines, kept):
+def test_whole_lines_for_clevercsv(monkeypatch, length, n_lines, kept):
     """16,384 characters, and 8 lines at least."""
-    text = ("x" * (length - 1) + "\n") * n_lines
-    assert detect._head(text) == text[: length * kept]
+    text = ("x," + "x" * (length - 4) + ";\n") * n_lines
+    heads, dialect = [], SimpleNamespace(delimiter=",")
+    monkeypatch.setattr("clevercsv.Detector.detect", lambda self, head, delimiters: heads.append(head) or dialect)
+    detect_separator(text)
+    assert heads == [text[: length * kept]]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,7 @@ def test_rows_may_contradict_clevercsv(monkeypatch, text, detected, expected):
 
 
 def header(*lines, decimal="."):
-    return detect_header([(number, line.split(",")) for number, line in enumerate(lines, 1)], decimal)
+    return detect_header([(number, line.split(",")) for number, line in enumerate(lines, 1)], decimal, MISSING_VALUES)
 
 
 @pytest.mark.parametrize(
