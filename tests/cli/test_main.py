@@ -45,8 +45,7 @@ def run(capsys, *words):
 
 def test_select_prints_table_and_explanation(csv, capsys):
     code, out, err = run(capsys, "select", csv, "--ks", "2:5", "-B", "5")
-    assert code == 0
-    assert err == ""
+    assert (code, err) == (0, "")
     assert out.startswith(
         f"Read {csv}: separator ',', decimal point, encoding utf-8, header in line 1\n"
         "Data: columns a, b, c, flag; scale standard; left out as not numeric: city\n"
@@ -56,42 +55,10 @@ def test_select_prints_table_and_explanation(csv, capsys):
 
 
 def test_same_numbers_as_the_library(csv, frame, capsys):
-    code, out, _ = run(
-        capsys, "select", csv, "--columns", "a, b", "--scale", "none", "--ks", "2,3,4", "-B", "4", "--json"
-    )
-    assert code == 0
-    found = SelectionResult.from_dict(json.loads(out))
+    words = ("--columns", "a, b", "--scale", "none", "--ks", "2,3,4", "-B", "4", "--json")
+    _, out, _ = run(capsys, "select", csv, *words)
     expected = select_k(frame[["a", "b"]], ks=[2, 3, 4], n_subsamples=4)
-    np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("scale", ["standard", "robust", "minmax"])
-def test_scales(csv, frame, capsys, scale):
-    from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
-
-    scaler = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}[scale]()
-    columns = "a,b,c"
-    _, out, _ = run(capsys, "select", csv, "--columns", columns, "--scale", scale, "--ks", "2:4", "-B", "3", "--json")
-    expected = select_k(scaler.fit_transform(frame[columns.split(",")]), ks=[2, 3, 4], n_subsamples=3)
-    np.testing.assert_allclose(json.loads(out)["scores"], expected.scores, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    "kind", ["parquet", "pq", "feather", "tsv", "jsonl", "ndjson", "csv.gz", "csv.bz2", "jsonl.xz"]
-)
-def test_kinds_of_files(frame, tmp_path, capsys, kind):
-    path = tmp_path / f"data.{kind}"
-    if kind in ("parquet", "pq"):
-        frame.to_parquet(path)
-    elif kind == "feather":
-        frame.to_feather(path)
-    elif "json" in kind:
-        frame.to_json(path, orient="records", lines=True)
-    else:
-        frame.to_csv(path, sep="\t" if kind == "tsv" else ",", index=False)
-    code, out, _ = run(capsys, "select", path, "--ks", "2:4", "-B", "3")
-    assert code == 0
-    assert "k* = 3" in out
+    np.testing.assert_allclose(json.loads(out)["scores"], expected.scores, rtol=0, atol=1e-12)
 
 
 def test_standard_input(frame):
@@ -99,40 +66,29 @@ def test_standard_input(frame):
         [sys.executable, "-m", "compsil_kit", "select", "-", "--ks", "2:4", "-B", "3"],
         input=frame.to_csv(index=False), capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0
+    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Read standard input: separator ','")
     assert "k* = 3" in done.stdout
-    assert done.stderr == ""
-
-
-GERMAN = {"sep": ";", "decimal": ",", "index": False}
 
 
 def test_a_european_file_gives_the_same_answer(csv, frame, tmp_path, capsys):
     german = tmp_path / "german.csv"
-    frame.to_csv(german, **GERMAN)
-    words = ("--ks", "2:4", "-B", "3", "--json")
-    code, expected, err = run(capsys, "select", csv, *words)
+    words = ("--ks", "2:4", "-B", "3")
+    code, expected, err = run(capsys, "select", csv, *words, "--json")
     assert (code, err) == (0, "")
-    code, out, err = run(capsys, "select", german, *words)
-    assert (code, out) == (0, expected)
-    assert err == f"Read {german}: separator ';', decimal comma, encoding utf-8, header in line 1\n"
-    assert run(capsys, "select", german, *words, "--quiet") == (0, expected, "")
-    frame.to_csv(german, header=False, encoding="utf-16", **GERMAN)
-    code, out, _ = run(capsys, "select", german, "--ks", "2:4", "-B", "3")
-    assert code == 0
-    assert out.startswith(
-        f"Read {german}: separator ';', decimal comma, encoding utf-16, no header\nData: columns column 1"
-    )
+    frame.to_csv(german, sep=";", decimal=",", index=False)
+    layout = f"Read {german}: separator ';', decimal comma, encoding"
+    assert run(capsys, "select", german, *words, "--json") == (0, expected, f"{layout} utf-8, header in line 1\n")
+    assert run(capsys, "select", german, *words, "--json", "--quiet") == (0, expected, "")
+    frame.to_csv(german, sep=";", decimal=",", index=False, header=False, encoding="utf-16")
+    _, out, _ = run(capsys, "select", german, *words)
+    assert out.startswith(f"{layout} utf-16, no header\nData: columns column 1")
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            [],
-            "column 'b' is numeric except in 1 of 300 cells (line 7). If these cells are missing values",
-        ),
+        ([], "column 'b' is numeric except in 1 of 300 cells (line 7). If these cells are missing values"),
         (["--na-values", "unknown"], "missing values in 'b' (1). Drop these rows with missing='drop' (--missing drop)"),
         (["--na-values", "unknown", "--missing", "drop"], "1 row with missing values dropped"),
         (["--exclude", "b"], "Data: columns a, c, flag; scale standard; left out as not numeric: city\n"),
@@ -155,37 +111,28 @@ def test_a_column_that_is_nearly_numeric_is_never_dropped_silently(frame, tmp_pa
     assert (code == 0) == ("Data" in message or "dropped" in message)
 
 
-@pytest.mark.parametrize("kind", ["png", "svg", "pdf", "PNG"])
-def test_plot(csv, tmp_path, capsys, kind):
-    plot = tmp_path / "deep" / f"curve.{kind}"
-    code, out, _ = run(capsys, "select", csv, "--ks", "2:4", "-B", "3", "--plot", plot)
+# A PNG file has its width and height in its first bytes; a comparison has half an inch for each criterion.
+@pytest.mark.parametrize(
+    ("command", "kind", "head"),
+    [
+        ("select", "PNG", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 1080, 630)),
+        ("compare", "png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 1260, 360)),
+        ("select", "svg", b"<?xml"),
+        ("select", "pdf", b"%PDF"),
+    ],
+)
+def test_plots(csv, tmp_path, capsys, command, kind, head):
+    plot = tmp_path / "deep" / "down" / f"curve.{kind}"
+    words = (csv, "--ks", "2:4", "-B", "2", "--plot", plot, *["--criteria", "micro,macro"][: 2 * (command == "compare")])
+    code, out, _ = run(capsys, command, *words)
     assert code == 0
-    assert f"Plot: {plot}" in out
-    head = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind.lower()]
+    assert out.endswith(f"\nPlot: {plot}\n")
     assert plot.read_bytes().startswith(head)
-
-
-def pixels(plot):
-    return struct.unpack(">II", plot.read_bytes()[16:24])
-
-
-def test_a_plot_beside_json_leaves_nothing_but_json(csv, tmp_path, capsys):
-    plot, words = tmp_path / "curve.png", ("--ks", "2:4", "-B", "2", "--json")
-    code, out, err = run(capsys, "select", csv, *words, "--plot", plot)
+    plot.unlink()
+    code, out, err = run(capsys, command, *words, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["ks"] == [2, 3, 4]
-    assert pixels(plot) == (1080, 630)
-
-
-def test_missing_values(frame, tmp_path, capsys):
-    path = tmp_path / "holes.csv"
-    frame.assign(a=frame["a"].mask(frame.index < 7)).to_csv(path, index=False)
-    code, _, err = run(capsys, "select", path, "--ks", "2:4", "-B", "3")
-    assert code == 2
-    assert "missing values in 'a' (7)" in err
-    code, out, _ = run(capsys, "select", path, "--ks", "2:4", "-B", "3", "--missing", "drop")
-    assert code == 0
-    assert "7 rows with missing values dropped" in out
+    assert plot.read_bytes().startswith(head)
 
 
 @pytest.mark.parametrize(
@@ -194,23 +141,19 @@ def test_missing_values(frame, tmp_path, capsys):
         (["{csv}", "--columns", "a,zz"], "'zz' is not a column of the data, which has a, b, c, city, flag"),
         (["{csv}", "--columns", "city"], "'city' is not numeric"),
         (["{csv}", "--ks", "2:1000"], "ks must be smaller than the number of rows"),
-        (["{csv}", "--plot", "curve.txt"], "--plot must name a .png, .svg or .pdf file"),
+        (["nowhere.csv", "--plot", "x.txt"], "--plot must name a .png, .svg or .pdf file; got 'x.txt'.\n"),
         (["nowhere.csv"], "nowhere.csv: no such file"),
-        (["{tmp}/empty.csv"], "not a readable table"),
         (["{tmp}/data.xlsx"], "the name must end in .csv"),
         (["{tmp}/words.csv"], "no numeric column"),
         (["{tmp}/damaged.csv.gz"], "not a readable table (EOFError)"),
         (["{tmp}/folder.csv"], "there is no Parquet file at"),
         (["{tmp}/*.parquet"], "there is no Parquet file at"),
         (["{tmp}/a.parquet", "--sep", ";"], "--sep, --decimal and similar options apply to CSV and TSV files"),
-        (["{tmp}/data.pkl"], "the name must end in .csv"),
         (["{csv}", "--columns", "flg"], "Did you mean 'flag'?"),
     ],
 )
 def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, words, message):
-    (tmp_path / "empty.csv").touch()
     (tmp_path / "data.xlsx").touch()
-    (tmp_path / "data.pkl").touch()
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "damaged.csv.gz").write_bytes(gzip.compress(b"x\nsecret\n" * 99)[:-9])
     (tmp_path / "words.csv").write_text("x\nsecret\nother\n")
@@ -219,37 +162,25 @@ def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, words, message)
     assert message in err
     assert err.startswith("compsil-kit: error: ")
     assert err.count("\n") == 1
-    assert "Traceback" not in err + out
-    assert "secret" not in err
+    assert "secret" not in err + out
 
 
-def test_failed_clustering_leaves_with_1(tmp_path, capsys):
-    path = tmp_path / "few.csv"
-    pd.DataFrame({"x": [0.0] * 40 + [1.0, 2.0, 3.0, 4.0]}).to_csv(path, index=False)
-    code, _, err = run(capsys, "select", path, "--ks", "5", "-B", "20", "--sample-size", "20")
-    assert code == 1
-    assert "on_failure='skip'" in err
-
-
-def test_demo(capsys, tmp_path):
+def test_demo(capsys, tmp_path, monkeypatch):
     code, out, _ = run(capsys, "demo", "--plot", tmp_path / "curve.png")
     assert code == 0
+    assert out.startswith("2,300 generated points: ")
     assert "k* = 5 of 2..10" in out
     assert (tmp_path / "curve.png").stat().st_size > 10_000
-
-
-def test_the_demo_in_json_and_without_a_bar(capsys, monkeypatch):
-    result, asked = select_k(make_blobs(60, 2, random_state=0)[0], ks=[2, 3], n_subsamples=2), []
-    monkeypatch.setattr(commands, "select_k", lambda X, **keywords: asked.append(keywords) or result)
-    code, out, _ = run(capsys, "demo", "--json", "--quiet")
-    assert code == 0
+    result, calls = select_k(make_blobs(60, 2, random_state=0)[0], ks=[2, 3], n_subsamples=2), []
+    monkeypatch.setattr(commands, "select_k", lambda X, **keywords: calls.append(keywords) or result)
+    _, out, _ = run(capsys, "demo", "--json", "--quiet")
     assert json.loads(out)["ks"] == [2, 3]
     run(capsys, "demo")
-    assert [keywords["progress"] for keywords in asked] == [False, None]
+    assert calls == [{"n_jobs": "auto", "progress": False}, {"n_jobs": "auto", "progress": None}]
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "told"),
+    ("error", "code", "message"),
     [
         (Interrupted(0, 5), 130, "stopped after 0 of 5 subsamples"),
         (KeyboardInterrupt(), 130, None),
@@ -262,17 +193,17 @@ def test_the_demo_in_json_and_without_a_bar(capsys, monkeypatch):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
-def test_every_end_has_its_code_and_its_line(csv, capsys, monkeypatch, error, code, told):
-    def end(*_, **__):
+def test_exit_codes_and_messages_of_errors(csv, capsys, monkeypatch, error, code, message):
+    def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(commands, "select_k", end)
+    monkeypatch.setattr(commands, "select_k", fail)
     found, out, err = run(capsys, "select", csv)
-    assert (found, err) == (code, f"compsil-kit: error: {told}\n" if told else "")
+    assert (found, err) == (code, f"compsil-kit: error: {message}\n" if message else "")
     assert out.count("\n") == 3
 
 
-def test_a_closed_pipe_is_no_drama(csv):
+def test_a_closed_pipe_prints_no_error(csv):
     command = f"{sys.executable} -m compsil_kit select {csv} --ks 2:4 -B 3 | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("Read")
@@ -288,13 +219,17 @@ def read_terminal(terminal, pattern):
     return shown
 
 
-def test_interrupt_shows_the_finished_part(tmp_path):
+@pytest.fixture
+def large(tmp_path):
     path = tmp_path / "large.csv"
-    X, _ = make_blobs(20_000, 8, centers=6, random_state=0)
-    pd.DataFrame(X).to_csv(path, index=False)
+    pd.DataFrame(make_blobs(20_000, 8, centers=6, random_state=0)[0]).to_csv(path, index=False)
+    return path
+
+
+def test_interrupt_shows_the_finished_part(large):
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
-    command = [sys.executable, "-m", "compsil_kit", "select", path, "-B", "2000"]
+    command = [sys.executable, "-m", "compsil_kit", "select", large, "-B", "2000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
         os.close(theirs)
         try:
@@ -311,25 +246,11 @@ def test_interrupt_shows_the_finished_part(tmp_path):
     assert "PARTIAL" in out
 
 
-def test_the_same_command_continues_after_an_interrupt(tmp_path):
-    path, kept = tmp_path / "data.csv", tmp_path / "kept.json"
-    X, _ = make_blobs(20_000, 8, centers=6, random_state=0)
-    pd.DataFrame(X).to_csv(path, index=False)
-    # One worker: of several, a subsample may be finished whose predecessor is not; that one is in the result only.
-    words = [
-        sys.executable,
-        "-m",
-        "compsil_kit",
-        "select",
-        path,
-        "--checkpoint",
-        kept,
-        "--ks",
-        "2:4",
-        "--json",
-        "-j1",
-        "-B",
-    ]
+def test_the_same_command_continues_after_an_interrupt(large, tmp_path):
+    kept = tmp_path / "kept.json"
+    # One worker: with several, the result may include a subsample whose predecessor is unfinished; the file may not.
+    command = [sys.executable, "-m", "compsil_kit", "select", large, "--checkpoint", kept]
+    words = [*command, "--ks", "2:4", "--json", "-j1", "-B"]
     with subprocess.Popen([*words, "2000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             until(lambda: kept.exists() and json.loads(kept.read_text())["trials"], "a subsample is kept", process)
@@ -341,7 +262,7 @@ def test_the_same_command_continues_after_an_interrupt(tmp_path):
     assert f"subsamples; run the same command again to resume from {kept}" in err
     finished = len(json.loads(kept.read_text())["trials"])
     assert len(json.loads(out)["trials"]["subsamples"]) == finished
-    # What is there is enough for a smaller run, which computes nothing.
+    # A smaller run finds all its subsamples in the checkpoint.
     before = kept.read_bytes()
     done = subprocess.run([*words, str(finished)], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["trials"]["micro"] == json.loads(out)["trials"]["micro"]
@@ -351,23 +272,12 @@ def test_the_same_command_continues_after_an_interrupt(tmp_path):
 def test_a_checkpoint_of_another_selection_is_refused(csv, tmp_path, capsys):
     kept = tmp_path / "kept.json"
     words = ("select", csv, "-B", "3", "--checkpoint", kept, "--ks")
-    code, first, _ = run(capsys, *words, "2:4")
-    assert code == 0
+    _, first, _ = run(capsys, *words, "2:4")
     assert run(capsys, *words, "2:4") == (0, first, "")
     code, _, err = run(capsys, *words, "2:5")
     assert code == 2
     assert "ks was [2, 3, 4] and is now [2, 3, 4, 5]. Pass another path, or delete the file" in err
     assert err.count("\n") == 1
-
-
-def test_a_checkpoint_without_a_folder_is_refused(csv, tmp_path, capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["select", str(csv), "--checkpoint", str(tmp_path / "missing" / "kept.json")])
-    assert end.value.code == 2
-    assert "missing: no such folder for the checkpoint\n" in capsys.readouterr().err
-
-
-# Comparing.
 
 
 def test_compare_prints_table_and_explanation(csv, capsys):
@@ -384,36 +294,20 @@ def test_compare_gives_the_numbers_of_the_library(csv, frame, capsys):
     code, out, _ = run(capsys, "compare", csv, "--criteria", "micro, elbow ,gap", "--n-references", "4", *words)
     assert code == 0
     data = json.loads(out)
-    expected = compare(
-        frame[["a", "b", "c"]],
-        criteria=["micro", "elbow", "gap"],
-        ks=[2, 3, 4],
-        n_subsamples=3,
-        n_repeats=2,
-        n_references=4,
-    )
+    names, counts = ["micro", "elbow", "gap"], {"n_subsamples": 3, "n_repeats": 2, "n_references": 4}
+    expected = compare(frame[["a", "b", "c"]], criteria=names, ks=[2, 3, 4], **counts)
     assert data["choices"] == expected.choices
     assert (data["n_repeats"], data["n_references"]) == (2, 4)
-    for name in ("micro", "elbow", "gap"):
+    for name in names:
         np.testing.assert_allclose(data["values"][name], expected.values[name], rtol=1e-9)
 
 
-def test_compare_draws(csv, tmp_path, capsys):
-    plot = tmp_path / "deep" / "criteria.png"
-    words = ("--criteria", "micro,macro", "--ks", "2:4", "-B", "2", "--plot", plot)
-    code, out, _ = run(capsys, "compare", csv, *words)
-    assert code == 0
-    assert f"Plot: {plot}" in out
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    # Half an inch for each criterion.
-    assert pixels(plot) == (1260, 360)
-
-
 def test_compare_warns_of_odd_columns(frame, tmp_path, capsys):
-    path = tmp_path / "odd.csv"
-    frame.assign(customer_id=np.arange(300) * 11 % 307, one=1).to_csv(path, index=False)
+    path = tmp_path / "odd.feather"
+    frame.assign(customer_id=np.arange(300) * 11 % 307, one=1).to_feather(path)
     words = (path, "--ks", "2:3", "-B", "2")
     _, out, _ = run(capsys, "compare", *words, "--criteria", "micro")
+    assert out.startswith("Data: columns a, b, c, flag, customer_id, one; scale standard")
     assert "Note: column 'one' is constant" in out
     assert "Note: column 'customer_id' looks like an identifier" in out
     _, text, _ = run(capsys, "compare", *words, "--criteria", "micro", "--json")
@@ -422,18 +316,9 @@ def test_compare_warns_of_odd_columns(frame, tmp_path, capsys):
     assert "Note: column 'customer_id' looks like an identifier" in out
 
 
-def test_an_impossible_plot_is_told_before_the_comparison(csv, capsys):
-    code, _, err = run(capsys, "compare", csv, "--plot", "x.txt")
-    assert code == 2
-    assert err == "compsil-kit: error: --plot must name a .png, .svg or .pdf file; got 'x.txt'.\n"
-
-
-# Reporting.
-
-
 @pytest.mark.parametrize("extra", [[], ["--compare"]])
 def test_report(csv, tmp_path, capsys, extra):
-    target = tmp_path / "new" / "folder" / "report.html"
+    target = tmp_path / "new" / "folder" / "report.htm"
     code, out, err = run(capsys, "report", csv, target, "--ks", "2:4", "-B", "2", "--columns", "a,b,c", *extra)
     assert (code, err) == (0, "")
     assert "k* = 3 of 2..4" in out
@@ -442,29 +327,17 @@ def test_report(csv, tmp_path, capsys, extra):
     assert page.startswith("<!doctype html>")
     assert "columns a, b, c; scale standard" in page
     assert ("Other criteria" in page) == bool(extra)
-    assert [file.name for file in target.parent.iterdir()] == ["report.html"]
+    assert [file.name for file in target.parent.iterdir()] == ["report.htm"]
 
 
-def test_a_report_takes_up_a_selection(csv, tmp_path, capsys):
+def test_a_report_resumes_from_the_checkpoint_of_a_selection(csv, tmp_path, capsys):
     kept, words = tmp_path / "kept.json", ("--ks", "2:4", "-B", "3", "--json")
-    code, selected, _ = run(capsys, "select", csv, *words, "--checkpoint", kept)
-    assert code == 0
+    selected = run(capsys, "select", csv, *words, "--checkpoint", kept)
     before = kept.stat().st_mtime_ns
-    code, reported, _ = run(capsys, "report", csv, tmp_path / "report.html", *words, "--checkpoint", kept)
-    assert code == 0
+    reported = run(capsys, "report", csv, tmp_path / "report.html", *words, "--checkpoint", kept)
     assert reported == selected
+    assert selected[0] == 0
     assert kept.stat().st_mtime_ns == before
-
-
-def test_report_and_json(csv, tmp_path, capsys):
-    code, out, _ = run(
-        capsys, "report", csv, tmp_path / "report.htm", "--ks", "2:4", "-B", "2", "--rule", "lcb", "--json"
-    )
-    assert code == 0
-    found = SelectionResult.from_dict(json.loads(out))
-    assert found.rule == "lcb"
-    assert found.preparation.left_out == ("city",)
-    assert (tmp_path / "report.htm").exists()
 
 
 @pytest.mark.parametrize(
@@ -523,10 +396,3 @@ def test_a_comparison_loads_parquet_files(folder, capsys, monkeypatch):
     code, _, err = run(capsys, "compare", str(folder), *FEW)
     assert code == 1
     assert "X must be loaded completely for this: 50,500 rows of 3 columns" in err
-
-
-def test_folders_of_a_plot_are_made(tmp_path):
-    for name in ("deep/down/curve.png", "deep/down/other.PDF"):
-        commands._check_plot(tmp_path / name)
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["down"]
-    commands._check_plot(None)
