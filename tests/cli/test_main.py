@@ -54,13 +54,6 @@ def test_select_prints_table_and_explanation(csv, capsys):
     assert "has the best composite silhouette" in out
 
 
-def test_same_numbers_as_the_library(csv, frame, capsys):
-    words = ("--columns", "a, b", "--scale", "none", "--ks", "2,3,4", "-B", "4", "--json")
-    _, out, _ = run(capsys, "select", csv, *words)
-    expected = select_k(frame[["a", "b"]], ks=[2, 3, 4], n_subsamples=4)
-    np.testing.assert_allclose(json.loads(out)["scores"], expected.scores, rtol=0, atol=1e-12)
-
-
 def test_standard_input(frame):
     done = subprocess.run(
         [sys.executable, "-m", "compsil_kit", "select", "-", "--ks", "2:4", "-B", "3"],
@@ -119,16 +112,9 @@ def test_a_column_that_is_nearly_numeric_is_never_dropped_silently(frame, tmp_pa
 )
 def test_plots(csv, tmp_path, capsys, command, kind, head):
     plot = tmp_path / "deep" / "down" / f"curve.{kind}"
-    words = (
-        csv,
-        "--ks",
-        "2:4",
-        "-B",
-        "2",
-        "--plot",
-        plot,
-        *["--criteria", "micro,macro"][: 2 * (command == "compare")],
-    )
+    words = [csv, "--ks", "2:4", "-B", "2", "--plot", plot]
+    if command == "compare":
+        words += ["--criteria", "micro,macro"]
     code, out, _ = run(capsys, command, *words)
     assert code == 0
     assert out.endswith(f"\nPlot: {plot}\n")
@@ -141,28 +127,30 @@ def test_plots(csv, tmp_path, capsys, command, kind, head):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("line", "message"),
     [
-        (["{csv}", "--columns", "a,zz"], "'zz' is not a column of the data, which has a, b, c, city, flag"),
-        (["{csv}", "--columns", "city"], "'city' is not numeric"),
-        (["{csv}", "--ks", "2:1000"], "ks must be smaller than the number of rows"),
-        (["nowhere.csv", "--plot", "x.txt"], "--plot must name a .png, .svg or .pdf file; got 'x.txt'.\n"),
-        (["nowhere.csv"], "nowhere.csv: no such file"),
-        (["{tmp}/data.xlsx"], "the name must end in .csv"),
-        (["{tmp}/words.csv"], "no numeric column"),
-        (["{tmp}/damaged.csv.gz"], "not a readable table (EOFError)"),
-        (["{tmp}/folder.csv"], "there is no Parquet file at"),
-        (["{tmp}/*.parquet"], "there is no Parquet file at"),
-        (["{tmp}/a.parquet", "--sep", ";"], "--sep, --decimal and similar options apply to CSV and TSV files"),
-        (["{csv}", "--columns", "flg"], "Did you mean 'flag'?"),
+        ("select {csv} --columns a,zz", "'zz' is not a column of the data, which has a, b, c, city, flag"),
+        ("select {csv} --columns city", "'city' is not numeric"),
+        ("select {csv} --columns flg", "Did you mean 'flag'?"),
+        ("select {csv} --ks 2:1000", "ks must be smaller than the number of rows"),
+        ("select nowhere.csv", "nowhere.csv: no such file"),
+        ("select nowhere.csv --plot x.txt", "--plot must name a .png, .svg or .pdf file; got 'x.txt'.\n"),
+        ("report nowhere.csv x.pdf", "OUT must name a .html file; got 'x.pdf'.\n"),
+        ("report nowhere.csv {csv}/x.html", "data.csv: File exists"),
+        ("select {tmp}/data.xlsx", "the name must end in .csv"),
+        ("select {tmp}/words.csv", "no numeric column"),
+        ("select {tmp}/damaged.csv.gz", "not a readable table (EOFError)"),
+        ("select {tmp}/folder.csv", "there is no Parquet file at"),
+        ("select {tmp}/*.parquet", "there is no Parquet file at"),
+        ("select {tmp}/a.parquet --sep ;", "--sep, --decimal and similar options apply to CSV and TSV files"),
     ],
 )
-def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, words, message):
+def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, line, message):
     (tmp_path / "data.xlsx").touch()
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "damaged.csv.gz").write_bytes(gzip.compress(b"x\nsecret\n" * 99)[:-9])
     (tmp_path / "words.csv").write_text("x\nsecret\nother\n")
-    code, out, err = run(capsys, "select", *[word.format(csv=csv, tmp=tmp_path) for word in words])
+    code, out, err = run(capsys, *line.format(csv=csv, tmp=tmp_path).split())
     assert code == 2
     assert message in err
     assert err.startswith("compsil-kit: error: ")
@@ -196,7 +184,6 @@ def test_demo(capsys, tmp_path, monkeypatch):
         (TypeError("wrong."), 2, "wrong."),
         (OSError(28, "no room", "x.csv"), 2, "x.csv: no room"),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
 def test_exit_codes_and_messages_of_errors(csv, capsys, monkeypatch, error, code, message):
     def fail(*_, **__):
@@ -274,31 +261,34 @@ def test_the_same_command_continues_after_an_interrupt(large, tmp_path):
     assert kept.read_bytes() == before
 
 
-def test_a_checkpoint_of_another_selection_is_refused(csv, tmp_path, capsys):
-    kept = tmp_path / "kept.json"
-    words = ("select", csv, "-B", "3", "--checkpoint", kept, "--ks")
-    _, first, _ = run(capsys, *words, "2:4")
-    assert run(capsys, *words, "2:4") == (0, first, "")
-    code, _, err = run(capsys, *words, "2:5")
+def test_checkpoints(csv, tmp_path, capsys):
+    """Selections and reports resume from them; those of other selections are refused."""
+    kept, target = tmp_path / "kept.json", tmp_path / "report.html"
+    words = ("-B", "3", "--json", "--checkpoint", kept, "--ks")
+    first = run(capsys, "select", csv, *words, "2:4")
+    before = kept.stat().st_mtime_ns
+    assert first[0] == 0
+    assert run(capsys, "select", csv, *words, "2:4") == run(capsys, "report", csv, target, *words, "2:4") == first
+    assert kept.stat().st_mtime_ns == before
+    page = target.read_bytes()
+    code, _, err = run(capsys, "report", csv, target, *words, "2:5")
     assert code == 2
     assert "ks was [2, 3, 4] and is now [2, 3, 4, 5]. Pass another path, or delete the file" in err
     assert err.count("\n") == 1
+    assert target.read_bytes() == page
 
 
-def test_compare_prints_table_and_explanation(csv, capsys):
-    code, out, err = run(capsys, "compare", csv, "--columns", "a,b,c", "--ks", "2:5", "-B", "3", "--n-references", "2")
+def test_compare(csv, frame, capsys):
+    """The numbers are those of the library."""
+    line = "--columns a,b,c --scale none --ks 2,3,4 -B 3 --n-repeats 2 --n-references 4 --criteria"
+    words = ("compare", csv, *line.split(), "micro, elbow ,gap")
+    code, out, err = run(capsys, *words)
     assert (code, err) == (0, "")
-    assert "\nData: columns a, b, c; scale standard\n" in out
-    assert "Comparison over k in 2..5; * marks the selected k" in out
+    assert "\nData: columns a, b, c; not scaled\n" in out
+    assert "Comparison over k in 2..4; * marks the selected k" in out
     assert "select k = 3" in out
     assert "Note:" not in out
-
-
-def test_compare_gives_the_numbers_of_the_library(csv, frame, capsys):
-    words = ("--columns", "a,b,c", "--scale", "none", "--ks", "2,3,4", "-B", "3", "--n-repeats", "2", "--json")
-    code, out, _ = run(capsys, "compare", csv, "--criteria", "micro, elbow ,gap", "--n-references", "4", *words)
-    assert code == 0
-    data = json.loads(out)
+    data = json.loads(run(capsys, *words, "--json")[1])
     names, counts = ["micro", "elbow", "gap"], {"n_subsamples": 3, "n_repeats": 2, "n_references": 4}
     expected = compare(frame[["a", "b", "c"]], criteria=names, ks=[2, 3, 4], **counts)
     assert data["choices"] == expected.choices
@@ -333,35 +323,6 @@ def test_report(csv, tmp_path, capsys, extra):
     assert "columns a, b, c; scale standard" in page
     assert ("Other criteria" in page) == bool(extra)
     assert [file.name for file in target.parent.iterdir()] == ["report.htm"]
-
-
-def test_a_report_resumes_from_the_checkpoint_of_a_selection(csv, tmp_path, capsys):
-    kept, words = tmp_path / "kept.json", ("--ks", "2:4", "-B", "3", "--json")
-    selected = run(capsys, "select", csv, *words, "--checkpoint", kept)
-    before = kept.stat().st_mtime_ns
-    reported = run(capsys, "report", csv, tmp_path / "report.html", *words, "--checkpoint", kept)
-    assert reported == selected
-    assert selected[0] == 0
-    assert kept.stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [("report.pdf", "OUT must name a .html file; got"), ("data.csv/report.html", "data.csv: File exists")],
-)
-def test_a_target_that_cannot_be_written(csv, tmp_path, capsys, target, message):
-    code, out, err = run(capsys, "report", csv, tmp_path / target, "--ks", "2:4", "-B", "2")
-    assert code == 2
-    assert message in err
-    assert out == ""
-
-
-def test_a_failed_selection_leaves_no_report(csv, tmp_path, capsys):
-    target = tmp_path / "report.html"
-    target.write_text("old")
-    code, _, _ = run(capsys, "report", csv, target, "--ks", "2:1000")
-    assert code == 2
-    assert target.read_text() == "old"
 
 
 @pytest.fixture(scope="module")

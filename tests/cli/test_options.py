@@ -104,11 +104,6 @@ def test_arguments_of_options():
 
 
 def test_a_long_message_keeps_its_beginning_and_its_end():
-    assert shorten_middle("short") == "short"
-    long = shorten_middle("--plot must be " + "x" * 2000 + ". Do this.")
-    assert len(long) < 500
-    assert long.startswith("--plot must be x")
-    assert long.endswith("x. Do this.")
     assert shorten_middle("x" * 500) == "x" * 500
     assert shorten_middle("a" * 250 + "b" * 51 + "c" * 200) == "a" * 250 + " ... " + "c" * 200
 

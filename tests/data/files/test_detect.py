@@ -22,6 +22,14 @@ PAIRS = "the separator is ambiguous: pass --sep ',' for two columns or --sep ';'
         ("a b\n1 2\n", "separator ' ', decimal comma, header in line 1", {"sep": "space", "decimal": ","}),
         ("1.5,2\n2.5,3\n", "separator ',', decimal point, no header", {}),
         ("a\n1\n", "one column, decimal point, header in line 1", {}),
+        # A given separator need not separate.
+        ("1,5\n2,5\n", "one column, decimal comma, no header", {"sep": ";"}),
+        ("x\n2\n", "one column, decimal point, header in line 1", {"sep": ";"}),
+        ("a,b;c\n1,2\n", "separator ',', decimal point, header in line 1", {"sep": ","}),
+        # Only two whole numbers may be one.
+        ("1;2\n3;4\n5;7\n", "separator ';', decimal point, no header", {"header": False}),
+        ("1.5,2\n3,4\n", "separator ',', decimal point, no header", {"header": False}),
+        ("1,2,3\n4,5,6\n4,5,6\n4,4,4\n", "separator ',', decimal point, no header", {"header": False}),
         ("a,b\nx,1,2\n", "separator ',', decimal point, header in line 1, row names in the first column", {}),
         # One column of decimal commas.
         ("x\n7,5\n2,5\n", "one column, decimal comma, header in line 1", {}),
@@ -68,16 +76,6 @@ def test_layouts(text, expected, options):
 def test_refused_text(text, options, message):
     with pytest.raises(FileFormatError, match="^" + re.escape(message)):
         detect_layout(text, CsvOptions(**options))
-
-
-@pytest.mark.parametrize("text", ["1;2\n3;4\n5;7\n", "1.5,2\n3,4\n", "1,2,3\n4,5,6\n4,5,6\n4,4,4\n"])
-def test_only_two_whole_numbers_may_be_one(text):
-    detect_layout(text, CsvOptions(header=False))
-
-
-@pytest.mark.parametrize(("sep", "text"), [(";", "1,5\n2,5\n"), (";", "x\n2\n"), (",", "a,b;c\n1,2\n")])
-def test_a_given_separator_need_not_separate(sep, text):
-    assert detect_layout(text, CsvOptions(sep=sep)).sep == sep
 
 
 @pytest.mark.parametrize(

@@ -47,31 +47,6 @@ def test_decimal_mark(columns, mark):
     assert detect_decimal(columns) == mark
 
 
-def convert(*cells, decimal=".", thousands=None, columns=None):
-    frame = pd.DataFrame({"x": cells, "y": range(len(cells))})
-    found = convert_columns(frame, decimal, thousands, columns, lambda rows: [row + 2 for row in sorted(rows)])
-    assert frame["x"].dropna().tolist() == [cell for cell in cells if cell is not None]
-    return found["x"]
-
-
-@pytest.mark.parametrize(
-    ("cells", "options", "expected"),
-    [
-        (("1,234.5", "12", "1,234,567"), {}, [1234.5, 12, 1234567]),
-        (("1.234,5", "12"), {"decimal": ","}, [1234.5, 12]),
-        (("1,234", "2,345"), {"thousands": ","}, [1234, 2345]),
-        (("1'234'567", None, "3"), {}, [1234567, 3]),
-        # Mostly words, or not used.
-        (("Rome", "Oslo", "3", "Lima", "Bern"), {}, ["Rome", "Oslo", "3", "Lima", "Bern"]),
-        (("1", "2", "unknown", "4"), {"columns": ["y"]}, ["1", "2", "unknown", "4"]),
-    ],
-)
-def test_conversion(cells, options, expected):
-    found = convert(*cells, **options)
-    assert found.dropna().tolist() == expected
-    assert found.isna().tolist() == [cell is None for cell in cells]
-
-
 FEW = "column 'x' is numeric except in "
 AMBIGUOUS = "column 'x' has ambiguous numbers: cannot tell whether "
 
@@ -109,7 +84,8 @@ AMBIGUOUS = "column 'x' has ambiguous numbers: cannot tell whether "
     ],
 )  # fmt: skip
 def test_refused_columns(cells, decimal, message):
+    frame = pd.DataFrame({"x": cells})
     with pytest.raises(FileFormatError) as caught:
-        convert(*cells, decimal=decimal)
+        convert_columns(frame, decimal, None, None, lambda rows: [row + 2 for row in sorted(rows)])
     assert str(caught.value).startswith(message)
     assert "s3cret" not in str(caught.value)
