@@ -284,7 +284,7 @@ def test_compare(csv, frame, capsys):
     words = ("compare", csv, *line.split(), "micro, elbow ,gap")
     code, out, err = run(capsys, *words)
     assert (code, err) == (0, "")
-    assert "\nData: columns a, b, c; not scaled\n" in out
+    assert "\nData: columns a, b, c; scale none\n" in out
     assert "Comparison over k in 2..4; * marks the selected k" in out
     assert "select k = 3" in out
     assert "Note:" not in out
