@@ -18,7 +18,7 @@ from sklearn.datasets import make_blobs
 from tables import LARGE, columns_of, write_parquet
 from waiting import PATIENCE, until
 
-from compsil_kit import compare, prepare, select_k
+from compsil_kit import SelectionResult, compare, prepare, select_k
 from compsil_kit.cli import main as commands
 from compsil_kit.cli.main import main
 from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
@@ -211,52 +211,33 @@ def read_terminal(terminal, pattern):
     return shown
 
 
-@pytest.fixture
-def large(tmp_path):
-    path = tmp_path / "large.csv"
+def test_the_same_command_resumes_after_an_interrupt(tmp_path):
+    path, kept = tmp_path / "large.csv", tmp_path / "kept.json"
     pd.DataFrame(make_blobs(20_000, 8, centers=6, random_state=0)[0]).to_csv(path, index=False)
-    return path
-
-
-def test_interrupt_shows_the_finished_part(large):
+    # One worker: with several, the result may include a subsample whose predecessor is unfinished; the file may not.
+    line = f"{sys.executable} -m compsil_kit select {path} --checkpoint {kept} --ks 2:4 --json -j1 -B"
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
-    command = [sys.executable, "-m", "compsil_kit", "select", large, "-B", "2000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
+    with subprocess.Popen([*line.split(), "2000"], stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
         os.close(theirs)
         try:
             # The bar counts the first finished subsamples.
             read_terminal(ours, r"[1-9]\d*/2000 ")
+            until(lambda: kept.exists() and json.loads(kept.read_text())["trials"], "a subsample is kept", process)
             process.send_signal(signal.SIGINT)
-            read_terminal(ours, r"stopped after [1-9]\d* of 2000 subsamples")
+            end = rf"stopped after [1-9]\d* of 2000 subsamples; run the same command again to resume from {kept}"
+            read_terminal(ours, end)
             out, _ = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     os.close(ours)
     assert process.returncode == 130
-    assert out.startswith("Read")
-    assert "PARTIAL" in out
-
-
-def test_the_same_command_continues_after_an_interrupt(large, tmp_path):
-    kept = tmp_path / "kept.json"
-    # One worker: with several, the result may include a subsample whose predecessor is unfinished; the file may not.
-    command = [sys.executable, "-m", "compsil_kit", "select", large, "--checkpoint", kept]
-    words = [*command, "--ks", "2:4", "--json", "-j1", "-B"]
-    with subprocess.Popen([*words, "2000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            until(lambda: kept.exists() and json.loads(kept.read_text())["trials"], "a subsample is kept", process)
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=PATIENCE)
-        finally:
-            process.kill()
-    assert process.returncode == 130
-    assert f"subsamples; run the same command again to resume from {kept}" in err
+    assert "PARTIAL" in repr(SelectionResult.from_dict(json.loads(out)))
     finished = len(json.loads(kept.read_text())["trials"])
     assert len(json.loads(out)["trials"]["subsamples"]) == finished
     # A smaller run finds all its subsamples in the checkpoint.
     before = kept.read_bytes()
-    done = subprocess.run([*words, str(finished)], capture_output=True, text=True, check=True)
+    done = subprocess.run([*line.split(), str(finished)], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["trials"]["micro"] == json.loads(out)["trials"]["micro"]
     assert kept.read_bytes() == before
 

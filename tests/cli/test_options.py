@@ -24,6 +24,7 @@ CRITERIA = "--criteria: criteria must be among composite, micro, macro"
         ("select x.csv --checkpoint missing/kept.json", "missing: no such folder for the checkpoint\n"),
         ("select x.csv --ks two", "argument --ks: must look like 2:10"),
         ("select x.csv --decimal ';'", "argument --decimal: invalid choice: ';'"),
+        ("select x.csv --thousands ';'", "argument --thousands: invalid choice: ';'"),
         ("select x.csv -B 0", "argument -B/--n-subsamples: n_subsamples must be"),
         ("select x.csv --metric precomputed", "--metric: invalid choice: 'precomputed'"),
         ("compare x.csv --n-references 1", "--n-references: n_references must be an integer of at least 2; got 1"),

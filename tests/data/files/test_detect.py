@@ -130,12 +130,11 @@ def test_whole_lines_for_clevercsv(monkeypatch, length, n_lines, kept):
     ],
 )  # fmt: skip
 def test_rows_may_contradict_clevercsv(monkeypatch, text, detected, expected):
-    class Detector:
-        def detect(self, head, delimiters):
-            assert set(delimiters) == set(text) & set(",;\t|")
-            return type("Dialect", (), {"delimiter": detected})
+    def detect(_, __, delimiters):
+        assert set(delimiters) == set(text) & set(",;\t|")
+        return SimpleNamespace(delimiter=detected)
 
-    monkeypatch.setattr("clevercsv.Detector", Detector)
+    monkeypatch.setattr("clevercsv.Detector.detect", detect)
     if len(expected) == 1:
         assert detect_separator(text) == expected
     else:
@@ -182,8 +181,6 @@ def test_rows_are_those_of_pandas():
     [
         *(({"sep": sep}, f"--sep must be one character such as ';' or '|', or the word tab or space; got {sep!r}.")
           for sep in ("", "a", "7", '"', "\r", "\n", ".", "+", "-", "::")),
-        ({"decimal": ";"}, "--decimal must be one of '.', ','; got ';'."),
-        ({"thousands": ";"}, "--thousands must be one of"),
         ({"thousands": ".", "decimal": "."}, "--thousands and --decimal must differ; both are '.'."),
         *(({"encoding": name}, "--encoding must be one that Python has, such as utf-8, ")
           for name in ("klingon", "hex", "\udc80")),

@@ -17,12 +17,10 @@ from compsil_kit._data.files import FileFormatError
 from compsil_kit._data.files.numeric import (
     DECIMAL_MARKS,
     MISSING_VALUES,
-    THOUSANDS_MARKS,
     detect_decimal,
     fraction_numeric,
     is_number,
 )
-from compsil_kit._util.checks import check_choice
 from compsil_kit._util.format import quoted
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -56,12 +54,8 @@ class CsvOptions:
         sep = None if self.sep is None else _NAMED_SEPARATORS.get(self.sep, self.sep)
         if sep is not None and (len(sep) != 1 or sep.isalnum() or sep in '"\r\n.+-'):
             raise ValueError(f"--sep must be one character such as ';' or '|', or the word tab or space; got {sep!r}.")
-        if self.decimal is not None:
-            check_choice("--decimal", self.decimal, tuple(DECIMAL_MARKS))
-        if self.thousands is not None:
-            check_choice("--thousands", self.thousands, THOUSANDS_MARKS)
-            if self.thousands == self.decimal:
-                raise ValueError(f"--thousands and --decimal must differ; both are {self.decimal!r}.")
+        if self.thousands is not None and self.thousands == self.decimal:
+            raise ValueError(f"--thousands and --decimal must differ; both are {self.decimal!r}.")
         try:
             "a".encode(self.encoding or "utf-8")
         except (LookupError, ValueError):
