@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -52,16 +53,6 @@ def test_select_prints_table_and_explanation(csv, capsys):
     )
     assert "k* = 3 of 2..5" in out
     assert "has the best composite silhouette" in out
-
-
-def test_standard_input(frame):
-    done = subprocess.run(
-        [sys.executable, "-m", "compsil_kit", "select", "-", "--ks", "2:4", "-B", "3"],
-        input=frame.to_csv(index=False), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Read standard input: separator ','")
-    assert "k* = 3" in done.stdout
 
 
 def test_a_european_file_gives_the_same_answer(csv, frame, tmp_path, capsys):
@@ -186,19 +177,16 @@ def test_demo(capsys, tmp_path, monkeypatch):
     ],
 )
 def test_exit_codes_and_messages_of_errors(csv, capsys, monkeypatch, error, code, message):
-    def fail(*_, **__):
-        raise error
-
-    monkeypatch.setattr(commands, "select_k", fail)
+    monkeypatch.setattr(commands, "select_k", Mock(side_effect=error))
     found, out, err = run(capsys, "select", csv)
     assert (found, err) == (code, f"compsil-kit: error: {message}\n" if message else "")
     assert out.count("\n") == 3
 
 
-def test_a_closed_pipe_prints_no_error(csv):
-    command = f"{sys.executable} -m compsil_kit select {csv} --ks 2:4 -B 3 | head -1"
+def test_standard_input_and_a_closed_pipe(csv):
+    command = f"{sys.executable} -m compsil_kit select - --ks 2:4 -B 3 < {csv} | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("Read")
+    assert done.stdout.startswith("Read standard input: separator ','")
     assert done.stderr == ""
 
 

@@ -142,10 +142,6 @@ def test_rows_may_contradict_clevercsv(monkeypatch, text, detected, expected):
             detect_separator(text)
 
 
-def header(*lines, decimal="."):
-    return detect_header([(number, line.split(",")) for number, line in enumerate(lines, 1)], decimal, MISSING_VALUES)
-
-
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -166,7 +162,8 @@ def header(*lines, decimal="."):
     ],
 )  # fmt: skip
 def test_headers(lines, expected):
-    assert header(*lines) is expected
+    rows = [(number, line.split(",")) for number, line in enumerate(lines, 1)]
+    assert detect_header(rows, ".", MISSING_VALUES) is expected
 
 
 def test_rows_are_those_of_pandas():
