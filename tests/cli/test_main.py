@@ -194,7 +194,7 @@ def read_terminal(terminal, pattern):
     """Read what a program writes to a terminal until it matches."""
     shown = ""
     while not re.search(pattern, shown):
-        assert select.select([terminal], [], [], PATIENCE)[0], f"waited in vain; the terminal shows {shown!r}"
+        assert select.select([terminal], [], [], PATIENCE)[0], f"timed out; the terminal shows {shown!r}"
         shown += os.read(terminal, 4096).decode()
     return shown
 

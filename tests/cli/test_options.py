@@ -1,4 +1,4 @@
-"""The options of the command line: wrong ones are told before any data are read."""
+"""The options of the command line; wrong ones are refused before any data are read."""
 
 import shlex
 
@@ -6,6 +6,7 @@ import pytest
 
 from compsil_kit.cli.main import COMMANDS, main
 from compsil_kit.cli.options import HELP, add_options, make_parser, options_of, report_path, shorten_middle
+
 
 @pytest.mark.parametrize(
     ("line", "message"),

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compsil_kit._criteria.compare import compare
@@ -21,7 +20,7 @@ from compsil_kit._data.table import load_data, prepare
 from compsil_kit._method.warmup import cache_folders, warm_up
 from compsil_kit._show.report import write
 from compsil_kit._util.format import one_line
-from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, report_path, shorten_middle
+from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, output_path, report_path, shorten_middle
 from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, interactive_defaults, settings_of
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ROWS_READ, ClusteringError, Interrupted, SelectionError
@@ -43,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     # None shows a progress bar on a terminal.
     arguments.progress = False if getattr(arguments, "quiet", False) else None
     try:
-        _check_plot(getattr(arguments, "plot", None))
+        if getattr(arguments, "plot", None):
+            output_path("--plot", arguments.plot, ".png, .svg or .pdf", (".png", ".svg", ".pdf"))
         arguments.run(arguments)
     except Interrupted as stop:
         # Only subsamples are stored in a checkpoint.
@@ -151,15 +151,6 @@ def _print(found: SelectionResult | Comparison, arguments: argparse.Namespace) -
         print(json.dumps(found.to_dict(), allow_nan=False), flush=True)
     else:
         print(f"{found!r}\n\n{found.explain()}", flush=True)
-
-
-def _check_plot(path: Path | None) -> None:
-    """Refuse a path that cannot hold a plot before the computation, and create its folder."""
-    if path is None:
-        return
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"--plot must name a .png, .svg or .pdf file; got {str(path)!r}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _save_plot(

@@ -166,8 +166,13 @@ def _add_csv_options(add: Add) -> None:
 
 def report_path(text: str | Path) -> Path:
     """Return the path of a report, and create its folder."""
-    target = Path(text)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"OUT must name a .html file; got {str(target)!r}.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
+    return output_path("OUT", text, ".html", (".html", ".htm"))
+
+
+def output_path(name: str, text: str | Path, kinds: str, endings: tuple[str, ...]) -> Path:
+    """Refuse a path that cannot hold an output before the computation, and create its folder."""
+    path = Path(text)
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"{name} must name a {kinds} file; got {str(path)!r}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path

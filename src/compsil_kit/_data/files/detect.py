@@ -135,7 +135,7 @@ def detect_layout(
             skipped, rows = skipped - 1, [*commented, *rows]
             header = detect_header(rows, decimal, missing)
     header = header if options.header is None else options.header
-    if options.sep is None and sep == "," and all(_is_pair(cells) for _, cells in rows):
+    if options.sep is None and sep == "," and all(len(row) == 2 and is_number(",".join(row), ",") for _, row in rows):
         # Lines such as 1,2: two whole numbers, or one number with a decimal comma.
         raise FileFormatError(_ONE_OR_TWO_COLUMNS)
     if header is None:
@@ -159,10 +159,6 @@ def _check_separator(sep: str, first_line: str) -> None:
     others = [other for other in SEPARATORS if other in first_line]
     if others and not is_number(first_line, ","):
         raise FileFormatError(f"--sep {_shown(sep)} does not occur in the first line, which has {_shown(others[0])}.")
-
-
-def _is_pair(cells: Sequence[str]) -> bool:
-    return len(cells) == 2 and is_number(",".join(cells), ",")
 
 
 def _shown(sep: str) -> str:

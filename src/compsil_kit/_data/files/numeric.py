@@ -55,7 +55,6 @@ def is_grouped(text: str, decimal: str, group: str, *, certain: bool = False) ->
 
 
 def fraction_numeric(cells: Sequence[str], decimal: str) -> float:
-    """Return the fraction of cells that are numbers, 0 if there are no cells."""
     return sum(is_number(cell, decimal) for cell in cells) / len(cells) if cells else 0.0
 
 
@@ -149,9 +148,8 @@ def _converted(
 def _describe_marks(texts: Sequence[str], decimal: str) -> str:
     """Describe numbers whose decimal or thousands mark differs from that of the file."""
     other = _OTHER_MARK[decimal]
-    groups = [
-        mark for mark in THOUSANDS_MARKS if mark != decimal and any(is_grouped(text, decimal, mark) for text in texts)
-    ]
+    marks = [mark for mark in THOUSANDS_MARKS if mark != decimal]
+    groups = [mark for mark in marks if any(is_grouped(text, decimal, mark) for text in texts)]
     if other not in groups and any(other in text for text in texts):
         return (
             f"has numbers with a decimal {DECIMAL_MARKS[other]}, but the rest of the file has decimal "
