@@ -6,9 +6,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compsil_kit._criteria.compare import compare
@@ -21,15 +20,8 @@ from compsil_kit._data.table import load_data, prepare
 from compsil_kit._method.warmup import cache_folders, warm_up
 from compsil_kit._show.report import write
 from compsil_kit._util.format import one_line
-from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, report_path, shorten_middle
-from compsil_kit.config import (
-    ComparisonConfig,
-    Events,
-    SelectionConfig,
-    TableConfig,
-    interactive_defaults,
-    settings_of,
-)
+from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, output_path, report_path, shorten_middle
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, interactive_defaults, settings_of
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ROWS_READ, ClusteringError, Interrupted, SelectionError
 from compsil_kit.select import select_k
@@ -39,6 +31,7 @@ if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
+_FAILURES = (ClusteringError, SelectionError, MemoryError)
 # The options that describe how a CSV file is written.
 CSV_OPTIONS = tuple(field.name for field in fields(CsvOptions))
 
@@ -49,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     # None shows a progress bar on a terminal.
     arguments.progress = False if getattr(arguments, "quiet", False) else None
     try:
+        if getattr(arguments, "plot", None):
+            output_path("--plot", arguments.plot, ".png, .svg or .pdf", (".png", ".svg", ".pdf"))
         arguments.run(arguments)
     except Interrupted as stop:
         # Only subsamples are stored in a checkpoint.
@@ -63,12 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A reader such as head has closed the pipe; without this, Python prints an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except (ClusteringError, SelectionError, MemoryError) as error:
+    except (*_FAILURES, ValueError, TypeError, OSError, ImportError) as error:
         _print_error(one_line(error))
-        return FAILED
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        _print_error(one_line(error))
-        return USAGE
+        return FAILED if isinstance(error, _FAILURES) else USAGE
     return OK
 
 
@@ -76,22 +68,20 @@ def _print_error(text: str) -> None:
     print(f"{PROGRAM}: error: {shorten_middle(text)}", file=sys.stderr)
 
 
-def _select(arguments: argparse.Namespace) -> None:
-    _check_plot(arguments.plot)
-    result = _run_selection(arguments, _load(arguments))
+def _select(arguments: argparse.Namespace, X: Any = None) -> None:
+    result = _run_selection(arguments, _load(arguments) if X is None else X)
     _print(result, arguments)
-    _save_plot(arguments, result.plot)
+    _save_plot(result, arguments)
 
 
 def _compare(arguments: argparse.Namespace) -> None:
-    _check_plot(arguments.plot)
     # Other criteria need all rows in memory.
     table = load_data(_load(arguments))
     comparison = _run_comparison(arguments, table)
     _print(comparison, arguments)
     if not arguments.json and table.preparation is not None:
         print("".join(f"Note: {note}\n" for note in table.preparation.notes), end="", flush=True)
-    _save_plot(arguments, comparison.plot, (8.4, 0.5 * len(comparison.criteria) + 1.4))
+    _save_plot(comparison, arguments, (8.4, 0.5 * len(comparison.criteria) + 1.4))
 
 
 def _report(arguments: argparse.Namespace) -> None:
@@ -105,13 +95,9 @@ def _report(arguments: argparse.Namespace) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    _check_plot(arguments.plot)
     if not arguments.json:
         print("2,300 generated points: two large, loose clusters and three small, tight ones. How many clusters?\n")
-    defaults = interactive_defaults(SelectionConfig)
-    result = select_k(imbalanced_blobs()[0], **defaults, progress=arguments.progress)
-    _print(result, arguments)
-    _save_plot(arguments, result.plot)
+    _select(arguments, imbalanced_blobs()[0])
 
 
 def _warm_up(_: argparse.Namespace) -> None:
@@ -120,9 +106,8 @@ def _warm_up(_: argparse.Namespace) -> None:
     for part in warm_up():
         seconds += part.compiled * part.seconds
         print(f"  {part.name}: {f'{part.seconds:.1f} s' if part.compiled else 'already compiled'}", flush=True)
-    print(
-        f"Done in {seconds:.1f} s." if seconds else "Nothing to compile.", "The compiled code is stored in", flush=True
-    )
+    done = f"Done in {seconds:.1f} s." if seconds else "Nothing to compile."
+    print(done, "The compiled code is stored in", flush=True)
     print("".join(f"  {folder}\n" for folder in cache_folders()), end="", flush=True)
 
 
@@ -148,12 +133,13 @@ def _load(arguments: argparse.Namespace) -> PreparedTable | SourceTable:
 
 
 def _settings(arguments: argparse.Namespace, *configs: type) -> dict[str, Any]:
-    """Return the settings for which the command has options."""
     return {name: getattr(arguments, name) for name in settings_of(*configs) if hasattr(arguments, name)}
 
 
 def _run_selection(arguments: argparse.Namespace, table: Any) -> SelectionResult:
-    return select_k(table, **_settings(arguments, SelectionConfig, Events))
+    # The demo has no options, so it needs the defaults here.
+    settings = interactive_defaults(SelectionConfig) | _settings(arguments, SelectionConfig, Events)
+    return select_k(table, **settings)
 
 
 def _run_comparison(arguments: argparse.Namespace, table: Any) -> Comparison:
@@ -167,22 +153,15 @@ def _print(found: SelectionResult | Comparison, arguments: argparse.Namespace) -
         print(f"{found!r}\n\n{found.explain()}", flush=True)
 
 
-def _check_plot(path: Path | None) -> None:
-    """Refuse a path that cannot hold a plot before the computation, and create its folder."""
-    if path is None:
-        return
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"--plot must name a .png, .svg or .pdf file; got {str(path)!r}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-
-
-def _save_plot(arguments: argparse.Namespace, draw: Callable[..., Any], size: tuple[float, float] = (7.2, 4.2)) -> None:
+def _save_plot(
+    found: SelectionResult | Comparison, arguments: argparse.Namespace, size: tuple[float, float] = (7.2, 4.2)
+) -> None:
     if arguments.plot is None:
         return
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
-    draw(ax=figure.subplots())
+    found.plot(ax=figure.subplots())
     figure.savefig(arguments.plot, dpi=150)
     if not arguments.json:
         print(f"\nPlot: {arguments.plot}", flush=True)

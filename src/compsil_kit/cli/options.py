@@ -36,10 +36,20 @@ CONFIGS: dict[str, tuple[type, ...]] = {
     "explore": (SelectionConfig,),
     "report": (SelectionConfig, Events),
 }
+_DATA_HELP = (
+    f"table to read ({', '.join(KINDS)}, also compressed); - for CSV from standard input; or a folder, a glob in "
+    "quotes or an address of Parquet files"
+)
 _COMPARE = Setting("bool", None, bool, "Include a comparison with other criteria")
 _QUIET = Setting("bool", None, bool, "Show no progress bar", flags=("-q", "--quiet"))
-_TITLES = ("data", "method", "choice", "criteria", "output")
-
+# The title in the help of each option's group.
+_TITLES = {
+    **dict.fromkeys(settings_of(TableConfig), "data"),
+    **dict.fromkeys(settings_of(ComparisonConfig), "criteria"),
+    **dict.fromkeys(settings_of(SelectionConfig, Events), "method"),
+    **dict.fromkeys(CHOICE, "choice"),
+    **dict.fromkeys(("compare", "quiet"), "output"),
+}
 # The method add_argument of a parser or of a group of options.
 Add = Callable[..., Any]
 
@@ -64,18 +74,22 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
         command = choices.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXIT_CODES)
         command.set_defaults(run=run)
         options = options_of(name)
-        for title in _TITLES:
-            settings = {option: setting for option, setting in options.items() if _title_of(option) == title}
+        for title in ("data", "method", "choice", "criteria", "output"):
+            settings = {option: setting for option, setting in options.items() if _TITLES[option] == title}
             if not settings:
                 continue
             add = command.add_argument_group(title).add_argument
             if title == "data":
-                _add_files(add, with_target=name == "report")
+                add("data", metavar="FILE", help=_DATA_HELP)
+                if name == "report":
+                    add("out", metavar="OUT.html", help="file to write the report to")
             add_options(add, settings)
             if title == "data":
                 _add_csv_options(add)
             if title == "output":
-                _add_output(add, with_plot=name != "report")
+                add("--json", action="store_true", help="print the result as JSON instead of text")
+                if name != "report":
+                    add("--plot", type=Path, metavar="OUT.png", help="also save the plot to a file (.png, .svg, .pdf)")
     return parser
 
 
@@ -93,18 +107,6 @@ def options_of(command: str) -> dict[str, Setting]:
     if options.pop("progress", None):
         options["quiet"] = _QUIET
     return options
-
-
-def _title_of(option: str) -> str:
-    """Return the title of the group of options in the help."""
-    if option in ("compare", "quiet"):
-        return "output"
-    if option in settings_of(TableConfig):
-        return "data"
-    if option in CHOICE:
-        return "choice"
-    only_compared = option in settings_of(ComparisonConfig) and option not in settings_of(SelectionConfig)
-    return "criteria" if only_compared else "method"
 
 
 def add_options(add: Add, options: Mapping[str, Setting], parse: Callable[[str, str], Any] | None = None) -> None:
@@ -133,7 +135,6 @@ def _argument(name: str, setting: Setting, parse: Callable[[str, str], Any] | No
 
 
 def _parse(setting: Setting, text: str) -> Any:
-    """Parse and validate a value, so that a wrong one is refused before the data are read."""
     with usage_errors(setting, text):
         return setting.validate(setting.parse(text))
 
@@ -151,13 +152,6 @@ def usage_errors(setting: Setting, text: str, names: Iterable[str] = ()) -> Iter
         raise argparse.ArgumentTypeError(message + hint) from error
 
 
-def _add_files(add: Add, *, with_target: bool) -> None:
-    files = f"table to read ({', '.join(KINDS)}, also compressed); - for CSV from standard input"
-    add("data", metavar="FILE", help=f"{files}; or a folder, a glob in quotes or an address of Parquet files")
-    if with_target:
-        add("out", metavar="OUT.html", help="file to write the report to")
-
-
 def _add_csv_options(add: Add) -> None:
     add("--exclude", type=parse_names, default=(), metavar="A,B,...", help="columns to leave out")
     add("--sep", metavar="CHARACTER", help="separator of a CSV file, such as ';' or tab (default: detected)")
@@ -170,16 +164,15 @@ def _add_csv_options(add: Add) -> None:
     add("--na-values", type=parse_names, default=(), metavar="A,B,...", help="additional texts for missing values")
 
 
-def _add_output(add: Add, *, with_plot: bool) -> None:
-    add("--json", action="store_true", help="print the result as JSON instead of text")
-    if with_plot:
-        add("--plot", type=Path, metavar="OUT.png", help="also save the plot to a file (.png, .svg, .pdf)")
-
-
 def report_path(text: str | Path) -> Path:
     """Return the path of a report, and create its folder."""
-    target = Path(text)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"OUT must name a .html file; got {str(target)!r}.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
+    return output_path("OUT", text, ".html", (".html", ".htm"))
+
+
+def output_path(name: str, text: str | Path, kinds: str, endings: tuple[str, ...]) -> Path:
+    """Refuse a path that cannot hold an output before the computation, and create its folder."""
+    path = Path(text)
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"{name} must name a {kinds} file; got {str(path)!r}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path

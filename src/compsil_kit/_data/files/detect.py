@@ -14,25 +14,28 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from compsil_kit._data.files import FileFormatError
-from compsil_kit._data.files.header import MIN_ROWS, Row, columns_of, detect_header
 from compsil_kit._data.files.numeric import (
     DECIMAL_MARKS,
     MISSING_VALUES,
-    THOUSANDS_MARKS,
     detect_decimal,
+    fraction_numeric,
     is_number,
 )
-from compsil_kit._util.checks import check_choice
 from compsil_kit._util.format import quoted
 
 SEPARATORS = (",", ";", "\t", "|")
 _NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " "}
 _MAX_LINES, _MAX_ROWS = 1600, 400
+# Cells that are examined to detect a header, and the smallest number of rows.
+_MAX_CELLS, _MIN_ROWS = 4000, 8
 # CleverCSV needs 5 s for the whole sample; this many characters of whole lines suffice.
 _HEAD_CHARACTERS = 1 << 14
+_PLAIN = ", decimal point, encoding utf-8, header in line 1"
 _EXCEL_LINE = re.compile(r'"?sep=.?"?\s*')
 _UNCLOSED_QUOTE = "not a readable table: line {} opens a quote that is never closed. Fix this line."
 _ONE_OR_TWO_COLUMNS = "the separator is ambiguous: pass --sep ',' for two columns or --sep ';' for decimal commas."
+# The line of the file in which a row begins, counted from 1, and the cells of the row.
+Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,8 @@ class CsvOptions:
         sep = None if self.sep is None else _NAMED_SEPARATORS.get(self.sep, self.sep)
         if sep is not None and (len(sep) != 1 or sep.isalnum() or sep in '"\r\n.+-'):
             raise ValueError(f"--sep must be one character such as ';' or '|', or the word tab or space; got {sep!r}.")
-        if self.decimal is not None:
-            check_choice("--decimal", self.decimal, tuple(DECIMAL_MARKS))
-        if self.thousands is not None:
-            check_choice("--thousands", self.thousands, THOUSANDS_MARKS)
-            if self.thousands == self.decimal:
-                raise ValueError(f"--thousands and --decimal must differ; both are {self.decimal!r}.")
+        if self.thousands is not None and self.thousands == self.decimal:
+            raise ValueError(f"--thousands and --decimal must differ; both are {self.decimal!r}.")
         try:
             "a".encode(self.encoding or "utf-8")
         except (LookupError, ValueError):
@@ -92,15 +91,13 @@ class Layout:
             f"encoding {self.encoding.removesuffix('-sig')}",
             f"header in line {self.header}" if self.header else "no header",
         ]
-        if self.row_names:
-            parts.append("row names in the first column")
+        parts += ["row names in the first column"] * self.row_names
         return ", ".join(parts)
 
     @property
     def is_plain(self) -> bool:
-        """Whether the layout is the usual one of a CSV file, so that there is no need to describe it."""
-        usual = "decimal point, encoding utf-8, header in line 1"
-        return str(self) in (f"separator ',', {usual}", f"one column, {usual}")
+        """Whether the layout is the usual one of a CSV file."""
+        return str(self).removeprefix("separator ','").removeprefix("one column") == _PLAIN
 
 
 def detect_layout(
@@ -120,7 +117,7 @@ def detect_layout(
     body = "".join(lines[skipped:])
     if not body.strip(' \t\r\n"'):
         raise FileFormatError("not a readable table: it is empty.")
-    if options.sep:
+    if options.sep and options.sep not in lines[skipped]:
         _check_separator(options.sep, lines[skipped])
     sep = options.sep or detect_separator(body, default_sep)
     rows = parse_rows(body, sep, skipped + 1)
@@ -138,8 +135,9 @@ def detect_layout(
             skipped, rows = skipped - 1, [*commented, *rows]
             header = detect_header(rows, decimal, missing)
     header = header if options.header is None else options.header
-    if options.sep is None:
-        _refuse_pairs(rows, sep)
+    if options.sep is None and sep == "," and all(len(row) == 2 and is_number(",".join(row), ",") for _, row in rows):
+        # Lines such as 1,2: two whole numbers, or one number with a decimal comma.
+        raise FileFormatError(_ONE_OR_TWO_COLUMNS)
     if header is None:
         raise FileFormatError(f"cannot tell whether line {rows[0][0]} is a header. Pass --header or --no-header.")
     width, row_names, trailing = _shape(rows, header)
@@ -158,9 +156,8 @@ def _count_comments(lines: Sequence[str]) -> int:
 
 
 def _check_separator(sep: str, first_line: str) -> None:
-    """Refuse a separator that the first line lacks if it has another one."""
     others = [other for other in SEPARATORS if other in first_line]
-    if sep not in first_line and others and not is_number(first_line, ","):
+    if others and not is_number(first_line, ","):
         raise FileFormatError(f"--sep {_shown(sep)} does not occur in the first line, which has {_shown(others[0])}.")
 
 
@@ -175,7 +172,10 @@ def detect_separator(text: str, default: str = ",") -> str:
         return default
     from clevercsv import Detector
 
-    head = _head(text)
+    # The first whole lines: at least 8, and as many as hold enough characters.
+    lines = list(io.StringIO(text, newline=""))
+    n_lines = 1 + sum(size < _HEAD_CHARACTERS for size in accumulate(map(len, lines)))
+    head = "".join(lines[: max(n_lines, _MIN_ROWS)])
     if candidates == [","] and _is_decimal_column(head):
         return ";"
     if len(candidates) == 1 and _fit(head, candidates[0])[1]:
@@ -191,13 +191,6 @@ def detect_separator(text: str, default: str = ",") -> str:
                 f"{'tab' if other == chr(9) else repr(other)}, for example, and --decimal ',' if numbers have commas."
             )
     return found or ","
-
-
-def _head(text: str) -> str:
-    """Return the first whole lines: at least 8, and as many as hold enough characters."""
-    lines = list(io.StringIO(text, newline=""))
-    n_lines = 1 + sum(size < _HEAD_CHARACTERS for size in accumulate(map(len, lines)))
-    return "".join(lines[: max(n_lines, MIN_ROWS)])
 
 
 def _fit(head: str, sep: str, *, strict: bool = False) -> tuple[float, bool]:
@@ -224,13 +217,6 @@ def _is_decimal_column(head: str) -> bool:
     if [pair[0] for pair in pairs] in ([str(start + row) for row in range(len(pairs))] for start in (0, 1)):
         raise FileFormatError(_ONE_OR_TWO_COLUMNS)
     return True
-
-
-def _refuse_pairs(rows: Sequence[Row], sep: str) -> None:
-    """Refuse lines such as 1,2 without a header: two whole numbers, or one number with a decimal comma."""
-    pairs = all(len(cells) == 2 and is_number(",".join(cells), ",") for _, cells in rows)
-    if sep == "," and pairs and not any("." in cell for _, cells in rows for cell in cells):
-        raise FileFormatError(_ONE_OR_TWO_COLUMNS)
 
 
 def iterate_rows(lines: Iterable[str], sep: str, first_line: int = 1) -> Iterator[Row]:
@@ -280,3 +266,38 @@ def _shape(rows: Sequence[Row], header: bool) -> tuple[int, bool, bool]:
     open_end = width > 1 and bool(below) and all(not cells[-1].strip() for _, cells in below)
     trailing = open_end and (longer or not first[-1].strip())
     return width, longer and not trailing, trailing
+
+
+def columns_of(rows: Sequence[Row], missing: Collection[str]) -> list[list[str]]:
+    """Return the cells of each column that are not missing, from a limited number of rows."""
+    width = max((len(cells) for _, cells in rows), default=1)
+    rows = rows[: max(_MIN_ROWS, _MAX_CELLS // width)]
+    return [
+        [cells[at] for _, cells in rows if at < len(cells) and cells[at].strip() not in missing] for at in range(width)
+    ]
+
+
+def detect_header(rows: Sequence[Row], decimal: str, missing: Collection[str]) -> bool | None:
+    """Tell whether the first row names the columns; None if that is ambiguous.
+
+    Words above numbers are a header. Numbers with a decimal mark or a sign above numbers are not. Whole numbers above
+    numbers may be names, such as years.
+    """
+    first, columns = rows[0][1], columns_of(rows[1:], missing)
+    numeric = [fraction_numeric(column, decimal) > 0.5 for column in columns]
+    # The header may lack a name for the column of row names.
+    shift = 1 if len(columns) == len(first) + 1 and columns[-1] else 0
+    above = [cell.strip() for cell, is_numeric in zip(first, numeric[shift:], strict=False) if is_numeric]
+    numbers = [cell for cell in above if is_number(cell, decimal)]
+    if not numbers:
+        return True
+    has_words, has_values = len(numbers) < len(above), not all(cell.isdigit() for cell in numbers)
+    if has_words or has_values:
+        return None if has_words and has_values else has_words
+    # pandas names columns 0, 1, 2, ...
+    if len(numbers) > 1 and numbers == [str(at) for at in range(len(numbers))]:
+        return True
+    cells = (cell for column, is_numeric in zip(columns, numeric, strict=True) if is_numeric for cell in column)
+    if all(decimal in cell or "e" in cell.lower() for cell in cells):
+        return True
+    return False if len(set(numbers)) < len(numbers) else None

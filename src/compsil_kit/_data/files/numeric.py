@@ -26,12 +26,12 @@ THOUSANDS_MARKS = (",", ".", "'", "’", " ", "\u00a0", "\u202f", "\u2009")
 # A column is converted or refused only if more than a fifth of about this many of its cells are numbers.
 _PROBE_SIZE = 2000
 _MAX_LINES_SHOWN = 5
-
-
-@cache
-def _number_pattern(decimal: str) -> re.Pattern[str]:
-    mark = re.escape(decimal)
-    return re.compile(rf"\s*[+-]?(?:(?:[0-9]+(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))\s*")
+_NUMBERS = {
+    mark: re.compile(
+        rf"\s*[+-]?(?:(?:[0-9]+(?:[{mark}][0-9]*)?|[{mark}][0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))\s*"
+    )
+    for mark in DECIMAL_MARKS
+}
 
 
 @cache
@@ -42,7 +42,7 @@ def _grouped_pattern(decimal: str, group: str) -> re.Pattern[str]:
 
 def is_number(text: str, decimal: str) -> bool:
     """Tell whether a cell is a number without grouped thousands."""
-    return _number_pattern(decimal).fullmatch(text) is not None
+    return _NUMBERS[decimal].fullmatch(text) is not None
 
 
 def is_grouped(text: str, decimal: str, group: str, *, certain: bool = False) -> bool:
@@ -55,7 +55,6 @@ def is_grouped(text: str, decimal: str, group: str, *, certain: bool = False) ->
 
 
 def fraction_numeric(cells: Sequence[str], decimal: str) -> float:
-    """Return the fraction of cells that are numbers, 0 if there are no cells."""
     return sum(is_number(cell, decimal) for cell in cells) / len(cells) if cells else 0.0
 
 
@@ -88,8 +87,7 @@ def convert_columns(
     frame = frame.copy(deep=False)
     for position, name in enumerate(frame.columns):
         column = frame.iloc[:, position]
-        is_used = columns is None or name in columns
-        if column.dtype.kind in "OTU" and is_used and _may_be_numeric(column, decimal):
+        if column.dtype.kind in "OTU" and (columns is None or name in columns) and _may_be_numeric(column, decimal):
             frame.isetitem(position, _converted(column, decimal, thousands, find_lines))
     return frame
 
@@ -105,7 +103,6 @@ def _texts(column: pd.Series[Any]) -> list[str]:
 
 
 def _is_any_number(text: str, decimal: str) -> bool:
-    """Tell whether a cell is a number with any decimal and thousands mark."""
     return any(is_number(text, mark) for mark in DECIMAL_MARKS) or any(
         is_grouped(text, decimal, mark) for mark in THOUSANDS_MARKS
     )
@@ -114,15 +111,17 @@ def _is_any_number(text: str, decimal: str) -> bool:
 def _converted(
     column: pd.Series[Any], decimal: str, thousands: str | None, find_lines: Callable[[set[int]], list[int]]
 ) -> Any:
-    """Return the column as numbers, or unchanged if most cells are words."""
     texts = _texts(column.dropna())
-    group = thousands or _certain_group(texts, decimal)
+    marks = (mark for mark in THOUSANDS_MARKS if mark != decimal)
+    certain = (mark for mark in marks if any(is_grouped(text, decimal, mark, certain=True) for text in texts))
+    group = thousands or next(certain, None)
     plain = [is_number(text, decimal) for text in texts]
-    valid = [
-        ok or (group is not None and is_grouped(text, decimal, group)) for ok, text in zip(plain, texts, strict=True)
-    ]
-    if group is not None and all(valid) and not all(plain):
-        return _ungrouped(column, decimal, group)
+    valid = [ok or bool(group and is_grouped(text, decimal, group)) for ok, text in zip(plain, texts, strict=True)]
+    if group and all(valid) and not all(plain):
+        import pandas as pd
+
+        cells = column.astype(object).map(lambda cell: str(cell).replace(group, "").replace(decimal, "."), "ignore")
+        return pd.to_numeric(cells.where(column.notna()))
     numeric = [_is_any_number(text, decimal) for text in texts]
     if sum(numeric) < 0.5 * len(texts):
         return column
@@ -146,18 +145,11 @@ def _converted(
     raise FileFormatError(f"column {name} {problem} To leave the column out, pass --exclude {name}.")
 
 
-def _certain_group(texts: Sequence[str], decimal: str) -> str | None:
-    """Return the first thousands mark that some cell uses beyond doubt."""
-    marks = (mark for mark in THOUSANDS_MARKS if mark != decimal)
-    return next((mark for mark in marks if any(is_grouped(text, decimal, mark, certain=True) for text in texts)), None)
-
-
 def _describe_marks(texts: Sequence[str], decimal: str) -> str:
     """Describe numbers whose decimal or thousands mark differs from that of the file."""
     other = _OTHER_MARK[decimal]
-    groups = [
-        mark for mark in THOUSANDS_MARKS if mark != decimal and any(is_grouped(text, decimal, mark) for text in texts)
-    ]
+    marks = [mark for mark in THOUSANDS_MARKS if mark != decimal]
+    groups = [mark for mark in marks if any(is_grouped(text, decimal, mark) for text in texts)]
     if other not in groups and any(other in text for text in texts):
         return (
             f"has numbers with a decimal {DECIMAL_MARKS[other]}, but the rest of the file has decimal "
@@ -170,12 +162,3 @@ def _describe_marks(texts: Sequence[str], decimal: str) -> str:
     if mark in DECIMAL_MARKS:
         readings, options = "a decimal or a thousands separator", f"--decimal {mark!r} or {options}"
     return f"has ambiguous numbers: cannot tell whether {mark!r} is {readings}. Pass {options}."
-
-
-def _ungrouped(column: pd.Series[Any], decimal: str, group: str) -> pd.Series[Any]:
-    import pandas as pd
-
-    texts = column.astype(object).map(
-        lambda cell: str(cell).replace(group, "").replace(decimal, "."), na_action="ignore"
-    )
-    return pd.to_numeric(texts.where(column.notna()))

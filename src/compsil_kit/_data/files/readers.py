@@ -18,8 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from zipfile import BadZipFile
 
 from compsil_kit._data.files import FileFormatError
-from compsil_kit._data.files.detect import CsvOptions, Layout, check_widths, detect_layout, iterate_rows
-from compsil_kit._data.files.header import Row
+from compsil_kit._data.files.detect import CsvOptions, Layout, Row, check_widths, detect_layout, iterate_rows
 from compsil_kit._data.files.numeric import convert_columns
 from compsil_kit._util.format import quoted, shorten
 
@@ -53,23 +52,21 @@ def read_file(
     """
     options = options or CsvOptions()
     columns = [columns] if isinstance(columns, str) else columns
-    path, kind = Path(name), ".csv" if name == "-" else _kind_of(name)
+    kind = ".csv" if name == "-" else _kind_of(name)
     if kind not in _DEFAULT_SEPARATORS:
         reject_options(name, options)
     with _named_errors("standard input" if name == "-" else name):
-        if kind in _DEFAULT_SEPARATORS:
-            table = _open_table(_standard_input() if name == "-" else partial(_open, path), kind, options)
-            frame = _without(table.load(options), exclude)
-            decimal = table.layout.decimal
-            if options.thousands == decimal:
-                raise FileFormatError(
-                    f"--thousands {decimal!r} is the decimal mark of the file. Pass --decimal as well."
-                )
-            return convert_columns(frame, decimal, options.thousands, columns, table.lines_of), table.layout
-        frame = _without(_load_typed(path, kind), exclude)
-        if kind in (".jsonl", ".ndjson"):
-            frame = convert_columns(frame, ".", None, columns, lambda rows: sorted(row + 1 for row in rows))
-        return frame, None
+        if kind not in _DEFAULT_SEPARATORS:
+            frame = _without(_load_typed(Path(name), kind), exclude)
+            if kind in (".jsonl", ".ndjson"):
+                frame = convert_columns(frame, ".", None, columns, lambda rows: sorted(row + 1 for row in rows))
+            return frame, None
+        table = _open_table(_opener(name), kind, options)
+        frame = _without(table.load(options.na_values), exclude)
+        decimal = table.layout.decimal
+        if options.thousands == decimal:
+            raise FileFormatError(f"--thousands {decimal!r} is the decimal mark of the file. Pass --decimal as well.")
+        return convert_columns(frame, decimal, options.thousands, columns, table.lines_of), table.layout
 
 
 def reject_options(name: str, options: CsvOptions) -> None:
@@ -146,16 +143,14 @@ def _without(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
 # --- text tables ------------------------------------------------------------------------------------------------------
 
 
-def _standard_input() -> Callable[[], IO[bytes]]:
-    raw = getattr(sys.stdin, "buffer", None)
-    return partial(io.BytesIO, raw.read() if raw is not None else sys.stdin.read().encode())
-
-
-def _open(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes, decompressed like pandas does it."""
+def _opener(name: str) -> Callable[[], IO[bytes]]:
+    """Return a function that opens a file, decompressed as in pandas, or the content of standard input."""
+    if name == "-":
+        raw = getattr(sys.stdin, "buffer", None)
+        return partial(io.BytesIO, raw.read() if raw is not None else sys.stdin.read().encode())
     from pandas.io.common import get_handle  # type: ignore[import-not-found]
 
-    return cast("IO[bytes]", get_handle(path, "rb", compression="infer", is_text=False).handle)
+    return lambda: cast("IO[bytes]", get_handle(Path(name), "rb", compression="infer", is_text=False).handle)
 
 
 def _open_table(open_bytes: Callable[[], IO[bytes]], kind: str, options: CsvOptions) -> TextTable:
@@ -200,7 +195,6 @@ def _decoded(sample: bytes, encoding: str) -> str | None:
 
 
 def _undecodable(open_bytes: Callable[[], IO[bytes]], encoding: str) -> FileFormatError:
-    """Return the error of a file with a line in another encoding."""
     n_lines = 0
     with open_bytes() as raw, suppress(UnicodeDecodeError):
         decoder = codecs.getincrementaldecoder(encoding)()
@@ -220,12 +214,12 @@ class TextTable:
     open_bytes: Callable[[], IO[bytes]]
     layout: Layout
 
-    def load(self, options: CsvOptions) -> pd.DataFrame:
+    def load(self, na_values: Collection[str]) -> pd.DataFrame:
         """Load the table with pandas, and refuse rows that are too short, which pandas fills with missing values."""
         import pandas as pd
 
         try:
-            frame = self._parse(list(options.na_values))
+            frame = self._parse(list(na_values))
         except UnicodeDecodeError:
             raise _undecodable(self.open_bytes, self.layout.encoding) from None
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
