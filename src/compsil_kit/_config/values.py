@@ -21,8 +21,8 @@ from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._method.subsample import make_seeds
 from compsil_kit._types import ClustererName, ComparedCriterion
-from compsil_kit._util.atomic import check_regular
 from compsil_kit._util.checks import check_choice, check_integer, check_real, describe, is_integer
+from compsil_kit._util.system import check_regular
 
 AUTO = "auto"
 # Larger numbers can only be mistakes; they are rejected before seeds or labels fill the memory.

@@ -17,9 +17,9 @@ from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.fingerprint import Fingerprint, differences, fingerprint
 from compsil_kit._util import schema
-from compsil_kit._util.atomic import locked, write_atomically
 from compsil_kit._util.checks import describe
 from compsil_kit._util.schema import check_digest, signed
+from compsil_kit._util.system import locked, write_atomically
 from compsil_kit.config import Events
 from compsil_kit.plan import Plan
 

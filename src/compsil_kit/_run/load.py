@@ -20,9 +20,8 @@ from compsil_kit._run.planning import resolve_workers
 from compsil_kit._run.progress import make_row_meter
 from compsil_kit._run.structure import compared_rows
 from compsil_kit._run.subsample import with_predecessors
-from compsil_kit._util.warn import caller_level
 from compsil_kit.config import Events
-from compsil_kit.errors import ROWS_READ, Interrupted, ScaleWarning
+from compsil_kit.errors import ROWS_READ, Interrupted, ScaleWarning, caller_level
 from compsil_kit.plan import Plan
 
 

@@ -12,7 +12,7 @@ from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA
 from compsil_kit._method.subsample import make_seeds, resolve_sample_size
 from compsil_kit._run.backends import check_started, effective_workers, is_elsewhere
 from compsil_kit._util.checks import describe
-from compsil_kit._util.memory import available_bytes
+from compsil_kit._util.system import available_bytes
 from compsil_kit.config import SelectionConfig
 from compsil_kit.plan import Plan
 
