@@ -167,7 +167,8 @@ class SelectionConfig(_ClusteringConfig):
         "Number of initialisations of each clustering. The paper's score uses the first one, whatever the number; the "
         "best one is stored as well, for ``criterion`` and the confidence. ``\"auto\"`` is 5 with "
         '``criterion="stable"`` or ``"likely"`` and 1 otherwise. Only for clusterers with ``n_init``.',
-        parse=values.parse_n_starts, choices=(AUTO,), text_form="auto or a number", metavar="N",
+        parse=lambda text: values.parse_integer_or_auto(text or AUTO), choices=(AUTO,), metavar="N",
+        text_form="auto or a number",
     )  # fmt: skip
     n_calibration: int = setting(
         0, partial(check_integer, "n_calibration", minimum=0, maximum=MAX_SUBSAMPLES), "int, default=0",
