@@ -1,7 +1,4 @@
-"""The settings of a selection, a table and a comparison: typed, validated once at construction, frozen.
-
-Every surface builds one of these classes; nothing downstream validates settings again.
-"""
+"""The settings of a selection, a comparison and a table: frozen, and validated only at construction."""
 
 from __future__ import annotations
 
@@ -36,22 +33,16 @@ from compsil_kit._util.checks import check_bool, check_integer, check_real
 from compsil_kit.events import Events
 
 __all__ = [
-    "CHOICE",
-    "ComparisonConfig",
-    "Events",
-    "SelectionConfig",
-    "Setting",
-    "TableConfig",
-    "interactive_defaults",
+    "CHOICE", "ComparisonConfig", "Events", "SelectionConfig", "Setting", "TableConfig", "interactive_defaults",
     "settings_of",
-]
+]  # fmt: skip
 # The settings that only decide how k is chosen from finished trials.
 CHOICE = ("criterion", "transform", "rule", "z")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ClusteringConfig(Config):
-    """What selections and comparisons share."""
+    """Settings of both selections and comparisons."""
 
     ks: Sequence[int] = setting(
         range(2, 11), values.validate_ks, "iterable of int, default=range(2, 11)",
@@ -111,7 +102,7 @@ class _ClusteringConfig(Config):
         settings = settings_of(type(self))
         self._validate({name: each for name, each in settings.items() if name not in ("clusterer", "metric")})
         if self._resolved is None:
-            # Resolving validates both, alone and together.
+            # This validates both, alone and together.
             metric = resolve_metric(self.metric)
             object.__setattr__(self, "_resolved", (resolve_clusterer(self.clusterer, metric), metric))
 

@@ -72,8 +72,8 @@ def quoted(name: object) -> str:
     return repr(_cut(name) if isinstance(name, str) else name)
 
 
-def _cut(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def listed(names: Sequence[str], one: str, several: str) -> str:
