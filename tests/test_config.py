@@ -135,39 +135,26 @@ def test_errors_in_text_name_the_setting():
         SelectionConfig.from_text({"ks": "two"})
 
 
+PARSED = [
+    (values.parse_integer, {" 12 ": 12}),
+    (values.parse_number, {"2": 2.0}),
+    (values.parse_optional(values.parse_integer), {" None ": None, "7": 7, "": None, "null": None}),
+    (values.parse_integer_or_auto, {" auto ": "auto", "40": 40}),
+    (settings_of(SelectionConfig)["n_starts"].parse, {"": "auto", "3": 3}),
+    (values.parse_seeds, {" -1 ": -1, "4,2": [4, 2], "42:44": range(42, 45)}),
+    (values.parse_switch, {"ON": True, "1": True, "no": False, "": False}),
+    (values.parse_sample_size, {"20,000": 20000, "0.5": 0.5, "": "auto", " paper ": "paper"}),
+    (values.parse_integers, {"2:8:3": range(2, 9, 3), "2, 7,5,": [2, 7, 5], "[2, 3]": [2, 3]}),
+    (values.parse_integers, {" range(2,9,3) ": range(2, 9, 3), "range(2, 4)": range(2, 4)}),
+    (values.parse_names, {"a, b ,,c": ["a", "b", "c"], '["a, b", "c"]': ["a, b", "c"], "['it', 1]": ["it", "1"]}),
+    (values.parse_names, {"""a,"net income, EUR",'it\\'s'""": ["a", "net income, EUR", "it's"]}),
+    (values.split_list, {"""a, "x, y",'z'""": ["a", '"x, y"', "'z'"], 'a,"x, ': ["a", '"x,']}),
+    (values.unquote, {r'"C:\new.html"': r"C:\new.html", "'a' + 'b'": "'a' + 'b'"}),
+]
+
+
 @pytest.mark.parametrize(
-    ("parse", "text", "expected"),
-    [
-        (values.parse_integer, " 12 ", 12),
-        (values.parse_number, "2", 2.0),
-        (values.parse_optional(values.parse_integer), " None ", None),
-        (values.parse_optional(values.parse_integer), "7", 7),
-        (values.parse_integer_or_auto, " auto ", "auto"),
-        (values.parse_integer_or_auto, "40", 40),
-        (values.parse_optional(values.parse_integer_or_auto), "none", None),
-        (settings_of(SelectionConfig)["n_starts"].parse, "", "auto"),
-        (values.parse_seeds, " -1 ", -1),
-        (values.parse_seeds, "4,2", [4, 2]),
-        (values.parse_seeds, "42:44", range(42, 45)),
-        (values.parse_switch, "ON", True),
-        (values.parse_switch, "no", False),
-        (values.parse_sample_size, "20,000", 20000),
-        (values.parse_sample_size, "0.5", 0.5),
-        (values.parse_sample_size, "", "auto"),
-        (values.parse_sample_size, " paper ", "paper"),
-        (values.parse_integers, "2:8:3", range(2, 9, 3)),
-        (values.parse_integers, "2, 7,5,", [2, 7, 5]),
-        (values.parse_integers, "[2, 3]", [2, 3]),
-        (values.parse_integers, " range(2,9,3) ", range(2, 9, 3)),
-        (values.parse_names, "a, b ,,c", ["a", "b", "c"]),
-        (values.parse_names, '["a, b", "c"]', ["a, b", "c"]),
-        (values.parse_names, "['it', 1]", ["it", "1"]),
-        (values.parse_names, """a,"net income, EUR",'it\\'s'""", ["a", "net income, EUR", "it's"]),
-        (values.split_list, """a, "x, y",'z'""", ["a", '"x, y"', "'z'"]),
-        (values.split_list, 'a,"x, ', ["a", '"x,']),
-        (values.unquote, r'"C:\new.html"', r"C:\new.html"),
-        (values.unquote, "'a' + 'b'", "'a' + 'b'"),
-    ],
+    ("parse", "text", "expected"), [(parse, *case) for parse, cases in PARSED for case in cases.items()]
 )
 def test_text_is_parsed(parse, text, expected):
     found = parse(text)

@@ -87,11 +87,6 @@ OWN = {
 ALL_SURFACES = pytest.mark.parametrize("surface", FUNCTIONS)
 
 
-def is_interactive(surface):
-    """Return whether a surface has the interactive defaults."""
-    return surface.startswith(("df.compsil", "explore"))
-
-
 def same(default, expected):
     return list(default) == list(expected) if isinstance(expected, range) else default == expected
 
@@ -113,13 +108,19 @@ def test_every_keyword_has_a_wrong_value_and_a_description():
 
 
 @ALL_SURFACES
-def test_functions_have_the_names_and_defaults(surface):
+def test_signatures_and_docstrings_show_the_settings(surface):
     group, function, _ = FUNCTIONS[surface]
     parameters = inspect.signature(function).parameters
-    for name, keyword in group(interactive=is_interactive(surface)).items():
+    documentation = numpydoc.docscrape.FunctionDoc if inspect.isfunction(function) else numpydoc.docscrape.ClassDoc
+    entries = {entry.name: entry for entry in documentation(function)["Parameters"]}
+    for name, keyword in group(interactive=surface.startswith(("df.compsil", "explore"))).items():
         # The explorer decides by the kind of data.
         expected = "auto" if (surface, name) == ("explore", "scale") else keyword.default
         assert same(parameters[name].default, expected), f"{surface}: {name}"
+        assert any(name in names.split(", ") for names in entries), f"{surface}: {name}"
+        # Surfaces that also take arrays or names describe the keywords of tables in their own way.
+        if name in entries and (name not in OWN or surface == "prepare"):
+            assert entries[name].type == keyword.type, f"{surface}: {name}"
     assert set(parameters) <= {*group(), *OWN}, surface
 
 
@@ -140,18 +141,6 @@ def test_other_keywords_are_refused(surface):
     for name, value in {**others, "n_subsample": 3}.items():
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             call(**{name: value})
-
-
-@ALL_SURFACES
-def test_functions_document_their_keywords(surface):
-    group, function, _ = FUNCTIONS[surface]
-    documentation = numpydoc.docscrape.FunctionDoc if inspect.isfunction(function) else numpydoc.docscrape.ClassDoc
-    entries = {entry.name: entry for entry in documentation(function)["Parameters"]}
-    for name, keyword in group(interactive=is_interactive(surface)).items():
-        # Surfaces that also take arrays or names describe the keywords of tables in their own way.
-        if name in entries and (name not in OWN or surface == "prepare"):
-            assert entries[name].type == keyword.type, f"{surface}: {name}"
-        assert any(name in names.split(", ") for names in entries), f"{surface}: {name}"
 
 
 def subcommand(name):

@@ -98,18 +98,8 @@ def available_bytes() -> int | None:
 
     It is limited by the machine, the container and the process.
     """
-    limits = [_machine_memory(), *_cgroup_memory(), _process_memory()]
-    return min((free for free in limits if free is not None), default=None)
-
-
-def _machine_memory() -> int | None:
-    found = _fields(PROC / "meminfo", "MemAvailable:")
-    if found:
-        return found[0] * 1024
-    names = getattr(os, "sysconf_names", {})
-    if "SC_AVPHYS_PAGES" in names and "SC_PAGE_SIZE" in names:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None
+    machine = [1024 * kib for kib in _fields(PROC / "meminfo", "MemAvailable:")]
+    return min([*machine, *_cgroup_memory(), *_process_memory()], default=None)
 
 
 def _cgroup_memory() -> Iterator[int]:
@@ -131,17 +121,16 @@ def _cgroup_memory() -> Iterator[int]:
                 yield max(0, int(maximum) - int(current) + cached)
 
 
-def _process_memory() -> int | None:
-    """Return the free memory within ``ulimit -v``."""
+def _process_memory() -> Iterator[int]:
+    """Yield the free memory within ``ulimit -v``."""
     try:
         import resource
     except ImportError:
-        return None  # Windows
+        return  # Windows
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     pages = "".join(_lines(PROC / "self" / "statm")).split()
-    if limit == resource.RLIM_INFINITY or not pages:
-        return None
-    return max(0, limit - int(pages[0]) * resource.getpagesize())
+    if limit != resource.RLIM_INFINITY and pages:
+        yield max(0, limit - int(pages[0]) * resource.getpagesize())
 
 
 def _fields(path: Path, *names: str) -> list[int]:
