@@ -188,6 +188,11 @@ def test_memory_limits_of_control_groups(version, group, limits, expected, group
     assert available_bytes() == expected * GIB
 
 
+def test_memory_of_a_system_that_does_not_report_it(groups):
+    (groups[0].parents[1] / "meminfo").unlink()
+    assert available_bytes() is None
+
+
 def test_memory_limit_of_the_process():
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))\n"

@@ -29,7 +29,7 @@ def integer(low: int, high: int | None = None) -> Check:
     """Accept an integer in [low, high], also written as 2.0; not a boolean."""
 
     def valid(value: Any) -> bool:
-        whole = value.is_integer() if isinstance(value, float) else isinstance(value, int)
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         return whole and not isinstance(value, bool) and low <= value and (high is None or value <= high)
 
     return _check(valid, f"a whole number of at least {low}" + ("" if high is None else f" and at most {high:,}"), int)
