@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -33,9 +32,6 @@ def lazy_names(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[
 
 def has(module: str) -> bool:
     """Return whether a module is installed, without importing it."""
-    # None in sys.modules blocks an import.
-    if module in sys.modules:
-        return sys.modules[module] is not None
     return importlib.util.find_spec(module) is not None
 
 
