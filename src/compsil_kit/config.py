@@ -196,7 +196,7 @@ class SelectionConfig(_ClusteringConfig):
     def __post_init__(self) -> None:
         """Validate the settings, alone and together."""
         super().__post_init__()
-        if values.is_sequence_of_seeds(self.random_state):
+        if isinstance(self.random_state, tuple):
             make_seeds(self.random_state, self.max_subsamples, self.n_calibration)
         if self.rule == "lcb" and self.criterion == "likely":
             raise ValueError("rule must be 'max' with criterion='likely': a confidence has no lower confidence bound.")

@@ -182,7 +182,7 @@ def validate_sample_size(sample_size: Any) -> str | int | float:
 
 def validate_random_state(random_state: Any) -> int | tuple[int, ...] | None:
     """Return the seed or seeds; :class:`SelectionConfig` validates their number."""
-    several = is_sequence_of_seeds(random_state)
+    several = hasattr(random_state, "__len__") and not isinstance(random_state, str | bytes | Mapping)
     n_seeds = len(random_state) if several else 1
     if n_seeds > MAX_SUBSAMPLES:
         raise ValueError(
@@ -193,11 +193,6 @@ def validate_random_state(random_state: Any) -> int | tuple[int, ...] | None:
     if several:
         return seeds
     return None if random_state is None else int(random_state)
-
-
-def is_sequence_of_seeds(random_state: Any) -> bool:
-    """Return whether there is one seed per subsample."""
-    return hasattr(random_state, "__len__") and not isinstance(random_state, str | bytes | Mapping)
 
 
 def validate_n_jobs(n_jobs: Any) -> int | str | None:
