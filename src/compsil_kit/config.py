@@ -78,11 +78,10 @@ class _ClusteringConfig(Config):
         choices=METRIC_NAMES, metavar="NAME",
     )  # fmt: skip
     on_failure: OnFailure = one_of(
-        "on_failure",
-        get_args(OnFailure),
+        "on_failure", get_args(OnFailure),
         "What to do when a clustering fails or does not return k clusters: raise an error, or count the failure and "
         "continue. A k with more than a fifth of its subsamples failed cannot be selected.",
-    )
+    )  # fmt: skip
     random_state: Seeds = setting(
         42, values.validate_random_state, "int, None or sequence of int, default=42",
         "Seed of the subsamples. An integer from which the seed of each subsample is derived, None for new seeds in "
@@ -175,12 +174,11 @@ class SelectionConfig(_ClusteringConfig):
         parse=values.parse_switch,
     )  # fmt: skip
     criterion: Criterion = one_of(
-        "criterion",
-        get_args(Criterion),
+        "criterion", get_args(Criterion),
         "Score to select by. The composite silhouette of the paper; the micro- or macro-averaged silhouette alone; "
         '``"stable"``, the micro-averaged silhouette of the best initialisation times the stability; or ``"likely"``, '
         "the confidence that k is correct, for k-means only.",
-    )
+    )  # fmt: skip
     transform: Transform = setting(
         "tanh", check_transform, '{"tanh", "linear", "sigmoid", "step"} or callable, default="tanh"',
         "Transformation of the normalised discrepancy into the weight of micro.", choices=get_args(TransformName),

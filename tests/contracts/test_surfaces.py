@@ -1,4 +1,4 @@
-"""Every surface takes its keywords from one definition: the same names, the same defaults, the same checks."""
+"""Every surface takes its keywords from one definition: the same names, defaults and checks."""
 
 import argparse
 import inspect
@@ -27,7 +27,7 @@ EVERY = settings_of(TableConfig, SelectionConfig, ComparisonConfig, Events)
 
 
 def group(*configs, without=(), only=None):
-    """Return a function that returns the settings of a surface, on request with interactive defaults."""
+    """Return a function that returns the settings of a surface, optionally with interactive defaults."""
 
     def settings(*, interactive=False):
         found = settings_of(*configs, interactive=interactive)
@@ -59,15 +59,13 @@ def combine(**keywords):
 FUNCTIONS = {
     "select_k": (SELECT, compsil_kit.select_k, partial(compsil_kit.select_k, X)),
     "stream": (
-        group(SelectionConfig, Events, without=("progress",)),
-        compsil_kit.stream,
+        group(SelectionConfig, Events, without=("progress",)), compsil_kit.stream,
         lambda **k: list(compsil_kit.stream(X, **k)),
     ),
     "plan_selection": (PLAN, compsil_kit.plan_selection, partial(compsil_kit.plan_selection, X)),
     "compare": (COMPARE, compsil_kit.compare, partial(compsil_kit.compare, X)),
     "plan_batches": (
-        group(SelectionConfig, without=("n_jobs",)),
-        compsil_kit.plan_batches,
+        group(SelectionConfig, without=("n_jobs",)), compsil_kit.plan_batches,
         partial(compsil_kit.plan_batches, X, n_batches=2),
     ),
     "combine_batches": (group(SelectionConfig, only=CHOICE), compsil_kit.combine_batches, combine),
