@@ -17,7 +17,7 @@ import numpy as np
 
 from compsil_kit import SelectionResult, combine_batches, plan_batches, run_batch, select_k
 from compsil_kit._run import select as running
-from compsil_kit._util.atomic import write_atomically
+from compsil_kit._util.system import write_atomically
 
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]], 300, axis=0))
 N_SUBSAMPLES = 24

@@ -1,6 +1,6 @@
 """Compute what users read, as a script: its output must be the same under the kernels of every CPU.
 
-python tests/answers.py PART [PART ...] prints one JSON object; PARTS says which parts there are.
+python tests/answers.py PART [PART ...] prints one JSON object; PARTS lists the parts.
 """
 
 import json
@@ -25,33 +25,24 @@ def _random(seed):
     return np.random.default_rng(seed)
 
 
-def _white(seed, d):
+def _normal(seed, *shape):
+    return _random(seed).normal(size=shape)
+
+
+def _white(seed):
     """Points whose principal components all have the same spread."""
-    X = _random(seed).normal(size=(240, d))
+    X = _normal(seed, 240, 2 + seed)
     return np.linalg.qr(X - X.mean(axis=0))[0]
 
 
-def _copies(seed):
-    X = _random(seed).normal(size=(100, 3))
-    return X[_random(seed + 1).integers(0, 100, 260)]
-
-
-def _with_constants(seed):
-    return np.column_stack([_random(seed).normal(size=(250, 2 + seed % 2)), np.full((250, 1 + seed % 3), 7.3)])
-
-
 def _mirrored(seed):
-    X = _random(seed).normal(size=(130, 2 + seed % 4))
+    X = _normal(seed, 130, 2 + seed % 4)
     return np.vstack([X, -X])
 
 
 def _standardised(seed):
-    X = _random(seed).normal(size=(250, 2 + seed % 2))
+    X = _normal(seed, 250, 2 + seed % 2)
     return (X - X.mean(axis=0)) / X.std(axis=0)
-
-
-def _grid(seed):
-    return _random(seed).integers(0, 3 + seed % 6, size=(300, 2 + seed % 4)).astype(float)
 
 
 def _blobs(seed, n=400):
@@ -59,28 +50,30 @@ def _blobs(seed, n=400):
 
 
 def continuous():
-    """Data in which rounding might decide about directions and order, but no row is as near to two centres."""
+    """Data in which rounding might decide directions and order, but no row is equally near to two centres."""
     kinds = {
-        "round": lambda seed: _random(seed).normal(size=(200 + 100 * (seed % 3), 2 + seed)),
-        "equal spreads": lambda seed: _white(seed, 2 + seed),
-        "copies": _copies,
-        "constant columns": _with_constants,
+        "round": lambda seed: _normal(seed, 200 + 100 * (seed % 3), 2 + seed),
+        "equal spreads": _white,
+        "copies": lambda seed: _normal(seed, 100, 3)[_random(seed + 1).integers(0, 100, 260)],
+        "constant columns": lambda seed: np.pad(
+            _normal(seed, 250, 2 + seed % 2), ((0, 0), (0, 1 + seed % 3)), constant_values=7.3
+        ),
         "mirrored": _mirrored,
         "standardised": _standardised,
         "blobs": _blobs,
     }
     for kind, seed in product(kinds, range(5)):
         yield f"{kind} {seed}", kinds[kind](seed)
-    yield "rank 2 of 5", _random(1).normal(size=(300, 2)) @ _random(2).normal(size=(2, 5))
-    yield "wide", _random(3).normal(size=(60, 150))
-    yield "one column", _random(4).normal(size=(300, 1))
+    yield "rank 2 of 5", _normal(1, 300, 2) @ _normal(2, 2, 5)
+    yield "wide", _normal(3, 60, 150)
+    yield "one column", _normal(4, 300, 1)
     yield "coin flip", np.column_stack([_blobs(5), _random(5).integers(0, 2, 400)])
 
 
 def grids():
-    """Data on a grid: rows are exactly as near to one centre as to another, and scikit-learn's product decides."""
+    """Data on a grid: rows are equally near to two centres, and scikit-learn's product decides."""
     for seed in range(7):
-        yield f"grid {seed}", _grid(seed)
+        yield f"grid {seed}", _random(seed).integers(0, 3 + seed % 6, size=(300, 2 + seed % 4)).astype(float)
     yield "ratings", np.clip(np.round(_random(8).normal(3, 1, size=(300, 6))), 1, 5)
     yield "rounded", np.round(_blobs(9), 1)
     angles = np.linspace(0, 2 * np.pi, 240, endpoint=False)
@@ -89,12 +82,12 @@ def grids():
 
 
 def _rounded(values, decimals=9):
-    # Adding zero makes a negative zero a plain one.
+    # Adding zero removes the sign of a negative zero.
     return (np.round(np.asarray(values, dtype=float), decimals) + 0.0).tolist()
 
 
 def _read(result):
-    """Return what a result tells: its table and sentences, and the numbers behind them."""
+    """Return the table, the sentences and the numbers of a result."""
     return {
         "best_k": result.best_k,
         "text": repr(result) + result.explain(),
@@ -125,7 +118,7 @@ def _selected(sets):
 
 def selections():
     """Return selections, labels and maps on continuous data."""
-    large = [("many rows", _blobs(0, 4000)), ("many columns", _random(0).normal(size=(1600, 80)))]
+    large = [("many rows", _blobs(0, 4000)), ("many columns", _normal(0, 1600, 80))]
     return _selected([*continuous(), *large])
 
 
@@ -135,7 +128,7 @@ def on_grids():
 
 
 def surfaces():
-    """Return what other clusterers, metrics, criteria and the surfaces say."""
+    """Return the output of other clusterers, metrics, criteria and the surfaces."""
     X, wine = _blobs(1), load_wine(as_frame=True).data
     settings = [{"clusterer": name} for name in NAMED_CLUSTERERS]
     settings += [{"metric": name} for name in ("manhattan", "cosine", "mahalanobis")]
@@ -147,7 +140,7 @@ def surfaces():
     comparison = compare(X, ks=range(2, 7), n_subsamples=4, n_references=4)
     found["comparison"] = repr(comparison) + comparison.explain()
     result = wine.compsil.select_k(n_subsamples=8)
-    # Pictures are encoded; what they show is in the numbers.
+    # Omit encoded pictures; their content is in the numbers.
     found["card"] = re.sub(r"base64,[^\"']+", "", result._repr_html_())
     labels = wine.compsil.cluster(result.best_k)
     found["profile"] = wine.compsil.profile(labels).to_string()

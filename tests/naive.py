@@ -1,4 +1,4 @@
-"""The method in plain loops, to be read beside the specification: slow, short, the oracle of every fast path."""
+"""The method in plain loops that follow the specification: the slow oracle of every fast path."""
 
 import math
 
@@ -95,7 +95,7 @@ def select(X, ks, seeds, m, cluster, transform="tanh", z=0.0):
 
 
 def adjusted_rand(first, second):
-    """Pairs of rows that are together in both clusterings, adjusted for those that are so by chance."""
+    """Pairs of rows that share a cluster in both clusterings, adjusted for chance."""
     pairs = [(i, j) for i in range(len(first)) for j in range(i)]
     one = {(i, j) for i, j in pairs if first[i] == first[j]}
     other = {(i, j) for i, j in pairs if second[i] == second[j]}
@@ -104,7 +104,7 @@ def adjusted_rand(first, second):
 
 
 def stability(X, ks, seeds, m, cluster):
-    """The mean agreement of each subsample with the one before it, on the rows that both hold, and its parts, per k."""
+    """Per k: the mean agreement of consecutive subsamples on their common rows, and the single agreements."""
     found = {}
     for k in ks:
         labelings = []
@@ -122,7 +122,7 @@ def stability(X, ks, seeds, m, cluster):
 
 
 def stability_on(common, X, ks, seeds, m, cluster):
-    """The agreements of each subsample with the one before it on other points, each of the nearest mean, per k."""
+    """Per k: the agreements of consecutive subsamples on other points, which belong to the nearest mean."""
     found = {}
     for k in ks:
         labelings = []
@@ -137,7 +137,7 @@ def stability_on(common, X, ks, seeds, m, cluster):
 
 
 def best_start(starts):
-    """The labels of the start that leaves the least inertia; the earlier one if another finds the same clusters."""
+    """The labels of the start with the least inertia; the earlier one if another finds the same clusters."""
     best_labels, least = None, math.inf
     for labels, inertia in starts:
         same = best_labels is not None and adjusted_rand(labels, best_labels) == 1.0
@@ -147,7 +147,7 @@ def best_start(starts):
 
 
 def within_share(X, labels):
-    """The sum of squared distances to the means of the clusters, divided by that to the mean of all."""
+    """Within-cluster sum of squares divided by the total sum of squares."""
     X = [[float(value) for value in row] for row in X]
 
     def spread(rows):
@@ -167,9 +167,7 @@ def silhouettes_long_double(X, labels):
     for i in range(len(X)):
         step = X - X[i]
         largest = np.abs(step).max()
-        distances = np.zeros(len(X), dtype=np.longdouble)
-        if largest > 0:
-            distances = largest * np.sqrt(((step / largest) ** 2).sum(axis=1))
+        distances = largest * np.sqrt(((step / (largest or 1)) ** 2).sum(axis=1))
         own = labels == labels[i]
         if own.sum() == 1:
             continue

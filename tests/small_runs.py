@@ -1,4 +1,4 @@
-"""One small selection, for the tests of how it runs: three clusters, six subsamples, three candidates."""
+"""A small selection for tests of its execution: three clusters, six subsamples, three candidates."""
 
 import json
 import threading
@@ -23,12 +23,12 @@ def flow(**keywords):
 
 
 def split(X, k, seed):
-    """Cut the points into k groups by their place; quick, and never wrong about the count."""
+    """Return k clusters by position: fast, and always with k labels."""
     return np.arange(X.shape[0]) % k
 
 
 class Fails:
-    """A clusterer that fails for given seeds at one k, in a given way."""
+    """A clusterer that fails for given seeds at one k."""
 
     def __init__(self, k, seeds, how):
         self.k, self.seeds, self.how = k, set(seeds), how
@@ -40,13 +40,13 @@ class Fails:
 
 
 def same(left, right):
-    """Tell whether two results are equal to the last bit; a clustering that was not made is equal to itself."""
+    """Return whether two results have the same numbers, bit for bit; failed clusterings are equal."""
     pairs = [(getattr(left.trials, name), getattr(right.trials, name)) for name in NUMBERS]
     return all(np.array_equal(one, two, equal_nan=True) for one, two in pairs)
 
 
 def identical(left, right):
-    """Tell whether two results are equal in everything they contain, to the last bit."""
+    """Return whether two results have the same content, bit for bit."""
     return json.dumps(left.to_dict()) == json.dumps(right.to_dict())
 
 
@@ -61,5 +61,5 @@ def stop_after(n):
 
 
 def wait_for_workers():
-    """Wait until the threads that a run started are gone."""
+    """Wait for the end of the threads that a run started."""
     join(thread for thread in threading.enumerate() if thread.name.startswith("compsil"))

@@ -19,9 +19,6 @@ def split(X, k, seed):
     return np.arange(len(X)) % k
 
 
-# --- construction -----------------------------------------------------------------------------------------------------
-
-
 def test_values_are_normalised_once():
     config = SelectionConfig(ks=[5, 2, 5], n_jobs=np.int64(2), z=2)
     assert config.ks == (2, 5)
@@ -71,23 +68,27 @@ def test_invalid_settings_are_refused_at_construction(settings, error, message):
         SelectionConfig(**settings)
 
 
-def test_configs_of_comparisons_and_tables_are_validated():
-    assert ComparisonConfig(criteria=["gap", "micro", "gap"]).criteria == ("micro", "gap")
+@pytest.mark.parametrize(
+    ("config", "settings", "message"),
+    [
+        (ComparisonConfig, {"criteria": "luck"}, "criteria must be among"),
+        (ComparisonConfig, {"n_references": 1}, "n_references"),
+        (ComparisonConfig, {"n_repeats": 0}, "n_repeats"),
+        (ComparisonConfig, {"n_subsamples": "auto"}, "n_subsamples must be an integer for a comparison"),
+        (TableConfig, {"scale": "huge"}, "scale must be"),
+        (TableConfig, {"missing": "guess"}, "missing must be one of"),
+    ],
+)
+def test_invalid_settings_of_comparisons_and_tables_are_refused(config, settings, message):
+    with pytest.raises(ValueError, match=message):
+        config(**settings)
+
+
+def test_settings_of_comparisons():
+    config = ComparisonConfig(criteria=["gap", "micro", "gap"], ks=[3, 4], clusterer="gmm", random_state=7)
+    assert config.criteria == ("micro", "gap")
     assert len(ComparisonConfig().criteria) == 9
-    for settings, message in (
-        ({"criteria": "luck"}, "criteria must be among"),
-        ({"n_references": 1}, "n_references"),
-        ({"n_repeats": 0}, "n_repeats"),
-        ({"n_subsamples": "auto"}, "n_subsamples must be an integer for a comparison"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            ComparisonConfig(**settings)
-    with pytest.raises(ValueError, match="scale must be"):
-        TableConfig(scale="huge")
-    with pytest.raises(ValueError, match="missing must be one of"):
-        TableConfig(missing="guess")
-    selection = ComparisonConfig(ks=[3, 4], clusterer="gmm", random_state=7).selection()
-    assert (selection.ks, selection.clusterer, selection.random_state) == ((3, 4), "gmm", 7)
+    assert config.selection() == SelectionConfig(ks=[3, 4], clusterer="gmm", random_state=7)
 
 
 def test_unknown_names_get_the_nearest_one():
@@ -111,9 +112,6 @@ def test_resolved_objects_follow_the_settings():
     assert (config.adaptive, config.max_subsamples) == (False, 30)
 
 
-# --- text and JSON ----------------------------------------------------------------------------------------------------
-
-
 def test_text_and_json_forms_are_read_back():
     config = SelectionConfig(ks=range(2, 6), n_subsamples="auto", n_jobs=None, structure=True, rule="lcb", z=0.5)
     assert SelectionConfig.from_text(config.to_text()) == config
@@ -124,7 +122,7 @@ def test_text_and_json_forms_are_read_back():
     assert SelectionConfig.from_text({"random_state": [3, 4], "n_subsamples": 2}).random_state == (3, 4)
 
 
-def test_functions_have_their_name_as_plain_form_and_are_passed_again():
+def test_plain_form_of_functions_is_their_name():
     config = SelectionConfig(clusterer=split)
     assert config.to_dict()["clusterer"] == "split"
     with pytest.raises(ValueError, match="clusterer must be one of"):
@@ -137,39 +135,26 @@ def test_errors_in_text_name_the_setting():
         SelectionConfig.from_text({"ks": "two"})
 
 
+PARSED = [
+    (values.parse_integer, {" 12 ": 12}),
+    (values.parse_number, {"2": 2.0}),
+    (values.parse_optional(values.parse_integer), {" None ": None, "7": 7, "": None, "null": None}),
+    (values.parse_integer_or_auto, {" auto ": "auto", "40": 40}),
+    (settings_of(SelectionConfig)["n_starts"].parse, {"": "auto", "3": 3}),
+    (values.parse_seeds, {" -1 ": -1, "4,2": [4, 2], "42:44": range(42, 45)}),
+    (values.parse_switch, {"ON": True, "1": True, "no": False, "": False}),
+    (values.parse_sample_size, {"20,000": 20000, "0.5": 0.5, "": "auto", " paper ": "paper"}),
+    (values.parse_integers, {"2:8:3": range(2, 9, 3), "2, 7,5,": [2, 7, 5], "[2, 3]": [2, 3]}),
+    (values.parse_integers, {" range(2,9,3) ": range(2, 9, 3), "range(2, 4)": range(2, 4)}),
+    (values.parse_names, {"a, b ,,c": ["a", "b", "c"], '["a, b", "c"]': ["a, b", "c"], "['it', 1]": ["it", "1"]}),
+    (values.parse_names, {"""a,"net income, EUR",'it\\'s'""": ["a", "net income, EUR", "it's"]}),
+    (values.split_list, {"""a, "x, y",'z'""": ["a", '"x, y"', "'z'"], 'a,"x, ': ["a", '"x,']}),
+    (values.unquote, {r'"C:\new.html"': r"C:\new.html", "'a' + 'b'": "'a' + 'b'"}),
+]
+
+
 @pytest.mark.parametrize(
-    ("parse", "text", "expected"),
-    [
-        (values.parse_integer, " 12 ", 12),
-        (values.parse_number, "2", 2.0),
-        (values.parse_optional(values.parse_integer), " None ", None),
-        (values.parse_optional(values.parse_integer), "7", 7),
-        (values.parse_integer_or_auto, " auto ", "auto"),
-        (values.parse_integer_or_auto, "40", 40),
-        (values.parse_optional(values.parse_integer_or_auto), "none", None),
-        (values.parse_n_starts, "", "auto"),
-        (values.parse_seeds, " -1 ", -1),
-        (values.parse_seeds, "4,2", [4, 2]),
-        (values.parse_seeds, "42:44", range(42, 45)),
-        (values.parse_switch, "ON", True),
-        (values.parse_switch, "no", False),
-        (values.parse_sample_size, "20,000", 20000),
-        (values.parse_sample_size, "0.5", 0.5),
-        (values.parse_sample_size, "", "auto"),
-        (values.parse_sample_size, " paper ", "paper"),
-        (values.parse_integers, "2:8:3", range(2, 9, 3)),
-        (values.parse_integers, "2, 7,5,", [2, 7, 5]),
-        (values.parse_integers, "[2, 3]", [2, 3]),
-        (values.parse_integers, " range(2,9,3) ", range(2, 9, 3)),
-        (values.parse_names, "a, b ,,c", ["a", "b", "c"]),
-        (values.parse_names, '["a, b", "c"]', ["a, b", "c"]),
-        (values.parse_names, "['it', 1]", ["it", "1"]),
-        (values.parse_names, """a,"net income, EUR",'it\\'s'""", ["a", "net income, EUR", "it's"]),
-        (values.split_list, """a, "x, y",'z'""", ["a", '"x, y"', "'z'"]),
-        (values.split_list, 'a,"x, ', ["a", '"x,']),
-        (values.unquote, r'"C:\new.html"', r"C:\new.html"),
-        (values.unquote, "'a' + 'b'", "'a' + 'b'"),
-    ],
+    ("parse", "text", "expected"), [(parse, *case) for parse, cases in PARSED for case in cases.items()]
 )
 def test_text_is_parsed(parse, text, expected):
     found = parse(text)
@@ -200,9 +185,6 @@ def test_quoted_names_are_parsed_back(name):
     assert (values.quote(name) == name) == (name in ("a", "2020"))
 
 
-# --- events -----------------------------------------------------------------------------------------------------------
-
-
 def test_checkpoints_are_absolute_paths_of_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert Events(checkpoint="run.json").checkpoint == tmp_path / "run.json"
@@ -215,14 +197,10 @@ def test_checkpoints_are_absolute_paths_of_files(tmp_path, monkeypatch):
     ):
         with pytest.raises(error, match=message):
             Events(checkpoint=wrong)
-
-
-def test_a_checkpoint_needs_seeds_that_repeat(tmp_path):
-    events = Events(checkpoint=tmp_path / "run.json")
-    events.require_repeatable(42)
+    Events(checkpoint="run.json").require_repeatable(42)
     Events().require_repeatable(None)
     with pytest.raises(ValueError, match="checkpoint needs the same seeds in every run"):
-        events.require_repeatable(None)
+        Events(checkpoint="run.json").require_repeatable(None)
 
 
 def test_progress_is_a_switch_or_a_function():
@@ -231,25 +209,18 @@ def test_progress_is_a_switch_or_a_function():
         Events(progress="yes")
 
 
-# --- documentation and signatures -------------------------------------------------------------------------------------
-
-
-def test_every_setting_has_a_text_a_type_and_a_valid_default():
-    for name, each in settings_of(SelectionConfig, ComparisonConfig, TableConfig, Events).items():
-        assert each.doc.endswith("."), name
-        assert each.help.strip(), name
-        assert each.type, name
-        each.validate(each.default)
-
-
-def test_help_texts():
-    def doc(**others):
-        return Setting("int, default=2", 2, int, "Number of things. More text.", **others)
-
-    assert doc().help == "number of things (default: 2)"
-    assert doc(text_form="a number", metavar="N").help == "number of things: a number (default: 2)"
-    assert Setting("bool, default=False", False, bool, "Test 5 % more.").help == "test 5 %% more"
-    assert Setting("x", range(2, 5), bool, "Some ``ks``.").help == "some ks (default: 2:4)"
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        (Setting("int", 2, int, "Number of things. More text."), "number of things (default: 2)"),
+        (Setting("int", 2, int, "Number.", text_form="a number", metavar="N"), "number: a number (default: 2)"),
+        (Setting("bool, default=False", False, bool, "Test 5 % more."), "test 5 %% more"),
+        (Setting("x", range(2, 5), bool, "Some ``ks``."), "some ks (default: 2:4)"),
+        (Setting("float", 2.0, float, "Width."), "width (default: 2)"),
+    ],
+)
+def test_help_texts(setting, text):
+    assert setting.help == text
 
 
 def test_interactive_surfaces_use_all_cores():
@@ -289,10 +260,5 @@ def test_settings_are_added_to_signature_and_docstring():
     assert text.count("{keywords}") == 1
     assert text.index("X : array") < text.index("transform :") < text.index("z :") < text.index("Returns")
     assert max(map(len, text.splitlines())) <= 110
-
-
-def test_functions_without_a_docstring_stay_without():
-    def bare(**keywords):
-        return keywords
-
-    assert documented(SelectionConfig)(bare).__doc__ is None
+    bare = documented(SelectionConfig)(lambda **keywords: keywords)
+    assert bare.__doc__ is None

@@ -21,7 +21,7 @@ from benchmarks.paper.store import Store, has_trials
 from compsil_kit import SelectionResult
 from compsil_kit._method.selection import combine, weigh
 from compsil_kit._types import TransformName
-from compsil_kit._util.atomic import write_atomically
+from compsil_kit._util.system import write_atomically
 
 Array = NDArray[Any]
 Row = dict[str, Any]

@@ -27,7 +27,7 @@ from benchmarks.paper.protocols import (
 )  # fmt: skip
 from benchmarks.paper.runs import MAX_DIFFERENCE
 from benchmarks.paper.store import HERE
-from compsil_kit._util.atomic import write_atomically
+from compsil_kit._util.system import write_atomically
 
 DOCS = ROOT / "docs"
 TEMPLATE = HERE / "evidence.template.md"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from compsil_kit import SelectionResult
-from compsil_kit._util.atomic import write_atomically
+from compsil_kit._util.system import write_atomically
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

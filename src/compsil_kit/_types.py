@@ -1,4 +1,4 @@
-"""Types of what callers pass: closed sets of words, and the protocols behind open ones."""
+"""Types of arguments: words, protocols, and the keywords of functions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,7 @@ from typing import Any, Literal, Protocol, TypedDict
 import numpy as np
 
 ClustererName = Literal[
-    "kmeans",
-    "minibatch-kmeans",
-    "bisecting-kmeans",
-    "gmm",
-    "agglomerative",
-    "spectral",
-    "birch",
-    "kmedoids",
-    "clara",
+    "kmeans", "minibatch-kmeans", "bisecting-kmeans", "gmm", "agglomerative", "spectral", "birch", "kmedoids", "clara"
 ]
 ComparedCriterion = Literal[
     "composite", "micro", "macro", "full-micro", "full-macro", "calinski-harabasz", "davies-bouldin", "elbow", "gap"
@@ -34,18 +26,14 @@ TransformName = Literal["tanh", "linear", "sigmoid", "step"]
 class Estimator(Protocol):
     """A scikit-learn clusterer."""
 
-    def get_params(self, deep: bool = ...) -> dict[str, Any]:
-        """Return the parameters by name."""
-
-    def set_params(self, **params: Any) -> Any:
-        """Change parameters."""
+    def get_params(self, deep: bool = ...) -> dict[str, Any]: ...
+    def set_params(self, **params: Any) -> Any: ...
 
 
 class Column(Protocol):
     """A column of a table of pandas or Polars."""
 
-    def to_list(self) -> list[Any]:
-        """Return the values."""
+    def to_list(self) -> list[Any]: ...
 
 
 OneLabeling = np.ndarray[tuple[int], Any] | Column | Sequence[int] | Sequence[str]

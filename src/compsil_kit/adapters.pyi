@@ -66,7 +66,6 @@ from compsil_kit._types import Seeds as Seeds
 from compsil_kit._types import SelectionKeywords as SelectionKeywords
 from compsil_kit._types import SelectKeywords as SelectKeywords
 from compsil_kit._types import Transform as Transform
-from compsil_kit._util.atomic import write_atomically as write_atomically
 from compsil_kit._util.checks import check_choice as check_choice
 from compsil_kit._util.checks import check_integer as check_integer
 from compsil_kit._util.checks import check_real as check_real
@@ -81,6 +80,7 @@ from compsil_kit._util.format import percent as percent
 from compsil_kit._util.format import sentence as sentence
 from compsil_kit._util.format import shorten as shorten
 from compsil_kit._util.imports import require as require
+from compsil_kit._util.system import write_atomically as write_atomically
 from compsil_kit.cli.options import CONFIGS as CONFIGS
 from compsil_kit.cli.options import add_options as add_options
 from compsil_kit.cli.options import flags_of as flags_of

@@ -1,7 +1,4 @@
-"""The settings of a selection, a table and a comparison: typed, validated once at construction, frozen.
-
-Every surface builds one of these classes; nothing downstream validates settings again.
-"""
+"""The settings of a selection, a comparison and a table: frozen, and validated only at construction."""
 
 from __future__ import annotations
 
@@ -36,22 +33,16 @@ from compsil_kit._util.checks import check_bool, check_integer, check_real
 from compsil_kit.events import Events
 
 __all__ = [
-    "CHOICE",
-    "ComparisonConfig",
-    "Events",
-    "SelectionConfig",
-    "Setting",
-    "TableConfig",
-    "interactive_defaults",
+    "CHOICE", "ComparisonConfig", "Events", "SelectionConfig", "Setting", "TableConfig", "interactive_defaults",
     "settings_of",
-]
+]  # fmt: skip
 # The settings that only decide how k is chosen from finished trials.
 CHOICE = ("criterion", "transform", "rule", "z")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ClusteringConfig(Config):
-    """What selections and comparisons share."""
+    """Settings of both selections and comparisons."""
 
     ks: Sequence[int] = setting(
         range(2, 11), values.validate_ks, "iterable of int, default=range(2, 11)",
@@ -87,11 +78,10 @@ class _ClusteringConfig(Config):
         choices=METRIC_NAMES, metavar="NAME",
     )  # fmt: skip
     on_failure: OnFailure = one_of(
-        "on_failure",
-        get_args(OnFailure),
+        "on_failure", get_args(OnFailure),
         "What to do when a clustering fails or does not return k clusters: raise an error, or count the failure and "
         "continue. A k with more than a fifth of its subsamples failed cannot be selected.",
-    )
+    )  # fmt: skip
     random_state: Seeds = setting(
         42, values.validate_random_state, "int, None or sequence of int, default=42",
         "Seed of the subsamples. An integer from which the seed of each subsample is derived, None for new seeds in "
@@ -111,7 +101,7 @@ class _ClusteringConfig(Config):
         settings = settings_of(type(self))
         self._validate({name: each for name, each in settings.items() if name not in ("clusterer", "metric")})
         if self._resolved is None:
-            # Resolving validates both, alone and together.
+            # This validates both, alone and together.
             metric = resolve_metric(self.metric)
             object.__setattr__(self, "_resolved", (resolve_clusterer(self.clusterer, metric), metric))
 
@@ -167,7 +157,8 @@ class SelectionConfig(_ClusteringConfig):
         "Number of initialisations of each clustering. The paper's score uses the first one, whatever the number; the "
         "best one is stored as well, for ``criterion`` and the confidence. ``\"auto\"`` is 5 with "
         '``criterion="stable"`` or ``"likely"`` and 1 otherwise. Only for clusterers with ``n_init``.',
-        parse=values.parse_n_starts, choices=(AUTO,), text_form="auto or a number", metavar="N",
+        parse=lambda text: values.parse_integer_or_auto(text or AUTO), choices=(AUTO,), metavar="N",
+        text_form="auto or a number",
     )  # fmt: skip
     n_calibration: int = setting(
         0, partial(check_integer, "n_calibration", minimum=0, maximum=MAX_SUBSAMPLES), "int, default=0",
@@ -183,12 +174,11 @@ class SelectionConfig(_ClusteringConfig):
         parse=values.parse_switch,
     )  # fmt: skip
     criterion: Criterion = one_of(
-        "criterion",
-        get_args(Criterion),
+        "criterion", get_args(Criterion),
         "Score to select by. The composite silhouette of the paper; the micro- or macro-averaged silhouette alone; "
         '``"stable"``, the micro-averaged silhouette of the best initialisation times the stability; or ``"likely"``, '
         "the confidence that k is correct, for k-means only.",
-    )
+    )  # fmt: skip
     transform: Transform = setting(
         "tanh", check_transform, '{"tanh", "linear", "sigmoid", "step"} or callable, default="tanh"',
         "Transformation of the normalised discrepancy into the weight of micro.", choices=get_args(TransformName),
@@ -204,7 +194,7 @@ class SelectionConfig(_ClusteringConfig):
     def __post_init__(self) -> None:
         """Validate the settings, alone and together."""
         super().__post_init__()
-        if values.is_sequence_of_seeds(self.random_state):
+        if isinstance(self.random_state, tuple):
             make_seeds(self.random_state, self.max_subsamples, self.n_calibration)
         if self.rule == "lcb" and self.criterion == "likely":
             raise ValueError("rule must be 'max' with criterion='likely': a confidence has no lower confidence bound.")

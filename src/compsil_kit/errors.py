@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
+
+
+# Warnings name the caller outside these; IPython runs magics on behalf of the cell.
+PACKAGES = ("compsil_kit", "compsil_pandas", "compsil_jupyter", "compsil_airflow", "IPython")
+# Unit of an interrupted pass over an out-of-core table.
+ROWS_READ = "rows read"
 
 
 class ScaleWarning(UserWarning):
@@ -30,10 +39,6 @@ class SelectionError(RuntimeError, ValueError):
     result: SelectionResult | None = None
 
 
-# Unit of an interrupted pass over an out-of-core table.
-ROWS_READ = "rows read"
-
-
 class Interrupted(KeyboardInterrupt):
     """The run was stopped by Ctrl-C or by an interrupt of the kernel.
 
@@ -54,3 +59,35 @@ class Interrupted(KeyboardInterrupt):
         """The progress in a few words."""
         form = "," if self.unit == ROWS_READ else ""
         return f"stopped after {self.done:{form}} of {self.total:{form}} {self.unit}"
+
+
+def caller_level() -> int:
+    """Return the ``stacklevel`` of the innermost caller outside these packages."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in PACKAGES:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+@dataclass
+class Deprecated:
+    """A former attribute name: reading it warns and returns the attribute ``now``.
+
+    ``instead`` is the public expression to use; by default the new name.
+    """
+
+    now: str
+    instead: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Store the former name."""
+        self._name = f"{owner.__name__}.{name}"
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        """Warn at the caller's line and return the value."""
+        if instance is None:
+            return self
+        use = self.instead or self.now
+        text = f"{self._name} is deprecated and will be removed in the next release; use {use} instead."
+        warnings.warn(text, DeprecationWarning, stacklevel=caller_level())
+        return getattr(instance, self.now)

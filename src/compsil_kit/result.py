@@ -20,8 +20,7 @@ from compsil_kit._result.trials import Trial, Trials, current_versions
 from compsil_kit._show import notes, text
 from compsil_kit._types import Criterion, PlotKind, Rule, Transform
 from compsil_kit._util.checks import check_choice, check_integer, check_real
-from compsil_kit._util.warn import Deprecated
-from compsil_kit.errors import SelectionError
+from compsil_kit.errors import Deprecated, SelectionError
 from compsil_kit.plan import Plan
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
-"""Check examples, links and figures in the documentation."""
+"""Check examples, links, figures and pictures in the documentation."""
 
 import ast
 import doctest
 import os
 import re
+import runpy
 import subprocess
 import sys
 from importlib import import_module
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+from PIL import Image
 from sklearn.datasets import load_wine
 
 from benchmarks.readme import read_table, with_figures
@@ -78,6 +80,11 @@ def test_command_line_examples(command, output, wine):
     assert done.returncode == (2 if "error:" in output else 0), printed
 
 
+def test_picture_of_the_readme_is_up_to_date():
+    drawn = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
+    assert Image.open(drawn["CURVE"]).text["Description"] == drawn["shown"]()[1], "run: python docs/pictures.py"
+
+
 def test_readme_shows_the_output_of_the_demo(capsys):
     shown = next(b for b in re.findall(r"^```text\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S))
     assert main(["demo"]) == 0
@@ -114,19 +121,15 @@ def test_method_page_names_existing_functions():
 def signatures(path):
     """Yield (name, docstring, defaults as source text) of every function, and of every class with an __init__."""
     for node in ast.walk(ast.parse(path.read_text())):
+        functions = [node] if isinstance(node, ast.FunctionDef) else []
         if isinstance(node, ast.ClassDef):
-            inits = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
-            pairs = [(node.name, ast.get_docstring(node), each.args) for each in inits]
-        elif isinstance(node, ast.FunctionDef):
-            pairs = [(node.name, ast.get_docstring(node), node.args)]
-        else:
-            continue
-        for name, docstring, arguments in pairs:
-            positional = [*arguments.posonlyargs, *arguments.args]
-            found = [*zip(reversed(positional), reversed(arguments.defaults), strict=False)]
-            found += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            functions = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+        for function in functions:
+            positional = [*function.args.posonlyargs, *function.args.args]
+            found = [*zip(reversed(positional), reversed(function.args.defaults), strict=False)]
+            found += zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
             defaults = {each.arg: ast.unparse(value) for each, value in found if value is not None}
-            yield name, docstring or "", defaults
+            yield node.name, ast.get_docstring(node) or "", defaults
 
 
 def documented_defaults(docstring):

@@ -1,4 +1,4 @@
-"""The pipeline as a trace of real calls: how far it is to the kernel, and what runs once per call."""
+"""Trace real calls: the path to the kernel, and what runs once per call."""
 
 from __future__ import annotations
 
@@ -24,30 +24,29 @@ FEW = {"ks": [2, 3], "n_subsamples": 2}
 MAX_HOPS = 7
 
 
-def frames_of_package():
-    """Return the functions of the package on the stack, outermost first; generators and closures are among them."""
-    stack = traceback.walk_stack(sys._getframe(2))
-    names = [
-        (frame.f_globals["__name__"], frame.f_code.co_name)
-        for frame, _ in stack
-        if frame.f_globals.get("__name__", "").startswith("compsil_kit")
-    ]
-    return [f"{module}.{name}" for module, name in reversed(names)]
+def name_of(frame):
+    return f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}"
 
 
-def traced(monkeypatch):
+def functions_of_package():
+    """Return the functions of the package on the stack, outermost first."""
+    names = [name_of(frame) for frame, _ in traceback.walk_stack(sys._getframe(2))]
+    return [name for name in reversed(names) if name.startswith("compsil_kit")]
+
+
+def trace_kernel(monkeypatch):
     """Return the path from ``select_k`` to the kernel, across the start of the worker's thread."""
     before, paths = [], []
 
     class Thread(threading.Thread):
         def start(self):
-            before.append(frames_of_package())
+            before.append(functions_of_package())
             super().start()
 
     kernel = kernel_numba.accumulate_direct
 
     def watched(*args, **kwargs):
-        paths.append([*before[0], *frames_of_package(), f"{kernel.__module__}.{kernel.__name__}"])
+        paths.append([*before[0], *functions_of_package(), f"{kernel.__module__}.{kernel.__name__}"])
         return kernel(*args, **kwargs)
 
     monkeypatch.setattr(workers, "Thread", Thread)
@@ -58,7 +57,7 @@ def traced(monkeypatch):
 
 
 def test_the_kernel_is_few_hops_away_and_the_page_shows_the_path(monkeypatch):
-    path = traced(monkeypatch)
+    path = trace_kernel(monkeypatch)
     assert path[0] == "compsil_kit.select.select_k"
     assert len(path) - 1 <= MAX_HOPS, path
     page = (ROOT / "docs" / "architecture.md").read_text()
@@ -72,7 +71,7 @@ def count_calls(call):
     counts = Counter()
 
     def profile(frame, event, _):
-        if event == "call" and frame.f_globals.get("__name__", "").startswith("compsil_kit"):
+        if event == "call" and name_of(frame).startswith("compsil_kit"):
             counts[frame.f_code.co_name] += 1
 
     threading.setprofile(profile)
@@ -101,7 +100,7 @@ def test_resolving_opening_and_validating_run_once_per_call(call):
     assert {name: counts[name] for name in once} == dict.fromkeys(once, 1)
 
 
-def test_the_data_are_not_modified_or_copied_on_the_way():
+def test_the_data_are_not_modified():
     data = np.ascontiguousarray(X)
     data.setflags(write=False)
     select_k(data, **FEW)

@@ -1,8 +1,9 @@
-"""Every surface takes its keywords from one definition: the same names, the same defaults, the same checks."""
+"""Every surface takes its keywords from one definition: the same names, defaults and checks."""
 
 import argparse
 import inspect
 import json
+from functools import partial
 
 import numpy as np
 import numpydoc.docscrape
@@ -23,11 +24,10 @@ from compsil_pandas import CompsilAccessor
 X = make_blobs(60, 2, centers=3, random_state=0)[0]
 FRAME = pd.DataFrame(X, columns=["a", "b"])
 EVERY = settings_of(TableConfig, SelectionConfig, ComparisonConfig, Events)
-CRITERIA = [name for name in settings_of(ComparisonConfig) if name not in settings_of(SelectionConfig)]
 
 
 def group(*configs, without=(), only=None):
-    """Return a function that returns the settings of a surface, on request with interactive defaults."""
+    """Return a function that returns the settings of a surface, optionally with interactive defaults."""
 
     def settings(*, interactive=False):
         found = settings_of(*configs, interactive=interactive)
@@ -37,37 +37,17 @@ def group(*configs, without=(), only=None):
 
 
 SELECT = group(SelectionConfig, Events)
-STREAM = group(SelectionConfig, Events, without=("progress",))
 PLAN = group(SelectionConfig)
-BATCHES = group(SelectionConfig, without=("n_jobs",))
-COMBINE = group(SelectionConfig, only=CHOICE)
 COMPARE = group(ComparisonConfig, Events, without=("checkpoint",))
 TABLE = group(TableConfig)
+SELECT_TABLE = group(SelectionConfig, Events, TableConfig)
 # For every keyword a value that its check refuses; a new keyword needs one here.
 WRONG = {
-    "scale": "huge",
-    "missing": "guess",
-    "ks": [1, 2],
-    "clusterer": "k-means",
-    "n_subsamples": 0,
-    "sample_size": 1.5,
-    "metric": "miles",
-    "on_failure": "ignore",
-    "random_state": -1,
-    "n_starts": 0,
-    "n_calibration": -1,
-    "structure": "perhaps",
-    "criterion": "best",
-    "transform": "cube",
-    "rule": "best",
-    "z": -1.0,
-    "n_jobs": 0,
-    "checkpoint": "no/such/folder/file.json",
-    "progress": "yes",
-    "criteria": "best",
-    "n_repeats": 0,
-    "n_references": 1,
-}
+    "scale": "huge", "missing": "guess", "ks": [1, 2], "clusterer": "k-means", "n_subsamples": 0, "sample_size": 1.5,
+    "metric": "miles", "on_failure": "ignore", "random_state": -1, "n_starts": 0, "n_calibration": -1,
+    "structure": "perhaps", "criterion": "best", "transform": "cube", "rule": "best", "z": -1.0, "n_jobs": 0,
+    "checkpoint": "no/such/folder/file.json", "progress": "yes", "criteria": "best", "n_repeats": 0, "n_references": 1,
+}  # fmt: skip
 
 
 def combine(**keywords):
@@ -75,117 +55,90 @@ def combine(**keywords):
     return compsil_kit.combine_batches([compsil_kit.run_batch(X, batch) for batch in batches], **keywords)
 
 
-def stepwise(**keywords):
-    return list(compsil_kit.stream(X, **keywords))
-
-
-# name: (the group it takes, what to inspect, how to call it with some keywords)
+# name: (the settings, the function with the signature, how to call it with some keywords)
 FUNCTIONS = {
-    "select_k": (SELECT, compsil_kit.select_k, lambda **k: compsil_kit.select_k(X, **k)),
-    "stream": (STREAM, compsil_kit.stream, stepwise),
-    "plan_selection": (PLAN, compsil_kit.plan_selection, lambda **k: compsil_kit.plan_selection(X, **k)),
-    "compare": (COMPARE, compsil_kit.compare, lambda **k: compsil_kit.compare(X, **k)),
-    "plan_batches": (
-        BATCHES, compsil_kit.plan_batches, lambda **k: compsil_kit.plan_batches(X, n_batches=2, **k),
+    "select_k": (SELECT, compsil_kit.select_k, partial(compsil_kit.select_k, X)),
+    "stream": (
+        group(SelectionConfig, Events, without=("progress",)), compsil_kit.stream,
+        lambda **k: list(compsil_kit.stream(X, **k)),
     ),
-    "combine_batches": (COMBINE, compsil_kit.combine_batches, combine),
+    "plan_selection": (PLAN, compsil_kit.plan_selection, partial(compsil_kit.plan_selection, X)),
+    "compare": (COMPARE, compsil_kit.compare, partial(compsil_kit.compare, X)),
+    "plan_batches": (
+        group(SelectionConfig, without=("n_jobs",)), compsil_kit.plan_batches,
+        partial(compsil_kit.plan_batches, X, n_batches=2),
+    ),
+    "combine_batches": (group(SelectionConfig, only=CHOICE), compsil_kit.combine_batches, combine),
     "CompositeSilhouette": (
         SELECT, compsil_kit.CompositeSilhouette, lambda **k: compsil_kit.CompositeSilhouette(**k).fit(X),
     ),
-    "prepare": (TABLE, compsil_kit.prepare, lambda **k: compsil_kit.prepare(FRAME, **k)),
-    "df.compsil.select_k": (
-        SELECT, CompsilAccessor.select_k, lambda **k: CompsilAccessor(FRAME).select_k(**k),
-    ),
-    "df.compsil.select_k, table": (
-        TABLE, CompsilAccessor.select_k, lambda **k: CompsilAccessor(FRAME).select_k(**k),
-    ),
-    "df.compsil.cluster": (SELECT, CompsilAccessor.cluster, lambda **k: CompsilAccessor(FRAME).cluster(**k)),
-    "df.compsil.cluster, table": (
-        TABLE, CompsilAccessor.cluster, lambda **k: CompsilAccessor(FRAME).cluster(**k),
-    ),
-    "df.compsil.compare": (COMPARE, CompsilAccessor.compare, lambda **k: CompsilAccessor(FRAME).compare(**k)),
-    "explore": (PLAN, explore, lambda **k: explore(X, **k)),
-    "explore, table": (TABLE, explore, lambda **k: explore(FRAME, **k)),
+    "prepare": (TABLE, compsil_kit.prepare, partial(compsil_kit.prepare, FRAME)),
+    "df.compsil.select_k": (SELECT_TABLE, CompsilAccessor.select_k, CompsilAccessor(FRAME).select_k),
+    "df.compsil.cluster": (SELECT_TABLE, CompsilAccessor.cluster, CompsilAccessor(FRAME).cluster),
+    "df.compsil.compare": (COMPARE, CompsilAccessor.compare, CompsilAccessor(FRAME).compare),
+    "explore": (group(SelectionConfig, TableConfig), explore, partial(explore, FRAME)),
 }  # fmt: skip
 OWN = {
     "X", "self", "frame", "data", "batches", "preparation", "n_batches", "batch_size", "refit", "by", "k", "columns",
     "scale", "missing",
 }  # fmt: skip
-# The explorer and the magic decide by the kind of data.
-AUTOMATIC = {"explore, table": {"scale": "auto"}}
-
-
-def is_interactive(surface):
-    """Return whether a surface has the interactive defaults."""
-    return surface.startswith(("df.compsil", "explore"))
+ALL_SURFACES = pytest.mark.parametrize("surface", FUNCTIONS)
 
 
 def same(default, expected):
     return list(default) == list(expected) if isinstance(expected, range) else default == expected
 
 
-def test_every_keyword_has_a_wrong_value_and_words():
+def refused(check, *given, **keywords):
+    """Return the error of a call with a wrong value."""
+    with pytest.raises((ValueError, TypeError, OSError)) as caught:
+        check(*given, **keywords)
+    return caught.value
+
+
+def test_every_keyword_has_a_wrong_value_and_a_description():
     assert set(WRONG) == set(EVERY) - {"columns"}
     for name, keyword in EVERY.items():
         assert keyword.doc.endswith("."), name
         assert keyword.help.strip(), name
         assert keyword.type, name
-        if name != "columns":
-            with pytest.raises((ValueError, TypeError, OSError)):
-                keyword.validate(WRONG[name])
-        # A default passes its own check.
         keyword.validate(keyword.default)
 
 
-@pytest.mark.parametrize("surface", FUNCTIONS)
-def test_functions_have_the_names_and_defaults(surface):
+@ALL_SURFACES
+def test_signatures_and_docstrings_show_the_settings(surface):
     group, function, _ = FUNCTIONS[surface]
     parameters = inspect.signature(function).parameters
-    for name, keyword in group(interactive=is_interactive(surface)).items():
-        expected = AUTOMATIC.get(surface, {}).get(name, keyword.default)
-        assert same(parameters[name].default, expected), f"{surface}: {name}"
-    known = {*group(), *OWN} | (set(CRITERIA) if "compare" in surface else set())
-    if not surface.endswith(", table"):
-        assert set(parameters) <= known, surface
-
-
-@pytest.mark.parametrize("surface", FUNCTIONS)
-def test_functions_refuse_what_the_definition_refuses(surface):
-    group, _, call = FUNCTIONS[surface]
-    for name, keyword in group().items():
-        if name == "columns":
-            continue
-        with pytest.raises((ValueError, TypeError, OSError)) as refused:
-            keyword.validate(WRONG[name])
-        with pytest.raises(type(refused.value)) as told:
-            call(**{name: WRONG[name]})
-        assert str(told.value) == str(refused.value), f"{surface}: {name}"
-
-
-@pytest.mark.parametrize("surface", [name for name in FUNCTIONS if not name.endswith(", table")])
-def test_unknown_keywords_are_refused(surface):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'n_subsample'"):
-        FUNCTIONS[surface][2](n_subsample=3)
-
-
-@pytest.mark.parametrize("surface", FUNCTIONS)
-def test_keywords_of_other_functions_are_refused(surface):
-    """Even with its default: what a signature does not show has no effect."""
-    _, function, call = FUNCTIONS[surface]
-    for name in set(EVERY) - set(inspect.signature(function).parameters):
-        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-            call(**{name: EVERY[name].default})
-
-
-@pytest.mark.parametrize("surface", [name for name in FUNCTIONS if not name.endswith(", table")])
-def test_functions_document_their_keywords(surface):
-    group, function, _ = FUNCTIONS[surface]
     documentation = numpydoc.docscrape.FunctionDoc if inspect.isfunction(function) else numpydoc.docscrape.ClassDoc
     entries = {entry.name: entry for entry in documentation(function)["Parameters"]}
-    for name, keyword in group(interactive=is_interactive(surface)).items():
-        said = entries.get(name) or next(entry for entry in entries.values() if name in entry.name.split(", "))
-        if said.name == name:
-            assert said.type == keyword.type, f"{surface}: {name}"
+    for name, keyword in group(interactive=surface.startswith(("df.compsil", "explore"))).items():
+        # The explorer decides by the kind of data.
+        expected = "auto" if (surface, name) == ("explore", "scale") else keyword.default
+        assert same(parameters[name].default, expected), f"{surface}: {name}"
+        assert any(name in names.split(", ") for names in entries), f"{surface}: {name}"
+        # Surfaces that also take arrays or names describe the keywords of tables in their own way.
+        if name in entries and (name not in OWN or surface == "prepare"):
+            assert entries[name].type == keyword.type, f"{surface}: {name}"
+    assert set(parameters) <= {*group(), *OWN}, surface
+
+
+@ALL_SURFACES
+def test_functions_refuse_what_the_definition_refuses(surface):
+    group, _, call = FUNCTIONS[surface]
+    for name in group().keys() & WRONG.keys():
+        expected, found = refused(EVERY[name].validate, WRONG[name]), refused(call, **{name: WRONG[name]})
+        assert type(found) is type(expected)
+        assert str(found) == str(expected), f"{surface}: {name}"
+
+
+@ALL_SURFACES
+def test_other_keywords_are_refused(surface):
+    """Even with its default: what a signature does not show has no effect."""
+    _, function, call = FUNCTIONS[surface]
+    others = {name: each.default for name, each in EVERY.items() if name not in inspect.signature(function).parameters}
+    for name, value in {**others, "n_subsample": 3}.items():
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            call(**{name: value})
 
 
 def subcommand(name):
@@ -196,7 +149,7 @@ def subcommand(name):
 
 @pytest.mark.parametrize(("command", "group"), [("select", SELECT), ("report", SELECT), ("compare", COMPARE)])
 def test_the_command_line_has_every_keyword(command, group, capsys):
-    """The progress bar is ruled by --quiet."""
+    """Except progress: its option is --quiet."""
     options = {action.dest: action for action in subcommand(command)._actions}
     wanted = {**TABLE(), **group(interactive=True)}
     del wanted["progress"]
@@ -231,27 +184,25 @@ def shell(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("command", "group"),
-    [("", SELECT), ("report", SELECT), ("compare", COMPARE), ("explore", PLAN)],
+    ("command", "group"), [("", SELECT), ("report", SELECT), ("compare", COMPARE), ("explore", PLAN)]
 )
 def test_the_magic_refuses_what_the_definition_refuses(command, group, shell):
-    words = {**TABLE(), **group()}
-    for name, keyword in words.items():
+    for name, keyword in {**TABLE(), **group()}.items():
         if name in ("columns", "progress"):
             continue
+        flag = flags_of(name, keyword)[-1]
         if keyword.is_switch:
-            with pytest.raises(UsageError, match=flags_of(name, keyword)[-1]):
-                shell.run_line_magic("compsil", f"{command} df --{name}={WRONG[name]}")
+            with pytest.raises(UsageError, match=flag):
+                magic(f"{command} df {flag}={WRONG[name]}")
             continue
         shell.push({"wrong": WRONG[name]})
         target = "out.html" if command == "report" else ""
-        with pytest.raises(UsageError) as told:
-            shell.run_line_magic("compsil", f"{command} df {target} {flags_of(name, keyword)[-1]} wrong")
-        with pytest.raises((ValueError, TypeError, OSError)) as refused:
-            keyword.validate(WRONG[name])
-        expected = str(getattr(refused.value, "strerror", None) or refused.value).partition(";")[0]
-        # The magic's scale may also be "auto", which its message says.
-        assert (expected if name != "scale" else "scale must be one of 'auto', 'standard'") in str(told.value), name
+        with pytest.raises(UsageError) as caught:
+            magic(f"{command} df {target} {flag} wrong")
+        error = refused(keyword.validate, WRONG[name])
+        expected = str(getattr(error, "strerror", None) or error).partition(";")[0]
+        # The magic also accepts scale="auto".
+        assert (expected if name != "scale" else "scale must be one of 'auto', 'standard'") in str(caught.value), name
 
 
 def test_config_has_every_keyword_with_its_default_and_check(shell):
@@ -293,16 +244,7 @@ WORKERS = pytest.mark.parametrize("n_jobs", [{}, {"n_jobs": 1}, {"n_jobs": 3}, {
 
 
 def line_of(n_jobs):
-    return [
-        "--ks",
-        "2:4",
-        "-B",
-        "5",
-        "--seed",
-        "7",
-        "-q",
-        *(word for value in n_jobs.values() for word in ("-j", str(value))),
-    ]
+    return "--ks 2:4 -B 5 --seed 7 -q" + "".join(f" -j {value}" for value in n_jobs.values())
 
 
 @pytest.fixture
@@ -313,7 +255,7 @@ def file(tmp_path):
 
 @WORKERS
 def test_selections_do_not_depend_on_the_workers(n_jobs, shell, capsys, file, tmp_path):
-    """At every surface, bit for bit, with its own default too."""
+    """At every surface, bit for bit, and by default."""
     table, keywords, line = compsil_kit.prepare(FRAME), {**FEW, **n_jobs}, line_of(n_jobs)
     expected = compsil_kit.select_k(table, **FEW).to_dict()["trials"]
     found = {
@@ -322,9 +264,9 @@ def test_selections_do_not_depend_on_the_workers(n_jobs, shell, capsys, file, tm
         "estimator": compsil_kit.CompositeSilhouette(**keywords).fit(table.matrix).result_.to_dict(),
         "accessor": CompsilAccessor(FRAME).select_k(**keywords).to_dict(),
         "explorer": explored(**keywords).to_dict(),
-        "magic": magic(f"df {' '.join(line)}").to_dict(),
-        "command line": commanded(capsys, "select", file, *line),
-        "report": commanded(capsys, "report", file, str(tmp_path / "out.html"), *line),
+        "magic": magic(f"df {line}").to_dict(),
+        "command line": commanded(capsys, "select", file, *line.split()),
+        "report": commanded(capsys, "report", file, str(tmp_path / "out.html"), *line.split()),
     }
     for surface, result in found.items():
         assert result["trials"] == expected, surface
@@ -345,12 +287,11 @@ def test_comparisons_do_not_depend_on_the_workers(n_jobs, shell, capsys, file):
     expected = compsil_kit.compare(table, **FEW).to_dict()
     assert compsil_kit.compare(table, **FEW, **n_jobs).to_dict() == expected
     assert CompsilAccessor(FRAME).compare(**FEW, **n_jobs).to_dict() == expected
-    assert magic(f"compare df {' '.join(line_of(n_jobs))}").to_dict() == expected
-    assert commanded(capsys, "compare", file, *line_of(n_jobs)) == json.loads(json.dumps(expected))
+    assert magic(f"compare df {line_of(n_jobs)}").to_dict() == expected
+    assert commanded(capsys, "compare", file, *line_of(n_jobs).split()) == json.loads(json.dumps(expected))
 
 
-def test_all_cores_are_used_where_somebody_waits(shell, capsys, file, monkeypatch):
-    """And one worker elsewhere, as in scikit-learn."""
+def test_interactive_surfaces_use_all_cores_and_others_one(shell, capsys, file, monkeypatch):
     pools = []
 
     def count(work, items, n_workers, stop=None, **config):
@@ -359,30 +300,28 @@ def test_all_cores_are_used_where_somebody_waits(shell, capsys, file, monkeypatc
 
     monkeypatch.setattr("compsil_kit._run.engine.in_threads", count)
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 5 if n_jobs == -1 else n_jobs or 1)
-    few = {"ks": [2, 3], "n_subsamples": 2}
-    line = ["--ks", "2:3", "-B", "2", "-q"]
+    few, line = {"ks": [2, 3], "n_subsamples": 2}, "--ks 2:3 -B 2 -q"
     accessor = CompsilAccessor(FRAME)
-    for wait in (
+    interactive = (
         lambda: accessor.select_k(**few),
         lambda: accessor.select_k(by=np.arange(60) // 60, **few),
         lambda: accessor.cluster(**few),
         lambda: accessor.compare(criteria="composite", **few),
         lambda: accessor.plot(**few),
         lambda: explored(**few),
-        lambda: magic(f"df {' '.join(line)}"),
-        lambda: magic(f"compare df --criteria micro {' '.join(line)}"),
-        lambda: commanded(capsys, "select", file, *line),
-        lambda: commanded(capsys, "compare", file, "--criteria", "micro", *line),
+        lambda: magic(f"df {line}"),
+        lambda: magic(f"compare df --criteria micro {line}"),
+        lambda: commanded(capsys, "select", file, *line.split()),
+        lambda: commanded(capsys, "compare", file, "--criteria", "micro", *line.split()),
         lambda: commanded(capsys, "demo", "-q"),
-    ):
-        wait()
-        assert pools == [5]
-        pools.clear()
-    for call in (
+    )
+    others = (
         lambda: compsil_kit.select_k(X, **few),
         lambda: compsil_kit.compare(X, criteria="composite", **few),
         lambda: compsil_kit.CompositeSilhouette(**few).fit(X),
-    ):
-        call()
-        assert pools == [1]
-        pools.clear()
+    )
+    for calls, n_workers in ((interactive, 5), (others, 1)):
+        for call in calls:
+            call()
+            assert pools == [n_workers]
+            pools.clear()

@@ -31,7 +31,7 @@ def test_resumed_run_must_equal_the_uninterrupted_one(whole, tmp_path):
         faults.check_end(end, expected, tmp_path)
 
 
-def test_half_written_files_are_detected(tmp_path):
+def test_incomplete_files_are_detected(tmp_path):
     (tmp_path / "report.html").write_text("<html>")
     with pytest.raises(PropertyViolated, match="report is complete"):
         faults.check_files(tmp_path)

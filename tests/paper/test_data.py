@@ -41,13 +41,7 @@ def test_missing_package_is_named(folder, monkeypatch):
         data.SETS["Mds"].load("written")
 
 
-def test_local_folder_takes_precedence(folder):
-    X = np.random.default_rng(0).normal(5, 2, size=(data.ROWS["blood"], 3))
-    np.savez(folder / "blood.npz", X=X)
-    np.testing.assert_allclose(data.SETS["Bld"].load("published"), (X - X.mean(0)) / X.std(0))
-
-
-def test_wrong_number_of_rows_raises(folder, monkeypatch):
+def test_wrong_number_of_rows_and_nonexistent_folder_raise(folder, monkeypatch):
     monkeypatch.setattr(online, "fetch_openml", lambda **_: types.SimpleNamespace(data=pd.DataFrame(np.ones((9, 5)))))
     with pytest.raises(data.MissingData, match="9 rows instead of 748"):
         data.SETS["Bld"].load("published")
@@ -55,10 +49,7 @@ def test_wrong_number_of_rows_raises(folder, monkeypatch):
     with pytest.raises(ValueError, match=r"^blood\.npz .* 40 rows instead of 748") as caught:
         data.SETS["Bld"].load("published")
     assert str(folder) not in str(caught.value)
-
-
-def test_nonexistent_folder_raises(monkeypatch, tmp_path):
-    monkeypatch.setenv("COMPSIL_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("COMPSIL_DATA", str(folder / "nowhere"))
     with pytest.raises(NotADirectoryError, match="COMPSIL_DATA must be a folder"):
         data.SETS["Pks"].load("published")
 
@@ -76,7 +67,10 @@ def test_messages_contain_no_paths_and_hosts(error, message):
     assert str(caught.value) == f"OpenML 44: {message}"
 
 
-def test_published_and_written_forms(folder):
+def test_local_folder_takes_precedence_in_published_and_written_forms(folder):
+    X = np.random.default_rng(0).normal(5, 2, size=(data.ROWS["blood"], 3))
+    np.savez(folder / "blood.npz", X=X)
+    np.testing.assert_allclose(data.SETS["Bld"].load("published"), (X - X.mean(0)) / X.std(0))
     n = data.ROWS["newsgroups"]
     np.savez(folder / "newsgroups.npz", X=np.ones((n, 4)), X50=np.ones((n, 2)))
     assert data.SETS["Nsg"].load("written").shape == (n, 4)

@@ -21,22 +21,19 @@ ROOT = Path(__file__).parents[2]
 UNITS = [Unit("literal", "Wne", seed=seed) for seed in (42, 142, 242, 342)]
 SCRIPT = """
 import sys, threading
+from itertools import count
 from pathlib import Path
 from benchmarks.paper import __main__ as main
 from benchmarks.paper.protocols import Unit
 from benchmarks.paper.store import Store
 
-def block_at(number):
-    tried, attempt = [], main.attempt
-    def attempt_or_block(unit):
-        tried.append(unit)
-        if len(tried) == number:
-            print("blocked", flush=True)
-            threading.Event().wait()
-        return attempt(unit)
-    return attempt_or_block
+def attempt_or_block(unit, attempt=main.attempt, number=count(1).__next__):
+    if number() == int(sys.argv[2]):
+        print("blocked", flush=True)
+        threading.Event().wait()
+    return attempt(unit)
 
-main.attempt = block_at(int(sys.argv[2]))
+main.attempt = attempt_or_block
 main.reproduce(Store(Path(sys.argv[1])), [Unit("literal", "Wne", seed=s) for s in (42, 142, 242, 342)], 1)
 """
 
@@ -191,8 +188,7 @@ def test_unit_names_are_unique():
 
 
 def test_halves_partition_the_rows():
-    first, _ = run(Unit("first-half", "S3"))
-    second, _ = run(Unit("second-half", "S3"))
+    first, second = (run(Unit(protocol, "S3"))[0] for protocol in ("first-half", "second-half"))
     assert first["n"] + second["n"] == 2300
     assert first["values"] != second["values"]
 

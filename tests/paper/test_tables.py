@@ -41,9 +41,7 @@ def test_recovery_counts_correct_choices(results):
     assert rows[0].startswith("| S1, k = 5 | 1/2 (4) | 1/2 (4) | 1/2 (4) | 1/2 (6) |")
     # A criterion without a choice is wrong; the table shows 0.
     assert rows[1].startswith("| S3, k = 5 | 1/2 (0) | 1/2 (0) | 1/2 (0) | – |")
-
-
-def test_totals_use_the_common_sets(results):
+    # Totals use the common sets.
     assert tables.common_sets(results) == ["S1"]
     assert {(right, runs) for _, right, runs, *_ in tables.totals(results)} == {(1, 2)}
 
@@ -92,11 +90,6 @@ def test_intervals():
     assert mean == 0.625
     assert 0 < low < mean < high <= 1
     assert over_sets([0.5, 0.5]) == (0.5, 0.5, 0.5)
-
-
-@pytest.fixture(scope="module")
-def selection():
-    return select_k(imbalanced_blobs()[0], n_subsamples=20)
 
 
 @pytest.fixture
@@ -148,24 +141,16 @@ def test_rows_that_cannot_be_kept_are_reported(analysed):
     assert files(analysed)["convergence.csv"] == before["convergence.csv"]
 
 
-def pool(seeds, ks=(2, 3, 4)):
-    """Return pairs of one set with ten trials per seed; scores increase with k."""
-    micro = np.linspace(0.1, 0.3, len(ks))[:, None] + np.linspace(0, 0.01, 20 * len(ks)).reshape(len(ks), 20)
-    return [
-        (
-            {**record("S3", seed, ks[-1], k=ks[-1]), "ks": list(ks)},
-            SimpleNamespace(micro=micro.copy(), macro=micro.copy()),
-        )
-        for seed in seeds
-    ]
+def pool(seeds):
+    """Return pairs of one set with 20 trials per seed and k = 2, 3, 4; scores increase with k."""
+    micro = np.array([[0.1], [0.2], [0.3]]) + np.linspace(0, 0.01, 60).reshape(3, 20)
+    records = [{**record("S3", seed, 4, k=4), "ks": [2, 3, 4]} for seed in seeds]
+    return [(each, SimpleNamespace(micro=micro.copy(), macro=micro.copy())) for each in records]
 
 
-def test_pools_require_all_seeds():
+def test_pools_require_all_seeds_and_ignore_failed_trials():
     assert list(analysis.pools(pool(SEEDS))) == ["S3"]
     assert analysis.pools(pool(SEEDS[:-1])) == {}
-
-
-def test_failed_trials_are_ignored():
     pairs = pool(SEEDS)
     for _, result in pairs:
         # The first k fails on every fourth subsample, the second on all.
@@ -193,23 +178,19 @@ def test_one_standard_error_selects_the_smallest_k_within_the_bound(sem, k):
     assert analysis.one_standard_error(found) == k
 
 
-def test_estimates_are_ordered(selection):
+def test_estimates_are_ordered_and_use_the_jackknife_variance():
+    selection = select_k(imbalanced_blobs()[0], n_subsamples=20)
     found = calibration.estimates(selection)
     assert found["repeat"] == selection.selection_probability[selection.ks.index(selection.best_k)]
     assert 0 < found["sample"] < found["repeat"] < found["plain"] < 1
-
-
-def test_jackknife_variance(selection):
     drawn = calibration.resampled(selection, np.random.default_rng(0))
     n, m = selection.plan.n_rows, selection.plan.sample_size
     expected = 2 * m / (n - m) * selection.composite.var(axis=1, ddof=1)
     np.testing.assert_allclose(drawn.var(axis=1), expected, rtol=0.2)
     np.testing.assert_allclose(np.corrcoef(drawn), np.corrcoef(selection.composite), atol=0.12)
-
-
-def test_jackknife_is_undefined_if_subsamples_contain_all_rows():
-    result = select_k(imbalanced_blobs()[0][::20], n_subsamples=5, sample_size=1.0)
-    assert np.isnan(calibration.estimates(result)["sample"])
+    # It is undefined if subsamples contain all rows.
+    whole = select_k(imbalanced_blobs()[0][::20], n_subsamples=5, sample_size=1.0)
+    assert np.isnan(calibration.estimates(whole)["sample"])
 
 
 def test_reliability():

@@ -59,11 +59,11 @@ def test_collection_resumes_unless_it_was_off():
 
 
 def test_collection_resumes_after_overlapping_pauses():
-    one, other = gc_paused(), gc_paused()
-    one.__enter__()
-    other.__enter__()
-    one.__exit__(None, None, None)
-    other.__exit__(None, None, None)
+    pauses = [gc_paused(), gc_paused()]
+    for pause in pauses:
+        pause.__enter__()
+    for pause in pauses:
+        pause.__exit__(None, None, None)
     assert gc.isenabled()
 
 
@@ -81,7 +81,7 @@ def test_new_objects_are_moved_to_the_oldest_generation_unless_others_are_frozen
     try:
         before = gc.get_freeze_count()
         assert created_in_pause() == 0
-        # Some of them may have ended meanwhile.
+        # Some frozen objects may have been deleted since.
         assert gc.get_freeze_count() > before // 2
     finally:
         gc.unfreeze()

@@ -40,11 +40,7 @@ def test_valid_data(check, value, expected):
 @pytest.mark.parametrize(
     ("check", "message", "values"),
     [
-        (
-            schema.integer(2, 9),
-            " must be a whole number of at least 2 and at most 9.",
-            [1, 10, 2.5, "3", math.nan],
-        ),
+        (schema.integer(2, 9), " must be a whole number of at least 2 and at most 9.", [1, 10, 2.5, "3", math.nan]),
         (schema.integer(0), " must be a whole number of at least 0.", [True, None]),
         (schema.real(0.0, 1.0), " must be a number in [0, 1].", [-0.1, 1.1, 10**400, math.nan, False, "0.5", None]),
         (schema.text, " must be text of at most 100,000 characters.", [3, "x" * 100_001]),
@@ -87,8 +83,7 @@ def test_changed_data_are_refused():
     with pytest.raises(ValueError, match="file was changed or damaged since it was written"):
         schema.check_digest({**signed, "a": 2}, "file")
     deep = {}
-    inside = deep
     for _ in range(10_000):
-        inside["a"] = inside = {}
+        deep = {"a": deep}
     with pytest.raises(ValueError, match=r"^data is nested too deeply"):
         schema.check_digest({"digest": "x", "deep": deep}, "data")

@@ -22,7 +22,7 @@ Documented = TypeVar("Documented", bound=Callable[..., Any])
 class Setting:
     """Describe one setting for every surface."""
 
-    # Type as numpydoc shows it. A type ``bool`` makes an option without a value on a command line.
+    # As numpydoc shows it. A type ``bool`` makes an option without a value on a command line.
     type: str
     default: Any
     # Returns the validated value, or raises with the name of the setting, the rule and the value.
@@ -30,20 +30,18 @@ class Setting:
     # The first sentence is the help text on a command line.
     doc: str
     parse: Callable[[str], Any] = str
-    # Words with a fixed meaning.
     choices: tuple[str, ...] = ()
     # How to write the value as text.
     text_form: str = ""
     # Further names on a command line, such as ``-B``.
     flags: tuple[str, ...] = ()
-    # Placeholder in help texts.
     metavar: str | None = None
     # Default of the interactive surfaces (command line, magic, explorer, accessor), if it differs.
     interactive: Any = None
 
     @property
     def help(self) -> str:
-        """Return one line for a command line: meaning, text form and default."""
+        """Return the help text on a command line: meaning, text form and default."""
         first = self.doc.partition(". ")[0].rstrip(".")
         text_form = f": {self.text_form}" if self.text_form else ""
         default = "" if self.default is None or self.is_switch else f" (default: {_default_text(self.default)})"
@@ -51,7 +49,7 @@ class Setting:
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is an option without a value on a command line."""
+        """Whether the option has no value on a command line."""
         return self.type.partition(",")[0] == "bool"
 
 
@@ -61,33 +59,30 @@ def setting(default: Any, validate: Callable[[Any], Any], type: str, doc: str, *
 
 
 def one_of(name: str, words: tuple[str, ...], doc: str) -> Any:
-    """Return the dataclass field of a setting that is one of some words, by default the first."""
+    """Return the dataclass field of a setting that is one of these words, by default the first."""
     listed = ", ".join(f'"{word}"' for word in words)
     type = f'{{{listed}}}, default="{words[0]}"'
     return setting(words[0], partial(check_choice, name, allowed=words), type, doc, choices=words)
 
 
 def settings_of(*configs: type, interactive: bool = False) -> dict[str, Setting]:
-    """Return the settings of config classes by name, on request with the defaults of interactive surfaces."""
+    """Return the settings of config classes by name, optionally with the defaults of interactive surfaces."""
     fields = [each for config in configs for each in dataclasses.fields(config)]
     found = {each.name: each.metadata["setting"] for each in fields if "setting" in each.metadata}
-    return {name: _for_interactive_use(each) for name, each in found.items()} if interactive else found
-
-
-def _for_interactive_use(each: Setting) -> Setting:
-    if each.interactive is None:
-        return each
-    type = each.type.replace(f"default={each.default!r}", f'default="{each.interactive}"')
-    return replace(each, default=each.interactive, type=type)
+    for name, each in found.items():
+        if interactive and each.interactive is not None:
+            type = each.type.replace(f"default={each.default!r}", f'default="{each.interactive}"')
+            found[name] = replace(each, default=each.interactive, type=type)
+    return found
 
 
 def interactive_defaults(config: type) -> dict[str, Any]:
-    """Return the settings whose default differs on interactive surfaces, with that default."""
+    """Return the settings with another default on interactive surfaces, and that default."""
     return {name: each.interactive for name, each in settings_of(config).items() if each.interactive is not None}
 
 
 def check_names(names: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Raise for keywords that do not exist, with the nearest name."""
+    """Raise for unknown keywords, with the nearest name."""
     for name in names:
         if name not in known:
             hint = did_you_mean([name], known)

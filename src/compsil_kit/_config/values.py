@@ -1,7 +1,6 @@
 """The values of single settings: parsed from text, and validated.
 
-Parsers serve command lines, magics and templates; callers prepend the name of the setting to their errors. Errors of
-validators name the setting, the rule, the value and the fix.
+Callers of parsers prepend the name of the setting to their errors; the errors of validators contain it.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import errno
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -21,30 +21,30 @@ from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._method.subsample import make_seeds
 from compsil_kit._types import ClustererName, ComparedCriterion
-from compsil_kit._util.atomic import check_regular
 from compsil_kit._util.checks import check_choice, check_integer, check_real, describe, is_integer
+from compsil_kit._util.system import check_regular
 
 AUTO = "auto"
-# Larger numbers can only be mistakes; they are rejected before seeds or labels fill the memory.
+# Larger numbers are rejected before seeds or labels fill the memory.
 MAX_SUBSAMPLES = 1_000_000
 MAX_KS = 1_000
 MAX_STARTS = 1_000
 NONE_WORDS = ("", "none", "null")
-TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0", *NONE_WORDS)
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 # A quoted name, an unclosed quote with the rest of the text, or the text before the next comma.
 _NAME = re.compile(rf"""(?:^|,)\s*((?:{QUOTED}|['"].*)?[^,]*)""", re.DOTALL)
 _RANGE = re.compile(r"range\((-?\d+), ?(-?\d+)(?:, ?(-?\d+))?\)")
 
 
-def parse_integer(text: str) -> int:
-    """Parse an integer."""
-    return int(_convert(int, text, "an integer"))
+def _convert(kind: Callable[[str], Any], rule: str, text: str) -> Any:
+    try:
+        return kind(text.strip())
+    except ValueError as error:
+        raise ValueError(f"must be {rule}; got {describe(text)}.") from error
 
 
-def parse_number(text: str) -> float:
-    """Parse a number."""
-    return float(_convert(float, text, "a number"))
+parse_integer: Callable[[str], int] = partial(_convert, int, "an integer")
+parse_number: Callable[[str], float] = partial(_convert, float, "a number")
 
 
 def parse_optional(parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -53,13 +53,7 @@ def parse_optional(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def parse_integer_or_auto(text: str) -> int | Literal["auto"]:
-    """Parse ``auto`` or an integer."""
     return "auto" if text.strip() == "auto" else parse_integer(text)
-
-
-def parse_n_starts(text: str) -> int | Literal["auto"]:
-    """Parse a number of initialisations; the empty text means ``auto``."""
-    return parse_integer_or_auto(text or "auto")
 
 
 def parse_integers(text: str) -> range | list[int]:
@@ -79,31 +73,31 @@ def parse_integers(text: str) -> range | list[int]:
 
 
 def parse_seeds(text: str) -> int | range | list[int]:
-    """Parse one seed, or one seed per subsample as in :func:`parse_integers`."""
     return int(text) if text.strip().lstrip("-").isdigit() else parse_integers(text)
 
 
 def parse_switch(text: str) -> bool:
     """Parse true or false, yes or no, on or off, 1 or 0; the empty text means false."""
     word = text.strip().lower()
-    if word not in (*TRUE_WORDS, *FALSE_WORDS):
-        raise ValueError(f"must be true or false; got {describe(text)}.")
-    return word in TRUE_WORDS
+    if word in ("true", "yes", "on", "1"):
+        return True
+    if word in ("false", "no", "off", "0", *NONE_WORDS):
+        return False
+    raise ValueError(f"must be true or false; got {describe(text)}.")
 
 
 def parse_sample_size(text: str) -> str | int | float:
-    """Parse ``auto``, ``paper``, a number of rows, or a fraction of the rows."""
     word = text.strip().replace(",", "")
     if word in ("", "auto", "paper"):
         return word or "auto"
     try:
         return int(word)
     except ValueError:
-        return float(_convert(float, word, "auto, paper, a number of rows, or a fraction such as 0.5"))
+        return float(_convert(float, "auto, paper, a number of rows, or a fraction such as 0.5", word))
 
 
 def parse_names(text: str) -> list[str]:
-    """Parse names separated by commas (a name that contains commas is quoted), or a JSON list."""
+    """Parse names separated by commas (names with commas in quotes), or a JSON list."""
     if not text.strip().startswith("["):
         return [unquote(name) for name in split_list(text) if name]
     try:
@@ -123,18 +117,11 @@ def unquote(word: str) -> str:
 
 
 def quote(name: str) -> str:
-    """Quote a name for :func:`parse_names` and command lines if it needs quotes."""
+    """Quote a name for :func:`parse_names` if it needs quotes."""
     if re.fullmatch(r"[^\s,;#'\"()\[\]{}]+", name):
         return name
     mark = "'" if '"' in name else '"'
     return mark + name.replace(mark, rf"\{mark}") + mark
-
-
-def _convert(kind: Callable[[str], Any], text: str, rule: str) -> Any:
-    try:
-        return kind(text.strip())
-    except ValueError as error:
-        raise ValueError(f"must be {rule}; got {describe(text)}.") from error
 
 
 def optional(validate: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -149,7 +136,7 @@ def validate_ks(ks: Any) -> tuple[int, ...]:
     flat = not isinstance(ks, np.ndarray) or ks.ndim == 1
     if isinstance(ks, str | bytes | dict) or not isinstance(ks, Iterable) or not flat:
         raise TypeError(f"ks must be integers of at least 2, such as range(2, 11); got {describe(ks)}.")
-    # One more than allowed shows that there are too many, however long the iterator is.
+    # One more than allowed: the iterator may be endless.
     counts = list(islice(ks, MAX_KS + 1))
     if not counts:
         raise ValueError("ks must contain at least one integer of at least 2; it is empty.")
@@ -162,7 +149,6 @@ def validate_ks(ks: Any) -> tuple[int, ...]:
 
 
 def validate_clusterer(clusterer: Any) -> Any:
-    """Return the clusterer if it is a known name, an estimator with a number of clusters, or a function."""
     if isinstance(clusterer, str):
         return check_choice("clusterer", clusterer, get_args(ClustererName))
     resolve_clusterer(clusterer, resolve_metric("euclidean"))
@@ -170,20 +156,17 @@ def validate_clusterer(clusterer: Any) -> Any:
 
 
 def validate_metric(metric: Any) -> Any:
-    """Return the metric if it is a known name or a function."""
     resolve_metric(metric)
     return metric
 
 
 def validate_integer_or_auto(name: str, maximum: int, meaning: str, value: Any) -> int | str:
-    """Return a number of at least 1, or ``"auto"`` for ``meaning``."""
     if isinstance(value, str) and value != AUTO:
         raise TypeError(f"{name} must be an integer of at least 1, or 'auto' for {meaning}; got {describe(value)}.")
     return value if isinstance(value, str) else check_integer(name, value, minimum=1, maximum=maximum)
 
 
 def validate_sample_size(sample_size: Any) -> str | int | float:
-    """Return the subsample size as rows, fraction, ``"auto"`` or ``"paper"``."""
     if isinstance(sample_size, str) and sample_size in (AUTO, "paper"):
         return sample_size
     if is_integer(sample_size):
@@ -198,26 +181,21 @@ def validate_sample_size(sample_size: Any) -> str | int | float:
 
 
 def validate_random_state(random_state: Any) -> int | tuple[int, ...] | None:
-    """Return the seed or seeds; their number is validated with the other settings."""
-    n_seeds = len(random_state) if is_sequence_of_seeds(random_state) else 1
+    """Return the seed or seeds; :class:`SelectionConfig` validates their number."""
+    several = hasattr(random_state, "__len__") and not isinstance(random_state, str | bytes | Mapping)
+    n_seeds = len(random_state) if several else 1
     if n_seeds > MAX_SUBSAMPLES:
         raise ValueError(
             "random_state as a sequence must contain one seed per subsample, "
             f"{MAX_SUBSAMPLES:,} at most; got {n_seeds:,}."
         )
     seeds = make_seeds(random_state, n_seeds, 0)
-    if random_state is None or is_integer(random_state):
-        return None if random_state is None else int(random_state)
-    return seeds
-
-
-def is_sequence_of_seeds(random_state: Any) -> bool:
-    """Tell one seed per subsample from a single one."""
-    return hasattr(random_state, "__len__") and not isinstance(random_state, str | bytes | Mapping)
+    if several:
+        return seeds
+    return None if random_state is None else int(random_state)
 
 
 def validate_n_jobs(n_jobs: Any) -> int | str | None:
-    """Return the number of workers if joblib accepts it, or ``"auto"``."""
     if isinstance(n_jobs, str) and n_jobs == AUTO:
         return AUTO
     if n_jobs is None or (is_integer(n_jobs) and n_jobs != 0 and abs(n_jobs) < 10**6):
@@ -227,7 +205,6 @@ def validate_n_jobs(n_jobs: Any) -> int | str | None:
 
 
 def validate_progress(progress: Any) -> Any:
-    """Return the value if it is None, a bool, or a function of (done, total)."""
     if progress is None or isinstance(progress, bool) or callable(progress):
         return progress
     raise TypeError(
@@ -241,8 +218,7 @@ def validate_checkpoint(checkpoint: Any) -> Path | None:
         return None
     if not isinstance(checkpoint, str | PathLike):
         raise TypeError(f"checkpoint must be the path of a file, or None; got {describe(checkpoint)}.")
-    # Absolute, because the program may change its working directory; resolved, so that a link stays a link
-    # when its target is replaced.
+    # Absolute, because the program may change its working directory. Writing through a link must not replace the link.
     path = Path(checkpoint).resolve()
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "checkpoint must be a file; this is a folder", str(path))
@@ -253,7 +229,7 @@ def validate_checkpoint(checkpoint: Any) -> Path | None:
 
 
 def validate_criteria(criteria: Any) -> tuple[str, ...]:
-    """Return the names of the criteria to compare, in display order."""
+    """Return the names of the criteria in display order."""
     known = get_args(ComparedCriterion)
     names = [criteria] if isinstance(criteria, str) else criteria
     if not isinstance(names, Sequence) or not names:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from compsil_kit._util.format import listed
-from compsil_kit._util.warn import caller_level
+from compsil_kit.errors import caller_level
 
 Array = NDArray[Any]
 

@@ -25,10 +25,9 @@ from compsil_kit._run.structure import compared_rows
 from compsil_kit._run.subsample import with_predecessors
 from compsil_kit._run.workers import DASK, RAY, SPARK, n_workers
 from compsil_kit._util.checks import describe
-from compsil_kit._util.memory import available_bytes
-from compsil_kit._util.warn import caller_level
+from compsil_kit._util.system import available_bytes
 from compsil_kit.config import Events, SelectionConfig
-from compsil_kit.errors import ROWS_READ, Interrupted, ScaleWarning
+from compsil_kit.errors import ROWS_READ, Interrupted, ScaleWarning, caller_level
 from compsil_kit.plan import Plan
 
 # Initialisations for the criteria that score the best of several.

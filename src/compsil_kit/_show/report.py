@@ -16,8 +16,8 @@ from compsil_kit._show import notes, text
 from compsil_kit._show.card import cells, safe, table
 from compsil_kit._show.curve import SCORED
 from compsil_kit._show.plots import KINDS, SIZE, plot
-from compsil_kit._util.atomic import write_atomically
 from compsil_kit._util.format import format_ks, sentence
+from compsil_kit._util.system import write_atomically
 
 if TYPE_CHECKING:
     from compsil_kit._criteria.comparison import Comparison

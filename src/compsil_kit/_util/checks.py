@@ -1,4 +1,4 @@
-"""Checks of plain parameters. Every message names the parameter, the rule and what was given."""
+"""Checks of parameters. Every message names the parameter, the rule and the value."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ def describe(value: object) -> str:
 
 
 def is_integer(value: object) -> bool:
-    """Tell whether a value is an integer; booleans and numeric strings are not."""
+    """Return whether a value is an integer; booleans and numeric strings are not."""
     # NumPy registers its integer scalars as Integral, and its bool as neither Integral nor Real.
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_integer(name: str, value: Any, *, minimum: int, maximum: int | None = None) -> int:
-    """Return the value as an int within the bounds, or say what is wrong with it."""
+    """Return the value as an int, or raise if it is not an integer within the bounds."""
+    rule = f"{name} must be an integer of at least {minimum}"
     if not is_integer(value):
-        raise TypeError(f"{name} must be an integer of at least {minimum}; got {describe(value)}.")
+        raise TypeError(f"{rule}; got {describe(value)}.")
     if value < minimum:
-        raise ValueError(f"{name} must be an integer of at least {minimum}; got {describe(int(value))}.")
+        raise ValueError(f"{rule}; got {describe(int(value))}.")
     if maximum is not None and value > maximum:
         raise ValueError(f"{name} must be an integer of at most {maximum:,}; got {describe(int(value))}.")
     return int(value)
 
 
 def check_real(name: str, value: Any, *, low: float, high: float, open_ends: bool = False) -> float:
-    """Return the value as a finite float within the bounds, or say what is wrong with it."""
-    brackets = "()" if open_ends else "[]"
-    rule = f"{name} must be a number in {brackets[0]}{low:g}, {high:g}{brackets[1]}"
+    """Return the value as a float, or raise if it is not a finite number within the bounds."""
+    left, right = "()" if open_ends else "[]"
+    rule = f"{name} must be a number in {left}{low:g}, {high:g}{right}"
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{rule}; got {describe(value)}.")
     try:
@@ -55,17 +56,15 @@ def check_real(name: str, value: Any, *, low: float, high: float, open_ends: boo
 
 
 def check_choice(name: str, value: Any, allowed: Collection[str]) -> str:
-    """Return the value if it is one of the allowed words, or list them."""
-    words = ", ".join(repr(word) for word in allowed)
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be one of {words}; got {describe(value)}.")
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {words}; got {describe(value)}.")
+    """Return the value, or raise if it is not one of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"{name} must be one of {', '.join(map(repr, allowed))}; got {describe(value)}.")
     return value
 
 
 def check_bool(name: str, value: Any) -> bool:
-    """Return the value if it is True or False."""
+    """Return the value, or raise if it is not True or False."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False; got {describe(value)}.")
     return value

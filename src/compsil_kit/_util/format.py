@@ -1,4 +1,4 @@
-"""Numbers, percentages, durations and lists as people read them."""
+"""Format numbers, percentages, durations, lists and errors for display."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _UNITS = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3}
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number for the table; a dash where it is undefined."""
+    """Return a number with fixed digits; a dash if it is undefined."""
     return f"{value:.{digits}f}" if math.isfinite(value) else "–"
 
 
 def whole_percent(value: float) -> int:
-    """Return a fraction in whole percent, as :func:`percent` prints it; words that go with it are chosen by this."""
+    """Return a fraction in whole percent, as :func:`percent` prints it."""
     return round(100 * float(value))
 
 
 def percent(value: float) -> str:
-    """Return a fraction as a percentage; a dash where it is undefined. Only 0 is "0 %" and only 1 is "100 %"."""
+    """Return a fraction as a percentage; a dash if it is undefined. Only 0 is "0 %" and only 1 is "100 %"."""
     if not math.isfinite(value):
         return "–"
     if 0 < value <= 0.005:
@@ -29,7 +29,7 @@ def percent(value: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a warning as a sentence of its own: with a capital, unless it starts with the symbol k."""
+    """Capitalise the first letter, unless the text starts with the symbol k."""
     return text if text.startswith("k ") else text[:1].upper() + text[1:]
 
 
@@ -37,12 +37,11 @@ def format_ks(ks: tuple[int, ...]) -> str:
     """Return candidate counts as ``2..10`` where they are consecutive, else as a list."""
     if len(ks) > 2 and ks[-1] - ks[0] == len(ks) - 1:
         return f"{ks[0]}..{ks[-1]}"
-    shown = ", ".join(str(k) for k in ks[:12])
+    shown = ", ".join(map(str, ks[:12]))
     return shown if len(ks) <= 12 else f"{shown}, ... {ks[-1]}"
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration in the unit a person would use."""
     if seconds < 1:
         return "a second"
     if seconds < 120:
@@ -51,30 +50,30 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_bytes(n_bytes: float) -> str:
-    """Return a size in the unit a person would use, in two digits or more."""
+    """Return a size with at least two digits."""
     unit, size = next(((unit, size) for unit, size in _UNITS.items() if n_bytes >= 0.9995 * size), ("B", 1))
     value = n_bytes / size
     return f"{value:.1f} {unit}" if value < 9.95 and size > 1 else f"{value:,.0f} {unit}"
 
 
 def shorten(names: tuple[str, ...], most: int = 12) -> str:
-    """Return names as a list that stays readable when there are hundreds."""
+    """Return the first names, each cut if it is long, and the total number."""
     return few([_cut(printable(name).replace("\n", "\\n")) for name in names], most)
 
 
 def few(items: Sequence[object], most: int = 8) -> str:
-    """Return the first of many items, and how many there are."""
+    """Return the first items and, if some are omitted, the total number."""
     shown = ", ".join(map(str, items[:most]))
     return shown if len(items) <= most else f"{shown}, ... ({len(items)} in all)"
 
 
 def quoted(name: object) -> str:
-    """Return a name in quotes, cut where it is long."""
+    """Return a name in quotes, cut if it is long."""
     return repr(_cut(name) if isinstance(name, str) else name)
 
 
-def _cut(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def listed(names: Sequence[str], one: str, several: str) -> str:
@@ -83,8 +82,8 @@ def listed(names: Sequence[str], one: str, several: str) -> str:
 
 
 def did_you_mean(words: Iterable[str], known: Iterable[str]) -> str:
-    """Return a question with the known spelling that is nearest to one of the words, or nothing."""
-    # Without case, and without dashes, which all options have in common.
+    """Return a question with the known name nearest to one of the words, or the empty text."""
+    # Ignore case, and the dashes that all options share.
     spelling = {name.lower().lstrip("-"): name for name in known}
     for word in words:
         for near in difflib.get_close_matches(word.lower().lstrip("-"), spelling, n=1):
@@ -93,13 +92,13 @@ def did_you_mean(words: Iterable[str], known: Iterable[str]) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Return what an error says, without line breaks."""
+    """Return the message of an error without line breaks."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return printable(" ".join(str(error).split())) or type(error).__name__
 
 
 def printable(text: str) -> str:
-    """Return text with those characters escaped, except line breaks, that a terminal or a page would act on."""
+    """Escape the characters that a terminal or a page would act on, except line breaks."""
     shown = (char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text)
     return "".join(shown)

@@ -1,10 +1,9 @@
-"""Imports: lazy public names, optional packages, and a paused garbage collector for large ones."""
+"""Lazy public names, optional packages, and a paused garbage collector for large imports."""
 
 from __future__ import annotations
 
 import gc
-import importlib
-import sys
+import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -14,8 +13,8 @@ from typing import Any
 def lazy_names(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module whose names are defined in other modules.
 
-    The stub file beside the module, which type checkers and editors read too, lists the names, one import per line.
-    Importing the module then costs next to nothing, which matters where a scheduler parses files that only mention it.
+    The stub file beside the module, which type checkers read too, lists the names, one import per line. Lazy loading
+    keeps the import fast for schedulers that parse files often.
     """
     with open(f"{file.rpartition('.')[0]}.pyi", encoding="utf-8") as stub:
         imports = [line.split() for line in stub if line.startswith("from ")]
@@ -33,11 +32,6 @@ def lazy_names(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[
 
 def has(module: str) -> bool:
     """Return whether a module is installed, without importing it."""
-    import importlib.util
-
-    # None in sys.modules blocks an import.
-    if module in sys.modules:
-        return sys.modules[module] is not None
     return importlib.util.find_spec(module) is not None
 
 
@@ -56,8 +50,8 @@ def require(module: str, *, purpose: str) -> ModuleType:
 def gc_paused() -> Iterator[None]:
     """Pause garbage collection, which halves the time to import numba.
 
-    That import creates hundreds of thousands of permanent objects, which repeated collections would scan in vain. They
-    are moved to the oldest generation afterwards. Threads may overlap: collection resumes with the first one to end.
+    That import creates hundreds of thousands of permanent objects, which are moved to the oldest generation afterwards.
+    If pauses overlap, collection resumes when the first one ends.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -65,7 +59,7 @@ def gc_paused() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            # An application may have frozen objects to share them with child processes: leave those frozen.
+            # Keep objects frozen that an application shares with child processes.
             if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

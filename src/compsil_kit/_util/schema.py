@@ -1,7 +1,7 @@
 """Validation of plain data read from files: types, ranges, shapes and a digest against damage.
 
 A check takes a value and its path in the data, and returns the value or raises. Messages never quote the contents,
-because the file may be something else altogether.
+because the file may be another file altogether.
 """
 
 from __future__ import annotations
@@ -16,39 +16,33 @@ Check = Callable[[Any, str], Any]
 MAX_TEXT = 100_000
 
 
-def integer(low: int, high: int | None = None) -> Check:
-    """Accept an integer in [low, high], also written as 2.0; not a boolean."""
-    rule = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high:,}")
-
-    def check(value: Any, where: str) -> int:
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
+def _check(valid: Callable[[Any], bool], rule: str, convert: Callable[[Any], Any] = lambda value: value) -> Check:
+    def check(value: Any, where: str) -> Any:
+        if not valid(value):
             raise ValueError(f"{where} must be {rule}.")
-        return value
+        return convert(value)
 
     return check
+
+
+def integer(low: int, high: int | None = None) -> Check:
+    """Accept an integer in [low, high], also written as 2.0; not a boolean."""
+
+    def valid(value: Any) -> bool:
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        return whole and not isinstance(value, bool) and low <= value and (high is None or value <= high)
+
+    return _check(valid, f"a whole number of at least {low}" + ("" if high is None else f" and at most {high:,}"), int)
 
 
 def real(low: float, high: float) -> Check:
     """Accept a finite number in [low, high]; not a boolean or a string."""
 
-    def check(value: Any, where: str) -> float:
+    def valid(value: Any) -> bool:
         # Compared before the conversion, because a long integer may overflow a float. NaN fails every comparison.
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise ValueError(f"{where} must be a number in [{low:g}, {high:g}].")
-        return float(value)
+        return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
-    return check
-
-
-def _check(valid: Callable[[Any], bool], rule: str) -> Check:
-    def check(value: Any, where: str) -> Any:
-        if not valid(value):
-            raise ValueError(f"{where} must be {rule}.")
-        return value
-
-    return check
+    return _check(valid, f"a number in [{low:g}, {high:g}]", float)
 
 
 text = _check(
@@ -73,13 +67,11 @@ def optional(check: Check) -> Check:
 
 def list_of(check: Check, length: int | None = None) -> Check:
     """Accept a list of valid entries, of the given length if there is one."""
-
-    def check_list(value: Any, where: str) -> list[Any]:
-        if not isinstance(value, list | tuple) or (length is not None and len(value) != length):
-            raise ValueError(f"{where} must be a list{'' if length is None else f' of {length:,} entries'}.")
-        return [check(item, f"{where}[{at}]") for at, item in enumerate(value)]
-
-    return check_list
+    a_list = _check(
+        lambda value: isinstance(value, list | tuple) and length in (None, len(value)),
+        f"a list{'' if length is None else f' of {length:,} entries'}",
+    )
+    return lambda value, where: [check(item, f"{where}[{at}]") for at, item in enumerate(a_list(value, where))]
 
 
 def mapping_of(check: Check) -> Check:

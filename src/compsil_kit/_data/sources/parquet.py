@@ -15,7 +15,7 @@ from compsil_kit._data.sources.arrow import ArrowSource, hide_arrow_content
 from compsil_kit._data.sources.source import Source
 from compsil_kit._util.format import quoted, shorten
 from compsil_kit._util.imports import require
-from compsil_kit._util.memory import available_bytes
+from compsil_kit._util.system import available_bytes
 
 ENDINGS = (".parquet", ".pq")
 _GLOB = "*?["

@@ -17,7 +17,7 @@ from compsil_kit._data.scaling import WHOLE_ROWS, Moments, scale_matrix, scale_r
 from compsil_kit._data.sources.source import Scan, Source, Tick, Work, changed
 from compsil_kit._types import Scale
 from compsil_kit._util.format import few, quoted
-from compsil_kit._util.memory import available_bytes
+from compsil_kit._util.system import available_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

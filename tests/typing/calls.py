@@ -1,4 +1,4 @@
-"""Calls that mypy accepts."""
+"""Calls that mypy accepts and, with a comment, calls that it rejects; an unused comment is an error as well."""
 
 import numpy as np
 import pandas as pd
@@ -31,3 +31,17 @@ codes = np.array([0, 1])
 score: float = silhouettes(X, codes).micro + silhouettes(X, [0, 1]).micro + silhouettes(X, X["a"]).micro
 scores: list[float] = [each.micro for each in silhouettes(X, [["a", "b"], ["b", "a"]], metric="cosine")]
 scores += [each.micro for each in silhouettes(X, [codes, codes])]
+
+select_k(X, rule="maxx")  # type: ignore[arg-type]
+select_k(X, clusterer=3)  # type: ignore[arg-type]
+select_k(X, n_subsamples="many")  # type: ignore[arg-type]
+select_k(X, on_failure="ignore")  # type: ignore[arg-type]
+select_k(X).reweigh(criterion="best")  # type: ignore[arg-type]
+select_k(X).plot("curves")  # type: ignore[arg-type]
+select_k(X, n_clusters=3)  # type: ignore[call-arg]
+stream(X, rule="maxx")  # type: ignore[arg-type]
+plan_selection(X, clusterer=3)  # type: ignore[arg-type]
+compare(X, transform="tanh")  # type: ignore[call-arg]
+label_rows(X, 3, ks=[2])  # type: ignore[call-arg]
+SelectionConfig(rule="maxx")  # type: ignore[arg-type]
+CompositeSilhouette(rule="maxx")  # type: ignore[arg-type]
