@@ -13,6 +13,8 @@ from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, lab
 from compsil_kit.adapters import (
     CompareKeywords,
     MetricLike,
+    Missing,
+    Scale,
     SelectKeywords,
     check_names,
     describe,
@@ -23,14 +25,7 @@ from compsil_kit.adapters import (
     plot_silhouettes,
     run_selection,
 )
-from compsil_kit.config import (
-    ComparisonConfig,
-    Events,
-    SelectionConfig,
-    TableConfig,
-    interactive_defaults,
-    settings_of,
-)
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, interactive_defaults, settings_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,9 +44,9 @@ ClusterPlotKind = Literal["silhouette", "map"]
 CLUSTER_SETTINGS = ("clusterer", "metric", "random_state")
 
 
-def prepare_frame(frame: pd.DataFrame, config: TableConfig) -> PreparedTable:
+def prepare_frame(frame: pd.DataFrame, columns: Any, scale: Scale | None, missing: Missing) -> PreparedTable:
     """Prepare the frame; warn about odd columns at the line that called the accessor."""
-    table: PreparedTable = prepare(frame, **vars(config))
+    table = prepare(frame, columns=columns, scale=scale, missing=missing)
     for note in table.preparation.notes:
         warnings.warn(note, ColumnWarning, stacklevel=3)
     return table
@@ -76,11 +71,10 @@ def run_compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison
     return compare(table, **{**interactive_defaults(ComparisonConfig), **keywords})
 
 
-def label_frame(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-    """Cluster all rows into k clusters, or the selected number, and number them by decreasing size."""
-    used = dict(keywords)
+def label_rows_of(frame: pd.DataFrame, table: PreparedTable, k: int | None, used: Mapping[str, Any]) -> pd.Series[Any]:
+    """Cluster the kept rows into k clusters, or the selected number; return labels on the index of the frame."""
     if k is None:
-        result = run_select(table, *split_keywords(keywords))
+        result = run_select(table, *split_keywords(used))
         config = result.plan.config
         # CompositeSilhouette refits with the first of these seeds too.
         used = {"clusterer": config.clusterer, "metric": config.metric, "random_state": result.plan.seeds}
@@ -91,8 +85,11 @@ def label_frame(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]
             f"{', '.join(without_effect)} cannot be passed with k={k!r}: only {', '.join(CLUSTER_SETTINGS)} affect the "
             "clustering into a given k. Leave k out to select the number of clusters with these settings."
         )
-    (labels,) = label_rows(table, k, **used)
-    return labels
+    (codes,) = label_rows(table, k, **used)
+    spread = np.full(len(frame), -1)
+    spread[table.kept] = codes
+    values = pd.Categorical.from_codes(spread, categories=pd.RangeIndex(int(codes.max()) + 1))
+    return pd.Series(values, index=frame.index, name="cluster")
 
 
 def plot_clusters(
@@ -106,14 +103,6 @@ def plot_clusters(
     scores = silhouettes(points, names, metric=metric)
     assert not isinstance(scores, list)
     return plot_silhouettes(scores, names, ax=ax)
-
-
-def label_series(frame: pd.DataFrame, table: PreparedTable, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
-    """Return labels of the kept rows as a categorical series on the index of the frame."""
-    spread = np.full(len(frame), -1)
-    spread[table.kept] = codes
-    values = pd.Categorical.from_codes(spread, categories=pd.RangeIndex(int(codes.max()) + 1))
-    return pd.Series(values, index=frame.index, name="cluster")
 
 
 def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:

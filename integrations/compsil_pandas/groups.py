@@ -12,6 +12,7 @@ import pandas as pd
 
 from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult
 
+COLUMNS = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
 MAX_NAMED_GROUPS = 10
 
 
@@ -77,15 +78,19 @@ def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame],
             except KeyboardInterrupt as error:
                 stop, problem = error, "interrupted."
                 found = _partial_result(error)
+        rows.append({"n_rows": len(part), "problem": problem})
         if found is None:
             problems[key] = problem
-            rows.append({"n_rows": len(part), "problem": problem})
         else:
             results[key] = found
-            rows.append({**_row(len(part), found), "problem": problem})
-    selection = GroupSelection(_table(rows, index), results, problems)
+            rows[-1] |= _row(found)
+    table = pd.DataFrame(rows, columns=COLUMNS, index=index).astype({"best_k": "Int64", "runner_up": "Int64"})
+    selection = GroupSelection(table, results, problems)
     if stop is not None:
-        raise _interrupted(selection) from stop
+        complete = sum(not result.partial for result in results.values())
+        interrupted = Interrupted(complete, len(rows), "groups", "the finished ones are in .result.")
+        interrupted.result = selection
+        raise interrupted from stop
     if problems:
         _warn(problems, len(rows))
     return selection
@@ -95,20 +100,6 @@ def _partial_result(stop: KeyboardInterrupt) -> SelectionResult | None:
     """Return the finished part of the interrupted selection, if k can be selected from it."""
     result: SelectionResult | None = getattr(stop, "result", None)
     return result if result is not None and result._best_index is not None else None
-
-
-def _interrupted(selection: GroupSelection) -> Interrupted:
-    complete = sum(not result.partial for result in selection.values())
-    stopped = Interrupted(complete, len(selection.frame), "groups", "the finished ones are in .result.")
-    stopped.result = selection
-    return stopped
-
-
-def _table(rows: list[dict[str, Any]], index: pd.Index[Any]) -> pd.DataFrame:
-    columns = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
-    table = pd.DataFrame(rows, columns=columns, index=index)
-    table[["best_k", "runner_up"]] = table[["best_k", "runner_up"]].astype("Int64")
-    return table
 
 
 def _warn(problems: dict[Any, str], n_groups: int) -> None:
@@ -141,11 +132,10 @@ def _key(group: Any) -> Any:
     return np.nan if pd.api.types.is_scalar(group) and pd.isna(group) else group
 
 
-def _row(n_rows: int, result: SelectionResult) -> dict[str, Any]:
+def _row(result: SelectionResult) -> dict[str, Any]:
     at, second = result._best_index, result._runner_up
     assert at is not None
     return {
-        "n_rows": n_rows,
         "best_k": result.best_k,
         "score": result.best_score,
         "sem": float(result.sem[at]),
