@@ -54,7 +54,7 @@ def cluster(session, k):
     """Compute all clusterings, k first, and return that of k."""
     session.shown.clusterings.prioritise(k)
     session.shown.clusterings.wait(PATIENCE)
-    return session.shown.clusterings.get(k)
+    return session.shown.clusterings.found.get(k)
 
 
 def kmeans(X, k, seed):

@@ -12,7 +12,7 @@ import compsil_pandas  # noqa: F401  (for df.compsil)
 
 
 def found(clusterings):
-    return [k for k in KS if clusterings.get(k) is not None]
+    return [k for k in KS if clusterings.found.get(k) is not None]
 
 
 @pytest.mark.parametrize(("k", "metric"), [(3, "euclidean"), (9, "manhattan")])

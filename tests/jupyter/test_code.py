@@ -12,8 +12,8 @@ from sklearn.cluster import KMeans
 from waiting import PATIENCE
 
 import compsil_pandas  # noqa: F401  (the code uses the accessor)
-from compsil_jupyter.clusterings import MAX_ROWS
 from compsil_jupyter.code import _literal, generate_code
+from compsil_jupyter.shown import MAX_ROWS
 
 
 def execute(code, **names):

@@ -13,8 +13,8 @@ from samples import made_up
 from sessions import Result
 
 from compsil_jupyter import display
-from compsil_jupyter.clusterings import Clustering
 from compsil_jupyter.session import Status
+from compsil_jupyter.shown import Clustering
 from compsil_kit import select_k, silhouettes
 from compsil_kit._result.trials import Failure
 from compsil_kit._show.cluster_plots import project

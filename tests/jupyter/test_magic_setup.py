@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import compsil_jupyter
-from compsil_jupyter.magic import CompsilMagics, register, unregister
+from compsil_jupyter.magic import CompsilMagics
 from compsil_jupyter.magic_line import COMMANDS, OPTIONS
 from compsil_kit import SelectionResult
 from compsil_kit.adapters import flags_of
@@ -66,19 +66,19 @@ def test_loading_and_unloading(shell, run, frame, capsys):
         return [sum(each.__module__.startswith("compsil_jupyter") for each in known) for known in lists]
 
     assert registered() == [1, 1, 1]
-    register(shell)
+    compsil_jupyter.load_ipython_extension(shell)
     compsil_jupyter.load_ipython_extension(shell)
     run("%reload_ext compsil_jupyter")
     assert registered() == [1, 1, 1]
     assert hasattr(frame, "compsil")
-    unregister(shell)
+    compsil_jupyter.unload_ipython_extension(shell)
     assert registered() == [0, 0, 0]
     assert "CompsilMagics" not in shell.magics_manager.registry
     capsys.readouterr()
     for line in ("%compsil df", "%%compsil\ndf"):
         shell.run_cell(line)
         assert f"`{line.split()[0]}` not found." in capsys.readouterr().err
-    register(shell)
+    compsil_jupyter.load_ipython_extension(shell)
     assert isinstance(run("%compsil df"), SelectionResult)
     run("%unload_ext compsil_jupyter")
     assert registered() == [0, 0, 0]

@@ -108,7 +108,7 @@ class TestErrors:
         # The run paused the clusterings; a request resumes them.
         clusterings.prioritise(3)
         clusterings.wait(PATIENCE)
-        assert clusterings.get(3) is not None
+        assert clusterings.found.get(3) is not None
         session.change(clusterer="kmeans")
         assert finish(session) is not before
         assert not session.shows_previous
