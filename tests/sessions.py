@@ -1,6 +1,9 @@
 """Sessions of the explorer for tests, and a clusterer that blocks."""
 
+import itertools
+import re
 import threading
+from html import unescape
 from types import SimpleNamespace
 
 from sklearn.cluster import KMeans
@@ -19,6 +22,11 @@ def open_session(data, *, expression=None, **settings):
     given = {"scale": None, "n_jobs": "auto", **settings}
     table = TableConfig(**{name: given.pop(name) for name in settings_of(TableConfig) if name in given})
     return Session(data, table, SelectionConfig(**given), expression)
+
+
+def visible_text(markup):
+    """Return the visible text of HTML in one line."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
 
 
 class Result(SimpleNamespace):
@@ -43,6 +51,12 @@ def finish(session):
     return session.result
 
 
+def start(session, gate):
+    """Start a run, and wait until it reaches a gate."""
+    session.start()
+    assert gate.reached.wait(PATIENCE)
+
+
 def compare(session):
     """Run the comparison to its end and return it."""
     session.compare()
@@ -64,15 +78,25 @@ def kmeans(X, k, seed):
 
 def fail_after(n_calls):
     """Return a clusterer that raises after a number of calls."""
-    calls = []
+    calls = itertools.count()
 
     def fail(X, k, seed):
-        calls.append(k)
-        if len(calls) > n_calls:
+        if next(calls) >= n_calls:
             raise RuntimeError("out of luck")
         return kmeans(X, k, seed)
 
     return fail
+
+
+def on_all_rows(n_rows, act):
+    """Return a clusterer that calls a function with k before it clusters all rows, and not only a subsample."""
+
+    def clusterer(X, k, seed):
+        if len(X) == n_rows:
+            act(k)
+        return kmeans(X, k, seed)
+
+    return clusterer
 
 
 class Gate:

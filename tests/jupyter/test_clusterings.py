@@ -1,10 +1,8 @@
 """The clusterings that the explorer draws: labels, order, samples of large data, failures."""
 
-from threading import Event
-
 import numpy as np
 import pytest
-from sessions import KS, QUICK, cluster, finish, kmeans, open_session
+from sessions import KS, Gate, cluster, finish, on_all_rows, open_session
 from sklearn.metrics import pairwise_distances, silhouette_score
 from waiting import PATIENCE
 
@@ -47,55 +45,37 @@ def test_large_data_are_sampled():
     assert (clusterings.n_rows, clusterings.sampled) == (10_001, True)
 
 
-def test_clusterers_that_hold_all_pairs_get_the_size_of_a_subsample(blobs):
-    session = open_session(blobs, ks=(2, 3), n_subsamples=2, sample_size=100, clusterer="agglomerative")
-    finish(session)
-    assert len(cluster(session, 2).labels) == 100
-
-
-def test_a_distance_matrix_has_no_map(blobs):
+def test_clusterers_that_hold_all_pairs_get_the_size_of_a_subsample_and_distances_have_no_map(blobs):
     precomputed = {"clusterer": "agglomerative", "metric": "precomputed"}
-    session = open_session(pairwise_distances(blobs), ks=(2, 3), n_subsamples=2, **precomputed)
+    session = open_session(pairwise_distances(blobs), ks=(2, 3), n_subsamples=2, sample_size=100, **precomputed)
     finish(session)
-    assert cluster(session, 2).scores.micro > 0
+    found = cluster(session, 2)
+    assert (len(found.labels), found.scores.micro > 0) == (100, True)
     assert session.shown.clusterings.projection is None
 
 
 def test_an_error_replaces_the_clustering(points):
-    def fail_on_all_rows(X, k, seed):
-        if len(X) == len(points):
-            raise RuntimeError("too many rows")
-        return kmeans(X, k, seed)
+    def fail(k):
+        raise RuntimeError("too many rows")
 
-    session = open_session(points, ks=(2,), n_subsamples=2, sample_size=100, clusterer=fail_on_all_rows)
+    clusterer = on_all_rows(len(points), fail)
+    session = open_session(points, ks=(2,), n_subsamples=2, sample_size=100, clusterer=clusterer)
     finish(session)
     assert cluster(session, 2) == "Clustering into k = 2 failed: too many rows"
 
 
-def test_a_closed_session_clusters_nothing(points):
-    session = open_session(points, **QUICK)
-    finish(session)
-    session.close()
-    assert cluster(session, 3) is None
-
-
 @pytest.mark.parametrize(("end", "then"), [("close", [3]), ("pause", list(KS))])
 def test_closing_and_pausing_finish_the_current_clustering(points, end, then):
-    begun, go_on = Event(), Event()
-
-    def block_on_all_rows(X, k, seed):
-        if len(X) == len(points):
-            begun.set()
-            go_on.wait(PATIENCE)
-        return kmeans(X, k, seed)
-
-    session = open_session(points, ks=KS, n_subsamples=2, sample_size=100, clusterer=block_on_all_rows)
+    gate = Gate()
+    clusterer = on_all_rows(len(points), lambda k: gate.block())
+    session = open_session(points, ks=KS, n_subsamples=2, sample_size=100, clusterer=clusterer)
     finish(session)
     clusterings = session.shown.clusterings
     clusterings.prioritise(3)
-    assert begun.wait(PATIENCE)
-    getattr(clusterings, end)()
-    go_on.set()
+    assert gate.reached.wait(PATIENCE)
+    # A closed session closes its clusterings.
+    session.close() if end == "close" else clusterings.pause()
+    gate.go.set()
     clusterings.wait(PATIENCE)
     assert found(clusterings) == [3]
     cluster(session, 3)
