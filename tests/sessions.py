@@ -45,7 +45,6 @@ class Result(SimpleNamespace):
 
 
 def finish(session):
-    """Run the session to its end and return the result."""
     session.start()
     session.wait(PATIENCE)
     return session.result
@@ -58,7 +57,6 @@ def start(session, gate):
 
 
 def compare(session):
-    """Run the comparison to its end and return it."""
     session.compare()
     session.wait(PATIENCE)
     return session.shown.comparison
@@ -72,7 +70,6 @@ def cluster(session, k):
 
 
 def kmeans(X, k, seed):
-    """Cluster with a single initialisation."""
     return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
 
 

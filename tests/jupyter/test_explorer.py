@@ -188,7 +188,7 @@ class TestInputs:
         assert (seed.value, seed.disabled) == (shown, True)
 
     def test_errors_at_opening(self, frame):
-        with pytest.raises(ValueError, match="'city'.* not numeric"):
+        with pytest.raises(ValueError, match=r"'city'.* not numeric"):
             explore(frame, columns=["city"])
         with pytest.raises(ValueError, match="30 are needed, got 3"):
             explore(frame, random_state=range(3))

@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,7 @@ from sklearn.metrics import pairwise_distances
 from tables import LARGE, columns_of, write_parquet
 
 import compsil_jupyter
-from compsil_jupyter import magic
-from compsil_kit import Comparison, Interrupted, SelectionResult, compare, prepare, select_k
+from compsil_kit import Comparison, SelectionResult, compare, prepare, select_k
 from compsil_kit.errors import ScaleWarning
 from compsil_pandas import ColumnWarning
 
@@ -313,29 +311,6 @@ def test_an_error_in_the_body_of_a_cell(shell, capsys):
     assert "----> 2 1 / 0" in shown
     assert "magic.py" not in shown
     assert isinstance(shell.run_cell("%%compsil\nx = (\ndf").error_in_exec, SyntaxError)
-
-
-def test_an_interrupt_returns_the_finished_part(run, frame, monkeypatch, capsys, tmp_path):
-    def interrupt(result):
-        def run_selection(*_):
-            stop = Interrupted(2, 3)
-            stop.result = result
-            raise stop
-
-        monkeypatch.setattr(magic, "run_selection", run_selection)
-
-    X = frame[["a", "b"]]
-    partial = replace(select_k(X, **SHORT), plan=select_k(X, ks=[2], n_subsamples=4).plan)
-    interrupt(partial)
-    assert run("r = %compsil df\nr") is partial
-    stopped = "compsil: stopped after 2 of 3 subsamples; this is the result of the finished ones.\n"
-    assert capsys.readouterr().err == stopped
-    assert run("r = %compsil report df r.html\nr") is partial
-    assert capsys.readouterr().err == f"{stopped}compsil: the run was interrupted, so no report was written.\n"
-    assert not (tmp_path / "r.html").exists()
-    interrupt(None)
-    with pytest.raises(magic.Stopped):
-        run("%compsil df")
 
 
 class TestOutOfCoreTables:
