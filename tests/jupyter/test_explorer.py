@@ -111,16 +111,6 @@ class TestRun:
         explorer = SimpleNamespace(result=Result(**(usual | result)))
         assert Explorer.__repr__(explorer) == f"Explorer: {expected}"
 
-    def test_growing_results_are_drawn(self, frame, opened, monkeypatch):
-        monkeypatch.setattr("compsil_jupyter.view.REDRAW_SECONDS", 0.0)
-        explorer, seen = opened(frame, ks=[2, 3], n_subsamples=4, rule="lcb"), []
-        find(explorer, "image-curve").observe(lambda change: seen.append(text(explorer, "headline")), names="value")
-        run(explorer)
-        # A single subsample has no lower bound, which is not an error during a run.
-        assert seen[0] == "no k can be selected yet"
-        assert "2 of 4 subsamples finished" in seen[1]
-        assert len(set(seen)) >= 3
-
 
 class TestInputs:
     def test_every_input_changes_the_session(self, explorer):

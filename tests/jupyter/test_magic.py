@@ -109,9 +109,6 @@ def test_odd_columns_are_warned_about_at_the_line(shell, run, frame):
         assert "ipython-input" in caught[0].filename
 
 
-# Options.
-
-
 @pytest.mark.parametrize(
     ("words", "columns"),
     [
@@ -174,23 +171,12 @@ def test_variables_as_values(shell, run, frame, line, keywords):
 
 def test_quoted_words_are_not_variables_and_only_the_data_are_evaluated(shell, run, tmp_path, capsys):
     shell.push({"kept": 3, "calls": []})
-    run("%compsil X --checkpoint 'kept'")
-    assert (tmp_path / "kept").exists()
+    run("%compsil X --checkpoint 'kept' -q")
+    assert len(json.loads((tmp_path / "kept").read_text())["trials"]) == 3
     for option in ("--ks", "-B", "--seed", "--clusterer", "--columns", "--scale", "-o", "--metric"):
         shell.run_cell(f"%compsil X {option} calls.append(1)")
         assert "UsageError" in capsys.readouterr().err
     assert shell.user_ns["calls"] == []
-
-
-def test_a_checkpoint_is_continued(run, tmp_path):
-    first = run("%compsil df --checkpoint kept.json -q")
-    assert len(json.loads((tmp_path / "kept.json").read_text())["trials"]) == 3
-    again = run("%compsil df --checkpoint kept.json -B 5 -q")
-    assert again.n_subsamples == 5
-    np.testing.assert_array_equal(again.micro[:, :3], first.micro)
-
-
-# Results.
 
 
 def test_output_and_assignment(shell, run, capsys):
@@ -246,9 +232,6 @@ def test_other_semicolons_have_no_effect(shell, run, capsys):
     assert "Object `df;` not found" in capsys.readouterr().out
 
 
-# Sub-commands and cells.
-
-
 def test_compare(shell, run, frame):
     run("%config CompsilMagics.rule = 'lcb'")
     shell.push({"some": ["micro", "gap"]})
@@ -283,7 +266,7 @@ def test_explore(shell, run):
     explorer.close()
 
 
-@pytest.mark.parametrize("name", ["select", "compare", "explore", "report"])
+@pytest.mark.parametrize("name", ["select", "compare"])
 def test_a_variable_named_like_a_sub_command(shell, run, frame, name):
     shell.push({name: frame[["a"]]})
     assert run(f"%compsil {name}").preparation.columns == ("a",)

@@ -41,15 +41,12 @@ def test_config_reads_text_as_a_line_does(shell, run, name, given, value):
     assert getattr(shell.magics_manager.registry["CompsilMagics"], name) == value
 
 
-def test_config_sets_the_defaults_of_a_line(run):
+def test_config_sets_the_defaults_of_a_line_and_refuses_wrong_values(shell, run, caplog):
     run("%config CompsilMagics.clusterer = 'gmm'")
     run("%config CompsilMagics.scale = 'none'")
     found = run("%compsil df --ks 2:3")
     assert (found.plan.clusterer, found.preparation.scale, found.ks) == ("gmm", None, (2, 3))
     assert run("%compsil df --clusterer kmeans -B 2").plan.clusterer == "kmeans"
-
-
-def test_config_refuses_wrong_values(shell, run, caplog):
     magics = shell.magics_manager.registry["CompsilMagics"]
     run("%config CompsilMagics.n_subsamples = 0")
     assert "CompsilMagics.n_subsamples: n_subsamples must be an integer of at least 1; got 0." in caplog.text
@@ -66,7 +63,6 @@ def test_loading_and_unloading(shell, run, frame, capsys):
         return [sum(each.__module__.startswith("compsil_jupyter") for each in known) for known in lists]
 
     assert registered() == [1, 1, 1]
-    compsil_jupyter.load_ipython_extension(shell)
     compsil_jupyter.load_ipython_extension(shell)
     run("%reload_ext compsil_jupyter")
     assert registered() == [1, 1, 1]
