@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
 
 import pandas as pd
@@ -19,23 +18,25 @@ from compsil_kit.adapters import (
     SelectionKeywords,
     SelectKeywords,
     check_choice,
-    require,
     takes,
 )
 from compsil_kit.config import ComparisonConfig, Events, SelectionConfig
 from compsil_pandas.calls import (
     ClusterPlotKind,
+    GroupSelection,
     PlotKeywords,
     align,
+    drop_columns,
+    key_names,
     label_rows_of,
     plot_clusters,
     prepare_frame,
     profile,
     run_compare,
     run_select,
+    select_groups,
     split_keywords,
 )
-from compsil_pandas.groups import GroupSelection, drop_columns, key_names, select_groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -281,8 +282,7 @@ class CompsilAccessor:
         Explorer
             The widget.
         """
-        require("ipywidgets", purpose="df.compsil.explore()")
-        # Imported by name: compsil_jupyter needs the extra "jupyter".
-        explore = import_module("compsil_jupyter").explore
-        explorer: Explorer = explore(self._frame, columns, scale=scale, missing=missing, **keywords)
-        return explorer
+        # The explorer needs the extra "jupyter".
+        from compsil_jupyter import explore
+
+        return explore(self._frame, columns, scale=scale, missing=missing, **keywords)
