@@ -50,6 +50,13 @@ def finish(session):
     return session.result
 
 
+def finished(data, **settings):
+    """Return a session whose run is complete."""
+    session = open_session(data, **settings)
+    finish(session)
+    return session
+
+
 def start(session, gate):
     """Start a run, and wait until it reaches a gate."""
     session.start()

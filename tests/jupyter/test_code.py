@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sessions import KS, QUICK, Gate, cluster, compare, finish, kmeans, open_session, start
+from sessions import KS, QUICK, Gate, cluster, compare, finish, finished, kmeans, open_session, start
 from sklearn.cluster import KMeans
 from waiting import PATIENCE
 
@@ -83,8 +83,7 @@ def test_of_other_tables(blobs, kind):
 
 
 def test_of_a_sparse_matrix(blobs):
-    session = open_session(sparse.csr_matrix(np.maximum(blobs, 0)), **QUICK)
-    finish(session)
+    session = finished(sparse.csr_matrix(np.maximum(blobs, 0)), **QUICK)
     comparison = compare(session)
     code, space = check(session, k=3)
     assert space["comparison"].choices == comparison.choices
@@ -189,6 +188,5 @@ def test_of_the_displayed_result_and_its_clusters(session):
     session.change(ks=(2, 3))
     assert "ks=range(2, 6)" in generate_code(session, "df")
     X = np.random.default_rng(0).normal(size=(MAX_ROWS + 500, 2))
-    large = open_session(X, ks=(2,), n_subsamples=1, sample_size=200)
-    finish(large)
+    large = finished(X, ks=(2,), n_subsamples=1, sample_size=200)
     assert "# All rows; the explorer shows a sample." in generate_code(large, "X", k=2)
