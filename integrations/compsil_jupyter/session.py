@@ -19,6 +19,7 @@ from compsil_kit.adapters import (
     load,
     make_plan,
     one_line,
+    resolve_starts,
     run_comparison,
     stream_selection,
     write,
@@ -112,8 +113,8 @@ class Session:
     @property
     def needs_initialisations(self) -> bool:
         """Whether the criterion uses more initialisations than the displayed result has."""
-        raw, n_starts = self.shown.result, self.shown.n_starts(self.reading.choice["criterion"])
-        return raw is not None and n_starts is not None and n_starts > raw.plan.n_starts
+        plan = None if self.shown.result is None else self.shown.result.plan
+        return plan is not None and resolve_starts(plan.config, self.reading.choice["criterion"]) > plan.n_starts
 
     @property
     def shows_previous(self) -> bool:

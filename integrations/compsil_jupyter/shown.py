@@ -23,7 +23,6 @@ from compsil_kit.adapters import (
     number_by_size,
     one_openmp_thread,
     project,
-    resolve_starts,
     take_rows,
 )
 from compsil_kit.config import ComparisonConfig, SelectionConfig, settings_of
@@ -154,10 +153,6 @@ class Shown:
     result: SelectionResult | None = None
     clusterings: Clusterings | None = None
     comparison: Comparison | None = None
-
-    def n_starts(self, criterion: str) -> int | None:
-        """Return the number of initialisations that a new run under a criterion would have; None without a result."""
-        return None if self.result is None else resolve_starts(self.result.plan.config, criterion)
 
     @property
     def random_state(self) -> Any:

@@ -145,14 +145,10 @@ class TestInputs:
         switch.value = True
         assert (explorer.session.settings["n_subsamples"], count.disabled) == ("auto", True)
 
-    @pytest.mark.parametrize(
-        ("name", "typed", "expected"),
-        [("sample-size", " 2,000 ", 2000), ("sample-size", "", "auto"), ("n-starts", " many ", "many")],
-    )
-    def test_text_fields(self, explorer, name, typed, expected):
-        find(explorer, name).value = "77"
-        find(explorer, name).value = typed
-        assert explorer.session.settings[name.replace("-", "_")] == expected
+    def test_text_fields(self, explorer):
+        for typed, expected in (("77", 77), (" 2,000 ", 2000), ("", "auto"), (" many ", "many")):
+            find(explorer, "sample-size").value = typed
+            assert explorer.session.settings["sample_size"] == expected
 
     def test_choices_and_tooltips_are_those_of_the_settings(self, explorer):
         for name in ("scale", "missing", "clusterer", "criterion", "transform", "rule"):
