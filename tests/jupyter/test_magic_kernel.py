@@ -5,7 +5,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from jupyter_client.manager import KernelManager
+from jupyter_client.manager import start_new_kernel
 from waiting import PATIENCE
 
 SETUP = """
@@ -25,53 +25,37 @@ class Notebook:
     """A kernel with its client."""
 
     def __init__(self, folder):
-        self.manager = KernelManager()
-        self.manager.start_kernel(cwd=str(folder), env={**os.environ, "IPYTHONDIR": str(folder)})
-        self.client = self.manager.blocking_client()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=PATIENCE)
+        environment = {**os.environ, "IPYTHONDIR": str(folder)}
+        self.manager, self.client = start_new_kernel(PATIENCE, cwd=str(folder), env=environment)
 
     def close(self):
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
 
     def run(self, code, interrupt_at=None):
-        """Run a cell and return what a notebook shows; interrupt the kernel once it prints a word."""
-        message = self.client.execute(code)
+        """Run a cell and return what a notebook shows; interrupt the kernel when it prints a word."""
         shown = SimpleNamespace(out="", err="", data=None, error=None, comms=0)
-        while True:
-            found = self.client.get_iopub_msg(timeout=PATIENCE)
-            if found["parent_header"].get("msg_id") != message:
-                continue
-            kind, content = found["msg_type"], found["content"]
-            if kind == "status" and content["execution_state"] == "idle":
-                break
-            self._note(shown, kind, content)
-            if interrupt_at is not None and interrupt_at in shown.out:
-                self.manager.interrupt_kernel()
-                interrupt_at = None
-        shown.status = self._reply(message)["status"]
+
+        def note(message):
+            kind, content = message["msg_type"], message["content"]
+            if kind == "stream":
+                name = {"stdout": "out", "stderr": "err"}[content["name"]]
+                setattr(shown, name, getattr(shown, name) + content["text"])
+                if interrupt_at is not None and interrupt_at in content["text"]:
+                    self.manager.interrupt_kernel()
+            elif kind == "execute_result":
+                shown.data = content["data"]
+            elif kind == "error":
+                shown.error = content
+            elif kind.startswith("comm_"):
+                shown.comms += 1
+
+        reply = self.client.execute_interactive(code, output_hook=note, allow_stdin=False, timeout=PATIENCE)
+        shown.status = reply["content"]["status"]
         return shown
 
-    def _reply(self, message):
-        while True:
-            found = self.client.get_shell_msg(timeout=PATIENCE)
-            if found["parent_header"]["msg_id"] == message:
-                return found["content"]
-
-    def _note(self, shown, kind, content):
-        if kind == "stream":
-            name = {"stdout": "out", "stderr": "err"}[content["name"]]
-            setattr(shown, name, getattr(shown, name) + content["text"])
-        elif kind == "execute_result":
-            shown.data = content["data"]
-        elif kind == "error":
-            shown.error = content
-        elif kind.startswith("comm_"):
-            shown.comms += 1
-
     def complete(self, line):
-        found = self._reply(self.client.complete(line, len(line)))
+        found = self.client.complete(line, len(line), reply=True, timeout=PATIENCE)["content"]
         return line[found["cursor_start"] : found["cursor_end"]], found["matches"]
 
 
