@@ -20,7 +20,7 @@ import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
 from compsil_jupyter.controls import SETTINGS, follow, label
 from compsil_jupyter.session import Session, Status
-from compsil_jupyter.view import TABS, _unused_path, _variable_name
+from compsil_jupyter.view import TABS, _descendants, _unused_path, _variable_name
 
 SMALL = {"ks": [2, 3, 4, 5], "n_subsamples": 5}
 
@@ -50,13 +50,9 @@ def explorer(frame, opened):
     return opened(frame)
 
 
-def parts(widget):
-    return [widget, *(part for child in getattr(widget, "children", ()) for part in parts(child))]
-
-
 def find(explorer, name):
     """Return the only widget with this CSS class."""
-    (found,) = [part for part in parts(explorer) if f"compsil-{name}" in part._dom_classes]
+    (found,) = [part for part in _descendants(explorer) if f"compsil-{name}" in part._dom_classes]
     return found
 
 
@@ -170,7 +166,7 @@ class TestInputs:
     @pytest.mark.parametrize(("random_state", "shown"), [(None, "random"), (range(5), "one per subsample")])
     def test_seeds_that_cannot_be_edited(self, frame, opened, random_state, shown):
         explorer = opened(frame, random_state=random_state)
-        (seed,) = (part for part in parts(explorer) if "seed</span>" in getattr(part, "description", ""))
+        (seed,) = (part for part in _descendants(explorer) if "seed</span>" in getattr(part, "description", ""))
         assert (seed.value, seed.disabled) == (shown, True)
 
     def test_errors_at_opening(self, frame):
@@ -330,15 +326,12 @@ class TestUpdates:
         assert update("status", 0, 0) == ["0", "0"]
         assert update("result", 0.1, 1) == ["1", "1"]
 
-    @pytest.mark.parametrize(
-        ("phase", "style"),
-        [("running", ""), ("done", "success"), ("failed", "danger"), ("stopped", "warning")],
-    )
-    def test_the_progress_bar_and_the_buttons(self, explorer, update, phase, style):
-        update("status", 0, 3, phase)
-        (bar,) = (part for part in parts(explorer) if isinstance(part, widgets.IntProgress))
-        assert (bar.value, bar.max, bar.bar_style) == (3, 5, style)
-        assert find(explorer, "run").disabled == (phase == "running") != find(explorer, "stop").disabled
+    def test_the_progress_bar_and_the_buttons(self, explorer, update):
+        (bar,) = (part for part in _descendants(explorer) if isinstance(part, widgets.IntProgress))
+        for phase, style in {"running": "", "done": "success", "failed": "danger", "stopped": "warning"}.items():
+            update("status", 0, 3, phase)
+            assert (bar.value, bar.max, bar.bar_style) == (3, 5, style)
+            assert find(explorer, "run").disabled == (phase == "running") != find(explorer, "stop").disabled
 
     def test_clusters_are_hidden_during_a_run(self, explorer, update):
         show(explorer, "Clusters")
@@ -385,13 +378,12 @@ class TestData:
     @pytest.mark.parametrize(
         ("data", "keywords", "scale"),
         [
-            (np.eye(9), {}, None),
             (sparse.eye(9, format="csr"), {}, None),
             (pl.DataFrame(np.eye(9)), {}, "standard"),
             # Distances are not scaled, even in a frame.
             (pd.DataFrame(np.eye(9)), {"metric": "precomputed", "clusterer": "agglomerative"}, None),
         ],
-        ids=["array", "sparse", "polars", "distances"],
+        ids=["sparse", "polars", "distances"],
     )
     def test_the_scale_depends_on_the_kind_of_data(self, opened, data, keywords, scale):
         assert opened(data, **keywords).session.settings["scale"] == scale

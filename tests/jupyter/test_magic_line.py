@@ -91,6 +91,7 @@ ERRORS = {
 # Messages of Python and the engine, of which only the start is checked.
 PASSED_ON = {
     "%compsil df --clusterer new": "argument --clusterer: clusterer must be one of 'kmeans', 'minibatch-kmeans', ",
+    "%compsil df -B name": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1, or 'auto'",
     "%compsil df --columns a,cty": "columns: 'cty' ",
     "%compsil df --checkpoint no/such/folder": "argument --checkpoint: ",
     "%compsil name": "X as text must name Parquet data",

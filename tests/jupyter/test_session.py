@@ -170,12 +170,6 @@ class TestReading:
         assert not session.needs_initialisations
         assert session.result.plan.n_starts == 5
 
-    @pytest.mark.parametrize("settings", [{"clusterer": "birch"}, {"n_starts": 1}, {"n_starts": 2}])
-    def test_a_given_number_of_initialisations_is_enough(self, points, settings):
-        session = finished(points, ks=KS, n_subsamples=2, **settings)
-        session.read(criterion="stable")
-        assert not session.needs_initialisations
-
 
 class TestComparison:
     @pytest.mark.parametrize("after_run", [True, False])
