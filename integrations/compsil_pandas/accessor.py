@@ -26,9 +26,9 @@ from compsil_pandas.calls import (
     GroupSelection,
     PlotKeywords,
     align,
+    cluster_frame,
     drop_columns,
     key_names,
-    label_rows_of,
     plot_clusters,
     prepare_frame,
     profile,
@@ -166,7 +166,7 @@ class CompsilAccessor:
         Series
             Categorical labels on the index of the frame, 0 for the largest cluster; NA for dropped rows.
         """
-        return label_rows_of(self._frame, prepare_frame(self._frame, columns, scale, missing), k, keywords)
+        return cluster_frame(self._frame, prepare_frame(self._frame, columns, scale, missing), k, keywords)
 
     def profile(
         self, labels: Any, *, columns: Any = None, scale: Scale | None = "standard", missing: Missing = "drop",
@@ -257,7 +257,7 @@ class CompsilAccessor:
             return run_select(table, *split_keywords(keywords)).plot(kind, ax=ax)
         metric = keywords.get("metric", "euclidean")
         if labels is None:
-            labels = label_rows_of(self._frame, table, k, keywords)
+            labels = cluster_frame(self._frame, table, k, keywords)
         return plot_clusters(kind, align(labels, self._frame), table, metric, ax)
 
     @takes(SelectionConfig, interactive=True)

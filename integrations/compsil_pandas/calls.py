@@ -85,7 +85,7 @@ def run_compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison
     return compare(table, **{**interactive_defaults(ComparisonConfig), **keywords})
 
 
-def label_rows_of(frame: pd.DataFrame, table: PreparedTable, k: int | None, used: Mapping[str, Any]) -> pd.Series[Any]:
+def cluster_frame(frame: pd.DataFrame, table: PreparedTable, k: int | None, used: Mapping[str, Any]) -> pd.Series[Any]:
     """Cluster the kept rows into k clusters, or the selected number; return labels on the index of the frame."""
     if k is None:
         result = run_select(table, *split_keywords(used))
