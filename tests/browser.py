@@ -42,13 +42,11 @@ expect.set_options(timeout=MILLISECONDS)
 
 
 def find_browser():
-    """Return the path of a Chromium, or None."""
     return shutil.which("chromium") or shutil.which("google-chrome")
 
 
 @contextmanager
 def launch():
-    """Start the browser."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=FLAGS)
         try:
@@ -61,7 +59,6 @@ class Problems(list):
     """Errors in the console of a page, uncaught exceptions, and requests to other machines, which are blocked."""
 
     def __init__(self, page):
-        """Listen to a page."""
         super().__init__()
         page.on("console", self._add_logged)
         page.on("pageerror", lambda error: self.append(f"not caught: {error}"))
@@ -112,7 +109,6 @@ class Notebook:
 
 @contextmanager
 def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
-    """Open a notebook and run all cells."""
     page = browser.new_page(viewport={"width": width, "height": height})
     page.set_default_timeout(MILLISECONDS)
     notebook = Notebook(server, page, None, Problems(page), evidence)
@@ -132,7 +128,6 @@ def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
 
 
 def run_all(page):
-    """Run all cells from the menu of JupyterLab."""
     # Before this, JupyterLab would start a second kernel or ask for one; the toolbar shows idle too early.
     page.locator("#jp-main-statusbar").get_by_text(" | Idle").wait_for()
     page.locator(".lm-MenuBar-itemLabel", has_text=re.compile("^Run$")).click()
@@ -156,15 +151,12 @@ class Screen:
         self.root.wait_for()
 
     def part(self, name):
-        """Return a part by its CSS class."""
         return self.root.locator(f".compsil-{name}")
 
     def press(self, name):
-        """Press a button."""
         self.part(name).click()
 
     def choose(self, name, label):
-        """Choose from a list."""
         self.part(name).locator("select").select_option(label=label)
 
     def type(self, name, text):
@@ -178,19 +170,15 @@ class Screen:
         self.part(name).locator(".noUi-handle").press(key)
 
     def tab(self, name):
-        """Select a tab."""
         self.root.locator(".compsil-tabs .lm-TabBar-tab", has_text=re.compile(f"^{name}$")).click()
 
     def text(self, name):
-        """Return the text of a part."""
         return self.part(name).inner_text()
 
     def wait_for_text(self, name, pattern, seconds=PATIENCE):
-        """Wait until the text of a part matches."""
         expect(self.part(name)).to_contain_text(re.compile(pattern), timeout=seconds * 1000)
 
     def wait_for_change(self, name, text):
-        """Wait until a part has another text."""
         expect(self.part(name)).not_to_have_text(text, use_inner_text=True)
 
     @property
@@ -200,12 +188,10 @@ class Screen:
         return int(found[1]) if found else 0
 
     def wait_for_more(self, count):
-        """Wait until more subsamples are finished."""
         self.page.wait_for_function(HAS_MORE, arg=[self.part("progress").element_handle(), count])
 
     @property
     def images(self):
-        """All visible images."""
         return self.root.locator("img:visible")
 
     def image(self, old=None):
@@ -213,7 +199,6 @@ class Screen:
         return self.page.evaluate(NEXT_IMAGE, [self.root.element_handle(), old, MILLISECONDS])
 
     def run(self, seconds=PATIENCE):
-        """Press Run and wait for the end."""
         before = self.text("progress")
         self.press("run")
         self.wait_for_change("progress", before)

@@ -39,7 +39,6 @@ class Server:
     log: Path
 
     def url(self, name):
-        """Return the address of a notebook."""
         path = f"lab/tree/{name}.ipynb?token={self.token}&reset" if self.kind == "lab" else f"voila/render/{name}.ipynb"
         return f"http://127.0.0.1:{self.port}/{path}"
 
@@ -48,13 +47,11 @@ class Server:
         return self.notebooks / f"{name}.kernel"
 
     def write(self, name, *cells):
-        """Write a notebook with these code cells."""
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         self.add(name, notebook)
 
     def add(self, name, notebook):
-        """Write an existing notebook."""
         last = WRITE_CONNECTION_FILE.format(self.connection_file(name).name)
         notebook.cells.append(nbformat.v4.new_code_cell(last))
         nbformat.write(notebook, self.notebooks / f"{name}.ipynb")
@@ -128,7 +125,6 @@ class Kernel:
     """A client of the kernel of a notebook."""
 
     def __init__(self, connection_file):
-        """Connect to the kernel."""
         self._client = BlockingKernelClient(connection_file=connection_file.read_text())
         self._client.load_connection_file()
         self._client.start_channels()
@@ -139,7 +135,6 @@ class Kernel:
         return ast.literal_eval(self._execute("", {"value": expression})["value"]["data"]["text/plain"])
 
     def run(self, code):
-        """Run code in the kernel."""
         self._execute(code, {})
 
     def _execute(self, code, expressions):

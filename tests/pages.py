@@ -1,4 +1,4 @@
-"""HTML as a parser and as a browser see it."""
+"""HTML pages for tests: parsed, and loaded in a browser."""
 
 import shutil
 import subprocess
@@ -48,7 +48,7 @@ class Page(HTMLParser):
 
 
 def browse(page, folder):
-    """Show a page in a browser; return the page after its scripts have run, and what it complained of."""
+    """Show a page in a browser; return the page after its scripts have run, and the messages on its console."""
     file = folder / "page.html"
     file.write_text(page, encoding="utf-8")
     program = shutil.which("chromium") or shutil.which("google-chrome")
@@ -63,7 +63,7 @@ def browse(page, folder):
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-# What a browser makes of the page: pictures that could not be decoded, elements that stick out, and anything run.
+# Record in the page: images that cannot be decoded, elements wider than the page, and whether a script was injected.
 PROBE = """<script>
 window.alert = () => { document.body.dataset.attacked = "yes"; };
 window.addEventListener("load", () => {

@@ -1,6 +1,9 @@
 """Sessions of the explorer for tests, and a clusterer that blocks."""
 
+import itertools
+import re
 import threading
+from html import unescape
 from types import SimpleNamespace
 
 from sklearn.cluster import KMeans
@@ -21,6 +24,11 @@ def open_session(data, *, expression=None, **settings):
     return Session(data, table, SelectionConfig(**given), expression)
 
 
+def visible_text(markup):
+    """Return the visible text of HTML in one line."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
+
+
 class Result(SimpleNamespace):
     """Given attributes of a result; ``k`` is the selected one, or None."""
 
@@ -37,14 +45,25 @@ class Result(SimpleNamespace):
 
 
 def finish(session):
-    """Run the session to its end and return the result."""
     session.start()
     session.wait(PATIENCE)
     return session.result
 
 
+def finished(data, **settings):
+    """Return a session whose run is complete."""
+    session = open_session(data, **settings)
+    finish(session)
+    return session
+
+
+def start(session, gate):
+    """Start a run, and wait until it reaches a gate."""
+    session.start()
+    assert gate.reached.wait(PATIENCE)
+
+
 def compare(session):
-    """Run the comparison to its end and return it."""
     session.compare()
     session.wait(PATIENCE)
     return session.shown.comparison
@@ -54,25 +73,34 @@ def cluster(session, k):
     """Compute all clusterings, k first, and return that of k."""
     session.shown.clusterings.prioritise(k)
     session.shown.clusterings.wait(PATIENCE)
-    return session.shown.clusterings.get(k)
+    return session.shown.clusterings.found.get(k)
 
 
 def kmeans(X, k, seed):
-    """Cluster with a single initialisation."""
     return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
 
 
 def fail_after(n_calls):
     """Return a clusterer that raises after a number of calls."""
-    calls = []
+    calls = itertools.count()
 
     def fail(X, k, seed):
-        calls.append(k)
-        if len(calls) > n_calls:
+        if next(calls) >= n_calls:
             raise RuntimeError("out of luck")
         return kmeans(X, k, seed)
 
     return fail
+
+
+def on_all_rows(n_rows, act):
+    """Return a clusterer that calls a function with k before it clusters all rows, and not only a subsample."""
+
+    def clusterer(X, k, seed):
+        if len(X) == n_rows:
+            act(k)
+        return kmeans(X, k, seed)
+
+    return clusterer
 
 
 class Gate:

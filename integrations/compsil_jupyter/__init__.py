@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
-
     from compsil_jupyter.explorer import Explorer, explore
+    from compsil_jupyter.magic import load_ipython_extension, unload_ipython_extension
 
 __all__ = ["Explorer", "explore", "load_ipython_extension", "unload_ipython_extension"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the explorer on first use: the magic works without widgets."""
-    if name not in ("Explorer", "explore"):
+    """Import public names on first use: the magic works without widgets."""
+    if name not in __all__:
         raise AttributeError(f"module 'compsil_jupyter' has no attribute {name!r}")
+    if name.endswith("_ipython_extension"):
+        return getattr(import_module("compsil_jupyter.magic"), name)
     from compsil_kit.adapters import require
 
     require("ipywidgets", purpose="the explorer")
-    from compsil_jupyter import explorer
-
-    return getattr(explorer, name)
-
-
-def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Add ``%compsil`` to the shell and the accessor ``df.compsil`` to frames.
-
-    Parameters
-    ----------
-    shell : InteractiveShell
-        The shell, passed by ``%load_ext``.
-    """
-    from compsil_jupyter import magic
-
-    magic.register(shell)
-
-
-def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Remove ``%compsil`` from the shell; frames keep their accessor.
-
-    Parameters
-    ----------
-    shell : InteractiveShell
-        The shell, passed by ``%unload_ext``.
-    """
-    from compsil_jupyter import magic
-
-    magic.unregister(shell)
+    return getattr(import_module("compsil_jupyter.explorer"), name)

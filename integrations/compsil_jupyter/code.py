@@ -13,7 +13,7 @@ from scipy import sparse
 from compsil_jupyter.data import is_table
 from compsil_jupyter.session import Session
 from compsil_jupyter.shown import Shown, comparison_settings
-from compsil_kit.adapters import is_integer
+from compsil_kit.adapters import is_integer, resolve_starts
 from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig, settings_of
 from compsil_pandas.calls import CLUSTER_SETTINGS
 
@@ -27,7 +27,10 @@ def generate_code(session: Session, expression: str | None, k: int | None = None
 
     ``expression`` is the Python expression of the data in the notebook, None if unknown.
     """
-    if expression is not None and not _is_expression(expression):
+    try:
+        ast.parse(expression or "", mode="eval")
+    except SyntaxError:
+        # The text of a magic may contain IPython syntax.
         expression = None
     calls = _Calls(session, expression or PLACEHOLDER)
     parts = [*calls.imports(), ""]
@@ -70,9 +73,10 @@ class _Calls:
         if hasattr(shown.random_state, "__len__"):
             # An adaptive number of subsamples follows from the seeds.
             self.settings["n_subsamples"] = len(shown.random_state) - shown.settings["n_calibration"]
-        if shown.result is not None and shown.n_starts(self.choice["criterion"]) != shown.result.plan.n_starts:
+        plan = None if shown.result is None else shown.result.plan
+        if plan is not None and resolve_starts(plan.config, self.choice["criterion"]) != plan.n_starts:
             # The run used another criterion.
-            self.settings["n_starts"] = shown.result.plan.n_starts
+            self.settings["n_starts"] = plan.n_starts
         self.names = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
 
     def free(self, name: str) -> str:
@@ -90,7 +94,7 @@ class _Calls:
 
     def comments(self) -> list[str]:
         """Return comments about anonymous functions among the settings."""
-        anonymous = [name for name, value in self._selection().items() if _is_anonymous(value)]
+        anonymous = [name for name, value in self._selection().items() if _function_name(value) == ""]
         return [f"# {name} is the function passed to the explorer." for name in anonymous]
 
     def select(self) -> str:
@@ -134,15 +138,6 @@ class _Calls:
         return f"{base}.to_frame()" if isinstance(self.data, pd.Series) else f"{base}.to_pandas()"
 
 
-def _is_expression(text: str) -> bool:
-    """Return whether the text is a Python expression; a magic line may contain IPython syntax."""
-    try:
-        ast.parse(text, mode="eval")
-    except SyntaxError:
-        return False
-    return True
-
-
 def _changed(values: Mapping[str, Any], config: type, *, interactive: bool = True) -> dict[str, Any]:
     """Return the settings of a config that differ from their defaults; the accessor has interactive defaults."""
     known = settings_of(config, interactive=interactive)
@@ -170,19 +165,16 @@ def _literal(value: Any, name: str) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return f"[{', '.join(_literal(part, name) for part in value)}]"
-    if _is_anonymous(value):
-        return name
-    if _is_function(value):
-        return str(value.__name__)
-    return " ".join(repr(value).split())
+    function = _function_name(value)
+    return " ".join(repr(value).split()) if function is None else function or name
 
 
-def _is_function(value: Any) -> bool:
-    return callable(value) and not hasattr(value, "get_params")
-
-
-def _is_anonymous(value: Any) -> bool:
-    return _is_function(value) and not str(getattr(value, "__name__", "")).isidentifier()
+def _function_name(value: Any) -> str | None:
+    """Return the name of a function, "" for an anonymous one, and None for other values."""
+    if not callable(value) or hasattr(value, "get_params"):
+        return None
+    name = str(getattr(value, "__name__", ""))
+    return name if name.isidentifier() else ""
 
 
 def _import_of(clusterer: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -43,24 +43,21 @@ def label(text: str, hint: str) -> dict[str, Any]:
 
 def bind(control: Any, name: str, apply: Callable[[Any], None]) -> Any:
     """Call ``apply`` with each new value of an input, and give the input a CSS class."""
-    control.add_class(f"compsil-{name}")
     control.observe(lambda change: apply(change["new"]), names="value")
-    return control
+    return control.add_class(f"compsil-{name}")
 
 
-def options(names: Sequence[str], value: Any) -> list[tuple[str, Any]]:
-    """Return labels and values to choose from, including the current value if it is none of the names."""
-    found: list[tuple[str, Any]] = [(OPTION_LABELS.get(name, name), name) for name in names]
-    if isinstance(value, str) and value in names:
-        return found
-    own = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
-    return [*found, (own, value)]
-
-
-def menu(name: str, value: Any, text: str, names: Sequence[str] | None = None, **looks: Any) -> widgets.Dropdown:
-    """Return a drop-down of the choices of a setting."""
-    choices = options(SETTINGS[name].choices if names is None else names, value)
-    return widgets.Dropdown(options=choices, value=value, **label(text, tooltip(name)), **{**LEFT, **looks})
+def menu(apply: Callable[..., None], name: str, value: Any, text: str, **looks: Any) -> Any:
+    """Return a drop-down of the choices of a setting, and of the current value if it is none of these."""
+    # Switching to "precomputed" would need other data.
+    names = [choice for choice in SETTINGS[name].choices if choice != "precomputed"]
+    choices: list[tuple[str, Any]] = [(OPTION_LABELS.get(choice, choice), choice) for choice in names]
+    if not isinstance(value, str):
+        choices.append((getattr(value, "__name__", type(value).__name__), value))
+    elif value not in names:
+        choices.append((value, value))
+    drop_down = widgets.Dropdown(options=choices, value=value, **label(text, tooltip(name)), **{**LEFT, **looks})
+    return bind(drop_down, name, lambda chosen: apply(**{name: chosen}))
 
 
 def text_field(session: Session, name: str, text: str, placeholder: str) -> Any:
@@ -97,14 +94,15 @@ def table_controls(session: Session) -> list[Any]:
     def choose(values: tuple[Any, ...]) -> None:
         session.change(columns=None if set(values) == set(names) else list(values))
 
-    scale = menu("scale", settings["scale"] or "none", "scale")
-    missing = menu("missing", settings["missing"], "missing values")
+    def change_scale(scale: str) -> None:
+        # A drop-down treats the value None as "nothing selected".
+        session.change(scale=None if scale == "none" else scale)
+
     return [
         heading("Columns"),
         bind(columns, "columns", choose),
-        # A drop-down treats the value None as "nothing selected".
-        bind(scale, "scale", lambda name: session.change(scale=None if name == "none" else name)),
-        bind(missing, "missing", lambda value: session.change(missing=value)),
+        menu(change_scale, "scale", settings["scale"] or "none", "scale"),
+        menu(session.change, "missing", settings["missing"], "missing values"),
     ]
 
 
@@ -120,19 +118,15 @@ def method_controls(session: Session) -> list[Any]:
         **label("k", tooltip("ks")),
         **LEFT,
     )
-    clusterer = menu("clusterer", settings["clusterer"], "clusterer")
-    # Switching to "precomputed" would need other data.
-    metrics = [name for name in SETTINGS["metric"].choices if name != "precomputed"]
-    metric = menu("metric", settings["metric"], "metric", metrics)
     structure = widgets.Checkbox(settings["structure"], **label("structure test", tooltip("structure")), **LEFT)
     return [
         heading("Method"),
         bind(slider, "ks", lambda ends: session.change(ks=tuple(range(ends[0], ends[1] + 1)))),
         *_subsample_controls(session),
         text_field(session, "sample_size", "sample size", "auto, 0.5, 2000"),
-        bind(clusterer, "clusterer", lambda value: session.change(clusterer=value)),
+        menu(session.change, "clusterer", settings["clusterer"], "clusterer"),
         text_field(session, "n_starts", "initialisations", "auto, 5"),
-        bind(metric, "metric", lambda value: session.change(metric=value)),
+        menu(session.change, "metric", settings["metric"], "metric"),
         bind(structure, "structure", lambda value: session.change(structure=value)),
         _seed(session),
     ]
@@ -172,9 +166,6 @@ def _top(width: str) -> dict[str, Any]:
 def reading_controls(session: Session) -> list[Any]:
     """Return the inputs that act on the finished subsamples at once; the last one is the slider of :func:`follow`."""
     choice = session.reading.choice
-    criterion = menu("criterion", choice["criterion"], "criterion", **_top("180px"))
-    transform = menu("transform", choice["transform"], "transformation", **_top("210px"))
-    rule = menu("rule", choice["rule"], "rule", **_top("110px"))
     first = widgets.IntSlider(
         1,
         min=1,
@@ -185,11 +176,19 @@ def reading_controls(session: Session) -> list[Any]:
         disabled=True,
         **_top("300px"),
     )
+
+    def use_first(value: int) -> None:
+        available, used = _available_and_used(session)
+        # The slider also reports values set by :func:`follow`.
+        if available and value != used:
+            # The maximum means all. Compare with the slider's own maximum: the run may have more subsamples by now.
+            session.read(first=None if value >= first.max else value)
+
     return [
-        bind(criterion, "criterion", lambda value: session.read(criterion=value)),
-        bind(transform, "transform", lambda value: session.read(transform=value)),
-        bind(rule, "rule", lambda value: session.read(rule=value)),
-        bind(first, "first", lambda value: _use_first(session, first, value)),
+        menu(session.read, "criterion", choice["criterion"], "criterion", **_top("180px")),
+        menu(session.read, "transform", choice["transform"], "transformation", **_top("210px")),
+        menu(session.read, "rule", choice["rule"], "rule", **_top("110px")),
+        bind(first, "first", use_first),
     ]
 
 
@@ -204,30 +203,19 @@ def delta_control(session: Session) -> Any:
     return bind(delta, "delta", lambda value: session.read(delta=value))
 
 
-def _use_first(session: Session, first: Any, value: int) -> None:
-    """Apply a value set by the user, but not one set by :func:`follow`."""
-    if _n_available(session) and value != _n_used(session):
-        # The maximum means all. Compare with the slider's own maximum: the run may have more subsamples by now.
-        session.read(first=None if value >= first.max else value)
-
-
-def _n_available(session: Session) -> int:
-    """Return the number of subsamples to choose from: none while an earlier run is shown."""
-    return 0 if session.running and session.shows_previous else session.n_finished
-
-
-def _n_used(session: Session) -> int:
-    requested, available = session.reading.first, _n_available(session)
-    return available if requested is None else min(requested, available)
+def _available_and_used(session: Session) -> tuple[int, int]:
+    """Return how many subsamples there are to choose from (none while an earlier run is shown), and are in use."""
+    available = 0 if session.running and session.shows_previous else session.n_finished
+    return available, available if session.reading.first is None else min(session.reading.first, available)
 
 
 def follow(first: Any, session: Session) -> None:
     """Set the slider's maximum to the number of finished subsamples; a slider at its maximum stays there."""
-    available = _n_available(session)
+    available, used = _available_and_used(session)
     first.disabled = available < 2
     # A new run resets the value to 1: with a maximum below the current value, the browser would move the slider and
     # report that as user input after the run has advanced.
-    maximum, value = (available, _n_used(session)) if available else (MAX_SUBSAMPLES, 1)
+    maximum, value = (available, used) if available else (MAX_SUBSAMPLES, 1)
     if (first.max, first.value) != (maximum, value):
         with first.hold_trait_notifications():
             first.max, first.value = maximum, value

@@ -16,9 +16,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from compsil_jupyter.clusterings import Clustering, Clusterings
 from compsil_jupyter.session import Session, Status
-from compsil_jupyter.shown import selected_k
+from compsil_jupyter.shown import Clustering, Clusterings, selected_k
 from compsil_kit import Comparison, SelectionResult
 from compsil_kit.adapters import (
     COMPOSITE,

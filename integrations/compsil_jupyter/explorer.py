@@ -110,7 +110,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def __init__(self, view: View) -> None:
         """Show a view."""
         # Set first: close() runs on garbage collection, even if the constructor failed.
-        self.view = view
+        self.view, self.session = view, view.session
         super().__init__([view.body])
         self.add_class("compsil-explorer")
 
@@ -126,11 +126,6 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             best, score = f"k* = {k}", f", {value}"
         planned = f" of {result.plan.n_subsamples}" if result.partial else ""
         return f"Explorer: {best} of {format_ks(result.ks)}{score}, {result.n_subsamples}{planned} subsamples"
-
-    @property
-    def session(self) -> Session:
-        """The state behind the widgets."""
-        return self.view.session
 
     @property
     def result(self) -> SelectionResult | None:

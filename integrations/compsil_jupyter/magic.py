@@ -211,18 +211,31 @@ def move_semicolon(lines: list[str]) -> list[str]:
     return [_CALL.sub(move, line) for line in lines]
 
 
-def register(shell: InteractiveShell) -> None:
-    """Register the magic, its completion and its ``;`` transformer, replacing earlier ones."""
-    unregister(shell)
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Add ``%compsil``, its completion and its ``;`` transformer to the shell, replacing earlier ones.
+
+    Parameters
+    ----------
+    shell : InteractiveShell
+        The shell, passed by ``%load_ext``.
+    """
+    unload_ipython_extension(shell)
     shell.register_magics(CompsilMagics(shell, config=shell.config))
     shell.Completer.custom_matchers.append(match_compsil)
     shell.input_transformers_post.append(move_semicolon)
 
 
-def unregister(shell: InteractiveShell) -> None:
-    """Undo :func:`register`; by module name, as a reloaded module has different objects."""
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Remove ``%compsil`` from the shell; frames keep their accessor.
+
+    Parameters
+    ----------
+    shell : InteractiveShell
+        The shell, passed by ``%unload_ext``.
+    """
     shell.magics_manager.registry.pop("CompsilMagics", None)
     for magics in shell.magics_manager.magics.values():
         magics.pop("compsil", None)
+    # By module name, as a reloaded module has different objects.
     for registered in (shell.configurables, shell.Completer.custom_matchers, shell.input_transformers_post):
         registered[:] = [r for r in registered if not getattr(r, "__module__", "").startswith("compsil_jupyter.magic")]

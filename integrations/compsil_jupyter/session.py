@@ -10,9 +10,8 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
-from compsil_jupyter.clusterings import Clusterings
 from compsil_jupyter.data import load_table
-from compsil_jupyter.shown import Reading, Settings, Shown, comparison_settings, pick, selected_k
+from compsil_jupyter.shown import Clusterings, Reading, Settings, Shown, comparison_settings, pick, selected_k
 from compsil_kit import SelectionResult, SourceTable
 from compsil_kit.adapters import (
     Dataset,
@@ -20,6 +19,7 @@ from compsil_kit.adapters import (
     load,
     make_plan,
     one_line,
+    resolve_starts,
     run_comparison,
     stream_selection,
     write,
@@ -113,8 +113,8 @@ class Session:
     @property
     def needs_initialisations(self) -> bool:
         """Whether the criterion uses more initialisations than the displayed result has."""
-        raw, n_starts = self.shown.result, self.shown.n_starts(self.reading.choice["criterion"])
-        return raw is not None and n_starts is not None and n_starts > raw.plan.n_starts
+        plan = None if self.shown.result is None else self.shown.result.plan
+        return plan is not None and resolve_starts(plan.config, self.reading.choice["criterion"]) > plan.n_starts
 
     @property
     def shows_previous(self) -> bool:
@@ -240,7 +240,9 @@ class Session:
                     if not self._show(task, result, clusterings):
                         return
         except Exception as error:  # noqa: BLE001  (a thread would lose the error; the explorer shows it)
-            self._restore(task)
+            with self._lock:
+                if self._is_current(task) and self.shown.task is task and self._before.result is not None:
+                    self.shown = self._before
             self._update(task, phase="failed", error=describe_error(error))
             return
         if result is None or result.partial:
@@ -253,12 +255,6 @@ class Session:
 
     def _load(self, settings: Settings) -> Dataset | SourceTable:
         return load_table(self.data, TableConfig(**pick(settings, TableConfig)))
-
-    def _restore(self, task: Task) -> None:
-        """Show again what was shown before a failed run."""
-        with self._lock:
-            if self._is_current(task) and self.shown.task is task and self._before.result is not None:
-                self.shown = self._before
 
     def _show(self, task: Task, result: SelectionResult, clusterings: Clusterings) -> bool:
         """Show a result, unless a newer run has started; return whether it is shown."""

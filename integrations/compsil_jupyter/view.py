@@ -13,11 +13,10 @@ from typing import Any
 import ipywidgets as widgets
 
 from compsil_jupyter import display
-from compsil_jupyter.clusterings import Clustering, Clusterings
 from compsil_jupyter.code import generate_code
 from compsil_jupyter.controls import delta_control, follow, method_controls, reading_controls, table_controls
 from compsil_jupyter.session import Session
-from compsil_jupyter.shown import selected_k
+from compsil_jupyter.shown import Clustering, Clusterings, selected_k
 from compsil_kit import SelectionResult
 
 TABS = ("Curve", "Weights", "Stability", "Clusters", "Compare", "Table", "Code")
@@ -51,13 +50,13 @@ class View:
         self._run = _button("Run", "play", "run", session.start, style="primary")
         self._stop = _button("Stop", "stop", "stop", session.stop)
         self._bar = widgets.IntProgress(layout={"width": "auto"})
-        self._progress, self._error, self._headline, self._warnings = (widgets.HTML() for _ in range(4))
-        for name in ("progress", "error", "headline", "warnings"):
-            getattr(self, f"_{name}").add_class(f"compsil-{name}")
-        inputs = [*table_controls(session), *method_controls(session)]
+        self._progress, self._error, self._headline, self._warnings = map(
+            _html, ("progress", "error", "headline", "warnings")
+        )
         buttons = widgets.HBox([self._run, self._stop])
         left = widgets.VBox(
-            [*inputs, buttons, self._bar, self._progress], layout={"flex": "0 0 270px", "max_width": "270px"}
+            [*table_controls(session), *method_controls(session), buttons, self._bar, self._progress],
+            layout={"flex": "0 0 270px", "max_width": "270px"},
         )
         *reading, self._first = reading_controls(session)
         at_once = widgets.HBox([*reading, self._first], layout={"flex_flow": "row wrap", "grid_gap": "0 6px"})
@@ -70,35 +69,38 @@ class View:
         self.body = widgets.HBox([left, right], layout={"flex_flow": "row wrap", "grid_gap": "16px"})
 
     def _make_tabs(self) -> widgets.Tab:
-        self._images = {name: _image(name) for name in TABS[:5]}
-        self._notes = {name: widgets.HTML() for name in TABS}
-        for name, note in self._notes.items():
-            note.add_class(f"compsil-note-{name.lower()}")
+        looks = {"max_width": "100%", "display": "none", "object_fit": "contain"}
+        self._images = {
+            name: widgets.Image(format="png", layout=looks).add_class(f"compsil-image-{name.lower()}")
+            for name in TABS[:5]
+        }
+        self._notes = {name: _html(f"note-{name.lower()}") for name in TABS}
         ks = self.session.settings["ks"]
         self._k = widgets.SelectionSlider(
             options=ks, value=ks[0], description="k", continuous_update=False, layout={"width": "420px"}
-        )
-        self._k.add_class("compsil-k")
+        ).add_class("compsil-k")
         self._k.observe(lambda _: self._show(), names="value")
         self._compare = _button("Compare", "balance-scale", "compare", self.session.compare)
         self._cancel = _button("Cancel", "stop", "cancel", self.session.stop_comparing)
-        extra = {"Stability": [delta_control(self.session)], "Clusters": [self._k]}
-        extra |= {"Compare": [widgets.HBox([self._compare, self._cancel])]}
+        buttons = widgets.HBox([self._compare, self._cancel])
+        extra = {"Stability": delta_control(self.session), "Clusters": self._k, "Compare": buttons}
         pages = [
-            widgets.VBox([*extra.get(name, []), *([self._images[name]] if name in self._images else []), note])
-            for name, note in self._notes.items()
+            widgets.VBox([part[name] for part in (extra, self._images, self._notes) if name in part]) for name in TABS
         ]
-        tabs = widgets.Tab(pages, titles=TABS)
-        tabs.add_class("compsil-tabs")
+        tabs = widgets.Tab(pages, titles=TABS).add_class("compsil-tabs")
         tabs.observe(lambda _: self._show(), names="selected_index")
         return tabs
 
     def _make_export(self) -> widgets.VBox:
-        self._saved = widgets.HTML()
-        self._saved.add_class("compsil-saved")
-        report = _button("Save report", "file-text-o", "save-report", self._save_report)
-        lines = _button("Save code", "code", "save-code", self._save_code)
-        return widgets.VBox([widgets.HBox([report, lines]), self._saved])
+        def save_code(path: Path) -> None:
+            path.write_text(self._code(), "utf-8")
+
+        self._saved = _html("saved")
+        save_report = partial(self._save, "compsil-report.html", "text/html", self.session.report)
+        report = _button("Save report", "file-text-o", "save-report", save_report)
+        save = partial(self._save, "compsil_selection.py", "text/x-python", save_code)
+        code = _button("Save code", "code", "save-code", save)
+        return widgets.VBox([widgets.HBox([report, code]), self._saved])
 
     def _update(self, change: str) -> None:
         """Show a change of the session; during a run, limit the rate of plots."""
@@ -108,17 +110,12 @@ class View:
                 self._show_progress()
             return
         self._show()
-        if change == "clusters":
-            self._draw_all_clusters()
-
-    def _draw_all_clusters(self) -> None:
-        """Draw all finished clusterings, so that the slider responds at once."""
         clusterings = self.session.shown.clusterings
-        assert clusterings is not None
-        for k in self._k.options:
-            found = clusterings.get(k)
-            if isinstance(found, Clustering):
-                self._plot_clusters(clusterings, found)
+        if change == "clusters" and clusterings is not None:
+            # Draw all finished clusterings, so that the slider responds at once.
+            for found in list(clusterings.found.values()):
+                if isinstance(found, Clustering):
+                    self._plot_clusters(clusterings, found)
 
     def _plot_clusters(self, clusterings: Clusterings, clustering: Clustering) -> bytes:
         plot = self._plots.get(clustering)
@@ -196,7 +193,7 @@ class View:
             note.value = display.muted("Clusters are shown after the run.")
             return
         clusterings.prioritise(k)
-        found = clusterings.get(k)
+        found = clusterings.found.get(k)
         note.value = display.format_clusters(clusterings, found, k)
         if isinstance(found, Clustering):
             self._paint_image("Clusters", found, partial(self._plot_clusters, clusterings))
@@ -221,12 +218,6 @@ class View:
         expression = self.session.expression or _variable_name(self.session.data)
         return generate_code(self.session, expression, self._k.value if ready else None)
 
-    def _save_report(self) -> None:
-        self._save("compsil-report.html", "text/html", self.session.report)
-
-    def _save_code(self) -> None:
-        self._save("compsil_selection.py", "text/x-python", lambda path: path.write_text(self._code(), "utf-8"))
-
     def _save(self, name: str, kind: str, write: Callable[[Path], object]) -> None:
         path = _unused_path(Path(name))
         try:
@@ -238,16 +229,13 @@ class View:
 
 
 def _button(text: str, icon: str, name: str, act: Callable[[], None], style: str = "") -> widgets.Button:
-    button = widgets.Button(description=text, icon=icon, button_style=style)
-    button.add_class(f"compsil-{name}")
+    button = widgets.Button(description=text, icon=icon, button_style=style).add_class(f"compsil-{name}")
     button.on_click(lambda _: act())
     return button
 
 
-def _image(name: str) -> widgets.Image:
-    image = widgets.Image(format="png", layout={"max_width": "100%", "display": "none", "object_fit": "contain"})
-    image.add_class(f"compsil-image-{name.lower()}")
-    return image
+def _html(name: str) -> widgets.HTML:
+    return widgets.HTML().add_class(f"compsil-{name}")
 
 
 def _descendants(widget: Any) -> list[Any]:

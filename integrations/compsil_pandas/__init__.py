@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from compsil_pandas.accessor import CompsilAccessor, register
-from compsil_pandas.calls import ColumnWarning
-from compsil_pandas.groups import GroupSelection
+from compsil_pandas.calls import ColumnWarning, GroupSelection
 
 register()
 

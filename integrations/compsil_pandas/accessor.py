@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
 
 import pandas as pd
@@ -19,24 +18,25 @@ from compsil_kit.adapters import (
     SelectionKeywords,
     SelectKeywords,
     check_choice,
-    require,
     takes,
 )
-from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig
 from compsil_pandas.calls import (
     ClusterPlotKind,
+    GroupSelection,
     PlotKeywords,
     align,
-    label_frame,
-    label_series,
+    cluster_frame,
+    drop_columns,
+    key_names,
     plot_clusters,
     prepare_frame,
     profile,
     run_compare,
     run_select,
+    select_groups,
     split_keywords,
 )
-from compsil_pandas.groups import GroupSelection, drop_columns, key_names, select_groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,17 +116,17 @@ class CompsilAccessor:
             The result, with ``preparation`` for columns, scale and dropped rows; with ``by``, one result per group.
         """
         config, events = split_keywords(keywords)
-        table = TableConfig(columns=columns, scale=scale, missing=missing)
         if by is None:
-            return run_select(prepare_frame(self._frame, table), config, events)
+            return run_select(prepare_frame(self._frame, columns, scale, missing), config, events)
         if events.checkpoint is not None:
             raise ValueError("checkpoint must be None with by=: groups cannot share it. Select each group separately.")
         keys = key_names(by) if columns is None else []
         # Check the columns of the whole frame first, so that each error and warning appears once.
-        prepare_frame(drop_columns(self._frame, keys), table)
+        prepare_frame(drop_columns(self._frame, keys), columns, scale, missing)
 
         def select(part: pd.DataFrame) -> SelectionResult:
-            return run_select(prepare(drop_columns(part, keys), **vars(table)), config, events)
+            table = prepare(drop_columns(part, keys), columns=columns, scale=scale, missing=missing)
+            return run_select(table, config, events)
 
         return select_groups(self._frame, by, select)
 
@@ -166,9 +166,7 @@ class CompsilAccessor:
         Series
             Categorical labels on the index of the frame, 0 for the largest cluster; NA for dropped rows.
         """
-        config = TableConfig(columns=columns, scale=scale, missing=missing)
-        table = prepare_frame(self._frame, config)
-        return label_series(self._frame, table, label_frame(table, k, keywords))
+        return cluster_frame(self._frame, prepare_frame(self._frame, columns, scale, missing), k, keywords)
 
     def profile(
         self, labels: Any, *, columns: Any = None, scale: Scale | None = "standard", missing: Missing = "drop",
@@ -190,8 +188,7 @@ class CompsilAccessor:
         DataFrame
             One row per cluster, with two column levels.
         """
-        table = prepare_frame(self._frame, TableConfig(columns=columns, scale=scale, missing=missing))
-        return profile(table, align(labels, self._frame), metric)
+        return profile(prepare_frame(self._frame, columns, scale, missing), align(labels, self._frame), metric)
 
     @takes(ComparisonConfig, Events, leave_out=("checkpoint",), interactive=True)
     def compare(
@@ -215,9 +212,7 @@ class CompsilAccessor:
         Comparison
             Values per k, the chosen k of each criterion, and which criteria agree.
         """
-        return run_compare(
-            prepare_frame(self._frame, TableConfig(columns=columns, scale=scale, missing=missing)), keywords
-        )
+        return run_compare(prepare_frame(self._frame, columns, scale, missing), keywords)
 
     def plot(
         self,
@@ -255,15 +250,14 @@ class CompsilAccessor:
             The axes with the plot.
         """
         check_choice("kind", kind, (*get_args(PlotKind), "comparison", *get_args(ClusterPlotKind)))
-        config = TableConfig(columns=columns, scale=scale, missing=missing if labels is None else "drop")
-        table = prepare_frame(self._frame, config)
+        table = prepare_frame(self._frame, columns, scale, missing if labels is None else "drop")
         if kind == "comparison":
             return run_compare(table, keywords).plot(ax=ax)
         if kind != "silhouette" and kind != "map":
             return run_select(table, *split_keywords(keywords)).plot(kind, ax=ax)
         metric = keywords.get("metric", "euclidean")
         if labels is None:
-            labels = label_series(self._frame, table, label_frame(table, k, keywords))
+            labels = cluster_frame(self._frame, table, k, keywords)
         return plot_clusters(kind, align(labels, self._frame), table, metric, ax)
 
     @takes(SelectionConfig, interactive=True)
@@ -288,8 +282,7 @@ class CompsilAccessor:
         Explorer
             The widget.
         """
-        require("ipywidgets", purpose="df.compsil.explore()")
-        # Imported by name: compsil_jupyter needs the extra "jupyter".
-        explore = import_module("compsil_jupyter").explore
-        explorer: Explorer = explore(self._frame, columns, scale=scale, missing=missing, **keywords)
-        return explorer
+        # The explorer needs the extra "jupyter".
+        from compsil_jupyter import explore
+
+        return explore(self._frame, columns, scale=scale, missing=missing, **keywords)

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from compsil_kit import Comparison, PreparedTable, SelectionResult, compare, label_rows, prepare, silhouettes
+from compsil_kit import (
+    ClusteringError,
+    Comparison,
+    Interrupted,
+    PreparedTable,
+    SelectionError,
+    SelectionResult,
+    compare,
+    label_rows,
+    prepare,
+    silhouettes,
+)
 from compsil_kit.adapters import (
     CompareKeywords,
     MetricLike,
+    Missing,
+    Scale,
     SelectKeywords,
     check_names,
     describe,
@@ -23,14 +37,7 @@ from compsil_kit.adapters import (
     plot_silhouettes,
     run_selection,
 )
-from compsil_kit.config import (
-    ComparisonConfig,
-    Events,
-    SelectionConfig,
-    TableConfig,
-    interactive_defaults,
-    settings_of,
-)
+from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, interactive_defaults, settings_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,11 +54,13 @@ class PlotKeywords(SelectKeywords, CompareKeywords, total=False):
 ClusterPlotKind = Literal["silhouette", "map"]
 # The settings that have an effect on a clustering into a given k.
 CLUSTER_SETTINGS = ("clusterer", "metric", "random_state")
+GROUP_COLUMNS = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
+MAX_NAMED_GROUPS = 10
 
 
-def prepare_frame(frame: pd.DataFrame, config: TableConfig) -> PreparedTable:
+def prepare_frame(frame: pd.DataFrame, columns: Any, scale: Scale | None, missing: Missing) -> PreparedTable:
     """Prepare the frame; warn about odd columns at the line that called the accessor."""
-    table: PreparedTable = prepare(frame, **vars(config))
+    table = prepare(frame, columns=columns, scale=scale, missing=missing)
     for note in table.preparation.notes:
         warnings.warn(note, ColumnWarning, stacklevel=3)
     return table
@@ -76,11 +85,10 @@ def run_compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison
     return compare(table, **{**interactive_defaults(ComparisonConfig), **keywords})
 
 
-def label_frame(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-    """Cluster all rows into k clusters, or the selected number, and number them by decreasing size."""
-    used = dict(keywords)
+def cluster_frame(frame: pd.DataFrame, table: PreparedTable, k: int | None, used: Mapping[str, Any]) -> pd.Series[Any]:
+    """Cluster the kept rows into k clusters, or the selected number; return labels on the index of the frame."""
     if k is None:
-        result = run_select(table, *split_keywords(keywords))
+        result = run_select(table, *split_keywords(used))
         config = result.plan.config
         # CompositeSilhouette refits with the first of these seeds too.
         used = {"clusterer": config.clusterer, "metric": config.metric, "random_state": result.plan.seeds}
@@ -91,8 +99,11 @@ def label_frame(table: PreparedTable, k: int | None, keywords: Mapping[str, Any]
             f"{', '.join(without_effect)} cannot be passed with k={k!r}: only {', '.join(CLUSTER_SETTINGS)} affect the "
             "clustering into a given k. Leave k out to select the number of clusters with these settings."
         )
-    (labels,) = label_rows(table, k, **used)
-    return labels
+    (codes,) = label_rows(table, k, **used)
+    spread = np.full(len(frame), -1)
+    spread[table.kept] = codes
+    values = pd.Categorical.from_codes(spread, categories=pd.RangeIndex(int(codes.max()) + 1))
+    return pd.Series(values, index=frame.index, name="cluster")
 
 
 def plot_clusters(
@@ -106,14 +117,6 @@ def plot_clusters(
     scores = silhouettes(points, names, metric=metric)
     assert not isinstance(scores, list)
     return plot_silhouettes(scores, names, ax=ax)
-
-
-def label_series(frame: pd.DataFrame, table: PreparedTable, codes: np.ndarray[Any, Any]) -> pd.Series[Any]:
-    """Return labels of the kept rows as a categorical series on the index of the frame."""
-    spread = np.full(len(frame), -1)
-    spread[table.kept] = codes
-    values = pd.Categorical.from_codes(spread, categories=pd.RangeIndex(int(codes.max()) + 1))
-    return pd.Series(values, index=frame.index, name="cluster")
 
 
 def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:
@@ -151,3 +154,132 @@ def profile(table: PreparedTable, labels: pd.Series[Any], metric: Any) -> pd.Dat
         )
         keys.append(name)
     return pd.concat(parts, axis=1, keys=keys)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupSelection(Mapping[Any, SelectionResult]):
+    """A mapping from groups to their results, with a table of all groups.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row per group: n_rows, best_k, score, sem, probability, runner_up, lead, and the error of a failed group.
+    results : dict
+        The result of each group that did not fail.
+    problems : dict
+        The error of each failed group.
+    """
+
+    frame: pd.DataFrame
+    results: dict[Any, SelectionResult]
+    problems: dict[Any, str]
+
+    def __getitem__(self, group: Any) -> SelectionResult:
+        """Return the result of a group; for a failed group, raise with its error."""
+        key = _key(group)
+        if key in self.problems:
+            raise KeyError(f"group {group!r} has no result: {self.problems[key]}")
+        return self.results[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the groups that have a result."""
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        """Count the groups that have a result."""
+        return len(self.results)
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        return f"GroupSelection of {len(self.frame)} groups\n\n{self.frame.to_string()}"
+
+    def _repr_html_(self) -> str:
+        """Return the table as HTML without truncated texts; pandas escapes it."""
+        with pd.option_context("display.max_colwidth", None):
+            return str(self.frame.to_html())
+
+
+def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame], SelectionResult]) -> GroupSelection:
+    """Run a selection on every group; a failed group stays in the table, with its error.
+
+    After an interrupt, the exception holds the finished groups and the finished part of the interrupted one.
+    """
+    grouped = frame.groupby(by, sort=True, observed=True, dropna=False)
+    index = grouped.size().index
+    rows, results, problems = [], {}, {}
+    stop: KeyboardInterrupt | None = None
+    for key, (_, part) in zip(map(_key, index.tolist()), grouped, strict=True):
+        found, problem = None, "not started: the run was interrupted."
+        if stop is None:
+            try:
+                found, problem = select(part), ""
+            except (ValueError, ClusteringError, SelectionError) as error:
+                problem = str(error)
+            except KeyboardInterrupt as error:
+                stop, problem = error, "interrupted."
+                found = _partial_result(error)
+        rows.append({"n_rows": len(part), "problem": problem})
+        if found is None:
+            problems[key] = problem
+        else:
+            results[key] = found
+            rows[-1] |= _row(found)
+    table = pd.DataFrame(rows, columns=GROUP_COLUMNS, index=index).astype({"best_k": "Int64", "runner_up": "Int64"})
+    selection = GroupSelection(table, results, problems)
+    if stop is not None:
+        complete = sum(not result.partial for result in results.values())
+        interrupted = Interrupted(complete, len(rows), "groups", "the finished ones are in .result.")
+        interrupted.result = selection
+        raise interrupted from stop
+    if problems:
+        _warn(problems, len(rows))
+    return selection
+
+
+def _partial_result(stop: KeyboardInterrupt) -> SelectionResult | None:
+    """Return the finished part of the interrupted selection, if k can be selected from it."""
+    result: SelectionResult | None = getattr(stop, "result", None)
+    return result if result is not None and result._best_index is not None else None
+
+
+def _warn(problems: dict[Any, str], n_groups: int) -> None:
+    """Warn about failed groups at the line that called the accessor."""
+    group, problem = next(iter(problems.items()))
+    more = len(problems) - MAX_NAMED_GROUPS
+    names = ", ".join(map(str, list(problems)[:MAX_NAMED_GROUPS])) + (f" and {more} more" if more > 0 else "")
+    warnings.warn(
+        f"{len(problems)} of {n_groups} groups have no result: {names}. The column 'problem' holds the errors; for "
+        f"{group}: {problem}",
+        stacklevel=4,
+    )
+
+
+def key_names(by: Any) -> list[Any]:
+    """Return the names of the key columns, which are constant within a group."""
+    keys = [getattr(key, "key", key) for key in (by if isinstance(by, list) else [by])]
+    return [key for key in keys if isinstance(key, Hashable)]
+
+
+def drop_columns(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
+    """Return the frame without some columns, by position because names may be duplicate or have levels."""
+    return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
+
+
+def _key(group: Any) -> Any:
+    """Return the key of a group with ``numpy.nan`` for every missing value, so that a dict finds it."""
+    if isinstance(group, tuple):
+        return tuple(_key(part) for part in group)
+    return np.nan if pd.api.types.is_scalar(group) and pd.isna(group) else group
+
+
+def _row(result: SelectionResult) -> dict[str, Any]:
+    at, second = result._best_index, result._runner_up
+    assert at is not None
+    return {
+        "best_k": result.best_k,
+        "score": result.best_score,
+        "sem": float(result.sem[at]),
+        "probability": float(result.selection_probability[at]),
+        "runner_up": pd.NA if second is None else result.ks[second],
+        "lead": result._lead if np.isfinite(result._lead) else np.nan,
+    }

@@ -7,20 +7,19 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sessions import KS, QUICK, Gate, cluster, compare, finish, kmeans, open_session
+from sessions import KS, QUICK, Gate, cluster, compare, finish, finished, kmeans, open_session, start
 from sklearn.cluster import KMeans
 from waiting import PATIENCE
 
 import compsil_pandas  # noqa: F401  (the code uses the accessor)
-from compsil_jupyter.clusterings import MAX_ROWS
-from compsil_jupyter.code import _literal, generate_code
+from compsil_jupyter.code import generate_code
+from compsil_jupyter.shown import MAX_ROWS
 
 
 def execute(code, **names):
     """Run generated code as a user would, and return all names."""
-    space = dict(names)
-    exec(compile(code, "generated", "exec"), space)  # executing the code is the test
-    return space
+    exec(compile(code, "generated", "exec"), names)  # executing the code is the test
+    return names
 
 
 def assigned(code):
@@ -31,34 +30,20 @@ def assigned(code):
 
 def check(session, expression="data", k=None, **names):
     """Execute the code of a session and compare the result; return the code and all names."""
+    if session.result is None:
+        finish(session)
     code = generate_code(session, expression, k)
     space = execute(code, **{"data": session.data, **names})
     np.testing.assert_array_equal(space["result"].scores, session.result.scores)
     return code, space
 
 
-@pytest.mark.parametrize(
-    ("value", "literal"),
-    [
-        ("Ærø", '"Ærø"'),
-        (["a", 2, None], '["a", 2, None]'),
-        (np.mean, "mean"),
-        (lambda X: X, "metric"),
-        (KMeans(3, n_init=2), "KMeans(n_clusters=3, n_init=2)"),
-        (0.5, "0.5"),
-    ],
-    ids=["text", "list", "function", "lambda", "estimator", "number"],
-)
-def test_values_as_python_source(value, literal):
-    assert _literal(value, "metric") == literal
-
-
 @pytest.mark.parametrize("scale", ["standard", None])
 def test_of_a_frame(points, scale, capsys):
     session = open_session(points, columns=["a", "c"], scale=scale, ks=(2, 3, 4), n_subsamples=5, random_state=3)
-    finish(session)
     session.read(rule="lcb", z=1.5, transform="linear")
-    _, space = check(session, k=3)
+    code, space = check(session, k=3)
+    assert code.count("random_state=3") == 2
     np.testing.assert_array_equal(space["result"].lcb, session.result.lcb)
     np.testing.assert_array_equal(space["labels"].to_numpy(), cluster(session, 3).labels)
     assert "k = " in capsys.readouterr().out
@@ -74,13 +59,14 @@ def test_of_a_frame(points, scale, capsys):
         {"n_calibration": 2, "on_failure": "skip", "n_jobs": 2},
         {"n_subsamples": np.int64(2), "random_state": np.int64(3)},
         {"clusterer": KMeans(n_init=2)},
+        {"clusterer": kmeans},
     ],
 )
 def test_of_an_array(blobs, settings):
     session = open_session(blobs, **{"ks": (2, 3), "n_subsamples": 4, **settings})
-    finish(session)
-    code, _ = check(session, k=2)
+    code, _ = check(session, k=2, kmeans=kmeans)
     assert "np.int64" not in code
+    assert "passed to the explorer" not in code
 
 
 @pytest.mark.parametrize(
@@ -92,15 +78,12 @@ def test_of_an_array(blobs, settings):
 def test_of_other_tables(blobs, kind):
     data = kind(blobs)
     columns = list(data.columns[:2]) if isinstance(data, pd.DataFrame) else None
-    session = open_session(data, columns=columns, **QUICK)
-    finish(session)
-    check(session)
+    code, _ = check(open_session(data, columns=columns, **QUICK))
+    assert ("naïve" in code) == (columns is not None)
 
 
 def test_of_a_sparse_matrix(blobs):
-    X = sparse.csr_matrix(np.maximum(blobs, 0))
-    session = open_session(X, **QUICK)
-    finish(session)
+    session = finished(sparse.csr_matrix(np.maximum(blobs, 0)), **QUICK)
     comparison = compare(session)
     code, space = check(session, k=3)
     assert space["comparison"].choices == comparison.choices
@@ -109,7 +92,6 @@ def test_of_a_sparse_matrix(blobs):
 
 def test_of_an_anonymous_function(points):
     session = open_session(points, ks=(2, 3), n_subsamples=2, clusterer=lambda X, k, seed: kmeans(X, k, seed))
-    finish(session)
     code, _ = check(session, clusterer=session.settings["clusterer"])
     comment, selection = code.splitlines()[2:4]
     assert comment == "# clusterer is the function passed to the explorer."
@@ -117,7 +99,7 @@ def test_of_an_anonymous_function(points):
 
 
 @pytest.mark.parametrize("first", [4, 5, 6])
-def test_of_the_first_subsamples(session, points, first):
+def test_of_the_first_subsamples(session, first):
     finish(session)
     session.read(first=first)
     code, _ = check(session)
@@ -127,8 +109,7 @@ def test_of_the_first_subsamples(session, points, first):
 def test_of_a_stopped_run(points):
     gate = Gate(after=2 * len(KS))
     session = open_session(points, **QUICK, clusterer=gate)
-    session.start()
-    assert gate.reached.wait(PATIENCE)
+    start(session, gate)
     session.stop()
     gate.go.set()
     session.wait(PATIENCE)
@@ -138,9 +119,7 @@ def test_of_a_stopped_run(points):
 @pytest.mark.parametrize("expression", ["df[df.a > 0]", 'df.query("a > 0")', "df if len(df) else df", None, "$part"])
 def test_the_expression_of_the_data(points, expression):
     data = points if expression == "df if len(df) else df" else points[points.a > 0]
-    session = open_session(data, **QUICK)
-    finish(session)
-    code, space = check(session, expression, k=3, df=points)
+    code, space = check(open_session(data, **QUICK), expression, k=3, df=points)
     known = expression not in (None, "$part")
     assert ("# Replace 'data' by the data passed to the explorer." in code) != known
     assert not known or expression in code
@@ -201,18 +180,13 @@ def test_of_an_adaptive_number_of_subsamples(points, seed):
     assert space["comparison"].plan.n_subsamples == result.n_subsamples
 
 
-def test_whether_the_displayed_clusters_are_a_sample(session):
+def test_of_the_displayed_result_and_its_clusters(session):
     assert "# The displayed clusters." in generate_code(session, "df", k=2)
     finish(session)
     assert "# The displayed clusters." in generate_code(session, "df", k=2)
     assert "clusters" not in generate_code(session, "df")
-    X = np.random.default_rng(0).normal(size=(MAX_ROWS + 500, 2))
-    large = open_session(X, ks=(2,), n_subsamples=1, sample_size=200)
-    finish(large)
-    assert "# All rows; the explorer shows a sample." in generate_code(large, "X", k=2)
-
-
-def test_of_the_displayed_result_after_a_change(session):
-    finish(session)
     session.change(ks=(2, 3))
     assert "ks=range(2, 6)" in generate_code(session, "df")
+    X = np.random.default_rng(0).normal(size=(MAX_ROWS + 500, 2))
+    large = finished(X, ks=(2,), n_subsamples=1, sample_size=200)
+    assert "# All rows; the explorer shows a sample." in generate_code(large, "X", k=2)

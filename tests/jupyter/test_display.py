@@ -1,20 +1,18 @@
 """The texts and plots of the explorer for given results, without widgets."""
 
 import io
-import re
 from dataclasses import replace
-from html import unescape
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 from samples import made_up
-from sessions import Result
+from sessions import Result, visible_text
 
 from compsil_jupyter import display
-from compsil_jupyter.clusterings import Clustering
 from compsil_jupyter.session import Status
+from compsil_jupyter.shown import Clustering
 from compsil_kit import select_k, silhouettes
 from compsil_kit._result.trials import Failure
 from compsil_kit._show.cluster_plots import project
@@ -24,11 +22,6 @@ def session(result, **state):
     """Return a session that shows a result after two of eight subsamples and three seconds."""
     usual = {"running": False, "shows_previous": False, "stale": False, "needs_initialisations": False}
     return SimpleNamespace(result=result, **({"status": Status("idle", 2, 8, 3.0)} | usual | state))
-
-
-def text(markup):
-    """Return the visible text of HTML in one line."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
 
 
 LIKELY = {"criterion": "likely", "choices": {}}
@@ -61,23 +54,23 @@ def test_headline(result, state, expected):
         "choices": {"composite": 3, "micro": None, "macro": 2},
     }  # fmt: skip
     shown = None if result is None else Result(**(usual | result))
-    assert text(display.format_headline(session(shown, **state))) == expected
+    assert visible_text(display.format_headline(session(shown, **state))) == expected
 
 
 def test_problems_are_shown_after_the_run():
     unclear = Result(k=None)
-    assert text(display.format_problem(session(unclear))) == "No <k>."
+    assert visible_text(display.format_problem(session(unclear))) == "No <k>."
     for fine in (session(None), session(unclear, running=True), session(Result())):
         assert display.format_problem(fine) == ""
     failed = {"status": Status("failed", error="no <luck>")}
-    assert text(display.format_problem(session(unclear, **failed))) == "no <luck>"
+    assert visible_text(display.format_problem(session(unclear, **failed))) == "no <luck>"
     kept = "no <luck> The result of the previous run is still shown."
-    assert text(display.format_problem(session(None, shows_previous=True, **failed))) == kept
+    assert visible_text(display.format_problem(session(None, shows_previous=True, **failed))) == kept
 
 
 def test_warnings_are_shown_after_the_run():
     result = SimpleNamespace(warnings=["two <odd> columns.", "three rows."])
-    assert text(display.format_warnings(session(result))) == "Two <odd> columns. Three rows."
+    assert visible_text(display.format_warnings(session(result))) == "Two <odd> columns. Three rows."
     for none in (session(result, running=True), session(None), session(SimpleNamespace(warnings=[]))):
         assert display.format_warnings(none) == ""
 
@@ -95,12 +88,12 @@ def test_warnings_are_shown_after_the_run():
         ({"phase": "running"}, {"stale": True, "needs_initialisations": True, "running": True},
          "2 of 8 subsamples finished, about 9 s left"),
         ({"phase": "running", "done": 0}, {"running": True}, "0 of 8 subsamples finished"),
-        ({"phase": "running", "done": 0, "note": "compiling"}, {"running": True}, "compiling"),
+        ({"phase": "running", "done": 0, "note": "<compiling>"}, {"running": True}, "<compiling>"),
     ],
 )  # fmt: skip
 def test_progress(status, state, expected):
     shown = session(None, status=replace(session(None).status, **status), **state)
-    assert text(display.format_progress(shown)) == expected
+    assert visible_text(display.format_progress(shown)) == expected
 
 
 @pytest.mark.parametrize(
@@ -117,15 +110,15 @@ def test_progress(status, state, expected):
 )
 def test_comparison(status, found, expected):
     comparison = None if found is None else SimpleNamespace(explain=lambda: found)
-    assert text(display.format_comparison(status, comparison)) == expected
+    assert visible_text(display.format_comparison(status, comparison)) == expected
 
 
 def test_guarantee():
     near, far, failed = np.full((2, 400), 0.5), np.array([[0.9] * 400, [0.1] * 400]), np.full((2, 4), np.nan)
-    loose = text(display.format_guarantee(made_up(far, far), 0.05))
+    loose = visible_text(display.format_guarantee(made_up(far, far), 0.05))
     assert loose.startswith("With probability 0.95, every score is within ±0.15 of its expected value (approximately;")
     assert loose.endswith("Proving the lead of 0.800 would take 55 subsamples.")
-    strict = text(display.format_guarantee(made_up(far, far, calibration=np.zeros((2, 3))), 0.01))
+    strict = visible_text(display.format_guarantee(made_up(far, far, calibration=np.zeros((2, 3))), 0.01))
     assert strict.startswith("With probability 0.99")
     assert strict.endswith("expected value. The lead of 0.800 is proven.")
     assert "lead" not in display.format_guarantee(made_up(near, near), 0.05)

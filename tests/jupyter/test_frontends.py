@@ -18,7 +18,6 @@ from compsil_jupyter import explore
 
 X, _ = make_blobs([900, 500, 300, 80], 3, cluster_std=[1.6, 1.2, 1.0, 0.8], random_state=7)
 df = pd.DataFrame(X, columns=["income", "visits", "basket"])
-gaps = df.mask(df.visits > 9)
 """
 QUICK = "ks=range(2, 7), sample_size=200"
 # The endless ones are stopped by the tests.
@@ -26,7 +25,6 @@ EXPLORERS = {
     "endless": f"explore(df, n_subsamples=9000, {QUICK})",
     "tabs": f"explore(df, n_subsamples=6, {QUICK})",
     "saving": f"explore(df, n_subsamples=3, {QUICK})",
-    "holes": f"explore(gaps, n_subsamples=3, {QUICK})",
     "left": f"explore(df, n_subsamples=9000, {QUICK})",
     "right": f"explore(df, n_subsamples=4, {QUICK})",
 }
@@ -58,22 +56,15 @@ def browser():
         yield browser
 
 
-@pytest.fixture(scope="module")
-def lab(browser, tmp_path_factory):
-    with serve("lab", tmp_path_factory.mktemp("lab")) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def voila(browser, tmp_path_factory):
-    with serve("voila", tmp_path_factory.mktemp("voila")) as server:
-        yield server
-
-
 @pytest.fixture(scope="module", params=["lab", "voila"])
-def desk(request, browser, tmp_path_factory):
+def server(request, browser, tmp_path_factory):
+    with serve(request.param, tmp_path_factory.mktemp(request.param)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def desk(server, browser, tmp_path_factory):
     """A notebook with data, open in each front end in turn."""
-    server = request.getfixturevalue(request.param)
     server.write("desk", SETUP, *(map(cell, EXPLORERS) if server.kind == "voila" else ()))
     with open_notebook(browser, server, "desk", tmp_path_factory.mktemp("evidence")) as desk:
         yield desk
@@ -99,9 +90,16 @@ def test_results_stream_and_a_stop_keeps_the_finished_part(desk):
 
         check_that_readings_take_effect_at_once(desk, screen)
         check_that_a_comparison_can_be_cancelled(desk, screen)
-        screen.type("n-subsamples", "4")
+        screen.choose("missing", "drop rows")
+        screen.type("sample-size", "a lot")
         screen.wait_for_text("progress", "Settings have changed. Press Run to apply them")
+        screen.press("run")
+        screen.wait_for_text("error", "sample_size must be .* got 'a lot'")
+        screen.type("sample-size", "0.5")
+        screen.type("n-subsamples", "4")
         screen.run()
+        expect(screen.part("error")).to_have_text("")
+        expect(desk.page.get_by_text("Traceback")).to_have_count(0)
         assert "partial" not in screen.text("headline")
         assert desk.kernel.value("endless.result.n_subsamples, endless.result.partial") == (4, False)
 
@@ -202,23 +200,6 @@ def test_report_and_code_can_be_saved_and_downloaded(desk):
             assert download.value.path().read_text("utf-8") == written
 
 
-def test_errors_are_shown_in_the_explorer(desk):
-    with shown(desk, "holes") as (screen,):
-        screen.press("run")
-        screen.wait_for_text("error", "missing values")
-        expect(screen.part("run")).to_be_enabled()
-        screen.choose("missing", "drop rows")
-        screen.type("sample-size", "a lot")
-        screen.press("run")
-        screen.wait_for_text("error", "sample_size must be .* got 'a lot'")
-        screen.type("sample-size", "0.5")
-        screen.run()
-        expect(screen.part("error")).to_have_text("")
-        screen.image()
-        assert desk.kernel.value("holes.result.n_subsamples, holes.result.preparation.n_dropped > 0") == (3, True)
-        expect(desk.page.get_by_text("Traceback")).to_have_count(0)
-
-
 def test_two_explorers_are_independent_and_closing_one_stops_it(desk):
     with shown(desk, "left", "right") as (left, right):
         left.press("run")
@@ -244,7 +225,7 @@ def test_two_explorers_are_independent_and_closing_one_stops_it(desk):
         assert desk.kernel.value("right.result.transform") == "linear"
 
 
-@pytest.mark.parametrize("desk", ["lab"], indirect=True)
+@pytest.mark.parametrize("server", ["lab"], indirect=True)
 def test_the_magic_in_jupyterlab(desk):
     cells = desk.page.locator(".jp-CodeCell")
     with desk.watch("magic"):
@@ -270,19 +251,21 @@ def test_the_magic_in_jupyterlab(desk):
         expect(desk.page.get_by_text("Traceback")).to_have_count(0)
 
 
-def test_the_notebook_of_the_explorer_in_voila(browser, voila, tmp_path):
-    voila.add("tour", nbformat.read(NOTEBOOKS / "03_explorer.ipynb", as_version=4))
-    with open_notebook(browser, voila, "tour", tmp_path) as tour, tour.watch("tour"):
+@pytest.mark.parametrize("server", ["voila"], indirect=True)
+def test_the_notebook_of_the_explorer_in_voila(browser, server, tmp_path):
+    server.add("tour", nbformat.read(NOTEBOOKS / "03_explorer.ipynb", as_version=4))
+    with open_notebook(browser, server, "tour", tmp_path) as tour, tour.watch("tour"):
         tour.page.locator(".compsil-explorer").first.wait_for()
         expect(tour.page.locator("[data-mime-type='application/vnd.jupyter.error']")).to_have_count(0)
 
 
-def test_a_card_in_voila_has_no_broken_progress_bar(browser, voila, tmp_path):
-    voila.write("card", SETUP, "from compsil_kit import select_k\nselect_k(df, ks=[2, 3], n_subsamples=4)")
-    with open_notebook(browser, voila, "card", tmp_path) as page, page.watch("card"):
-        page.page.get_by_text("4 subsamples of").first.wait_for()
-        expect(page.page.get_by_text("model not found")).to_have_count(0)
-        expect(page.page.get_by_text("Error displaying widget")).to_have_count(0)
+@pytest.mark.parametrize("server", ["voila"], indirect=True)
+def test_a_card_in_voila_has_no_broken_progress_bar(browser, server, tmp_path):
+    server.write("card", SETUP, "from compsil_kit import select_k\nselect_k(df, ks=[2, 3], n_subsamples=4)")
+    with open_notebook(browser, server, "card", tmp_path) as card, card.watch("card"):
+        card.page.get_by_text("4 subsamples of").first.wait_for()
+        for problem in ("model not found", "Error displaying widget"):
+            expect(card.page.get_by_text(problem)).to_have_count(0)
 
 
 def test_problems_of_a_page_are_detected(browser):

@@ -1,8 +1,10 @@
-"""%compsil in IPython: what it returns, stores and prints."""
+"""%compsil in IPython: what it returns, stores and prints, its help and its defaults; the guide agrees with them."""
 
+import inspect
 import json
+import re
 import warnings
-from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,8 +19,10 @@ from sklearn.metrics import pairwise_distances
 from tables import LARGE, columns_of, write_parquet
 
 import compsil_jupyter
-from compsil_jupyter import magic
-from compsil_kit import Comparison, Interrupted, SelectionResult, compare, prepare, select_k
+from compsil_jupyter.magic import CompsilMagics
+from compsil_jupyter.magic_line import COMMANDS, OPTIONS
+from compsil_kit import Comparison, SelectionResult, compare, prepare, select_k
+from compsil_kit.adapters import flags_of
 from compsil_kit.errors import ScaleWarning
 from compsil_pandas import ColumnWarning
 
@@ -111,9 +115,6 @@ def test_odd_columns_are_warned_about_at_the_line(shell, run, frame):
         assert "ipython-input" in caught[0].filename
 
 
-# Options.
-
-
 @pytest.mark.parametrize(
     ("words", "columns"),
     [
@@ -176,23 +177,12 @@ def test_variables_as_values(shell, run, frame, line, keywords):
 
 def test_quoted_words_are_not_variables_and_only_the_data_are_evaluated(shell, run, tmp_path, capsys):
     shell.push({"kept": 3, "calls": []})
-    run("%compsil X --checkpoint 'kept'")
-    assert (tmp_path / "kept").exists()
+    run("%compsil X --checkpoint 'kept' -q")
+    assert len(json.loads((tmp_path / "kept").read_text())["trials"]) == 3
     for option in ("--ks", "-B", "--seed", "--clusterer", "--columns", "--scale", "-o", "--metric"):
         shell.run_cell(f"%compsil X {option} calls.append(1)")
         assert "UsageError" in capsys.readouterr().err
     assert shell.user_ns["calls"] == []
-
-
-def test_a_checkpoint_is_continued(run, tmp_path):
-    first = run("%compsil df --checkpoint kept.json -q")
-    assert len(json.loads((tmp_path / "kept.json").read_text())["trials"]) == 3
-    again = run("%compsil df --checkpoint kept.json -B 5 -q")
-    assert again.n_subsamples == 5
-    np.testing.assert_array_equal(again.micro[:, :3], first.micro)
-
-
-# Results.
 
 
 def test_output_and_assignment(shell, run, capsys):
@@ -248,9 +238,6 @@ def test_other_semicolons_have_no_effect(shell, run, capsys):
     assert "Object `df;` not found" in capsys.readouterr().out
 
 
-# Sub-commands and cells.
-
-
 def test_compare(shell, run, frame):
     run("%config CompsilMagics.rule = 'lcb'")
     shell.push({"some": ["micro", "gap"]})
@@ -285,7 +272,7 @@ def test_explore(shell, run):
     explorer.close()
 
 
-@pytest.mark.parametrize("name", ["select", "compare", "explore", "report"])
+@pytest.mark.parametrize("name", ["select", "compare"])
 def test_a_variable_named_like_a_sub_command(shell, run, frame, name):
     shell.push({name: frame[["a"]]})
     assert run(f"%compsil {name}").preparation.columns == ("a",)
@@ -313,29 +300,6 @@ def test_an_error_in_the_body_of_a_cell(shell, capsys):
     assert "----> 2 1 / 0" in shown
     assert "magic.py" not in shown
     assert isinstance(shell.run_cell("%%compsil\nx = (\ndf").error_in_exec, SyntaxError)
-
-
-def test_an_interrupt_returns_the_finished_part(run, frame, monkeypatch, capsys, tmp_path):
-    def interrupt(result):
-        def run_selection(*_):
-            stop = Interrupted(2, 3)
-            stop.result = result
-            raise stop
-
-        monkeypatch.setattr(magic, "run_selection", run_selection)
-
-    X = frame[["a", "b"]]
-    partial = replace(select_k(X, **SHORT), plan=select_k(X, ks=[2], n_subsamples=4).plan)
-    interrupt(partial)
-    assert run("r = %compsil df\nr") is partial
-    stopped = "compsil: stopped after 2 of 3 subsamples; this is the result of the finished ones.\n"
-    assert capsys.readouterr().err == stopped
-    assert run("r = %compsil report df r.html\nr") is partial
-    assert capsys.readouterr().err == f"{stopped}compsil: the run was interrupted, so no report was written.\n"
-    assert not (tmp_path / "r.html").exists()
-    interrupt(None)
-    with pytest.raises(magic.Stopped):
-        run("%compsil df")
 
 
 class TestOutOfCoreTables:
@@ -369,3 +333,101 @@ class TestOutOfCoreTables:
         assert explorer.expression == "'table/part-0.parquet'"
         with pytest.raises(UsageError, match=r"X: there is no Parquet file at 'none\.parquet'"):
             run("%compsil none.parquet")
+
+
+def test_help(run, capsys):
+    run("%compsil?")
+    shown = capsys.readouterr().out
+    for name, option in OPTIONS.items():
+        assert all(flag in shown for flag in flags_of(name, option))
+        assert option.help.split("(default")[0].split()[-1] in shown
+    assert "%compsil report DATA OUT.html [options]" in shown
+    assert "\noptions of select, report:\n  --checkpoint FILE" in shown
+    assert shown.count("\noptions:\n") == 1
+    documentation = inspect.getdoc(CompsilMagics.compsil)
+    assert max(map(len, documentation.splitlines())) <= 110
+    for line in ("%compsil -h", "%compsil df --help"):
+        run(line)
+        assert capsys.readouterr().out.strip() == documentation
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("ks", "2:6:2", (2, 4, 6)), ("ks", [2, 3], (2, 3)), ("n_subsamples", "7", 7), ("sample_size", "0.5", 0.5),
+        ("random_state", "none", None), ("z", "2", 2.0), ("scale", "none", None), ("n_jobs", "-1", -1),
+    ],
+)  # fmt: skip
+def test_config_reads_text_as_a_line_does(shell, run, name, given, value):
+    run(f"%config CompsilMagics.{name} = {given!r}")
+    assert getattr(shell.magics_manager.registry["CompsilMagics"], name) == value
+
+
+def test_config_sets_the_defaults_of_a_line_and_refuses_wrong_values(shell, run, caplog):
+    run("%config CompsilMagics.clusterer = 'gmm'")
+    run("%config CompsilMagics.scale = 'none'")
+    found = run("%compsil df --ks 2:3")
+    assert (found.plan.clusterer, found.preparation.scale, found.ks) == ("gmm", None, (2, 3))
+    assert run("%compsil df --clusterer kmeans -B 2").plan.clusterer == "kmeans"
+    magics = shell.magics_manager.registry["CompsilMagics"]
+    run("%config CompsilMagics.n_subsamples = 0")
+    assert "CompsilMagics.n_subsamples: n_subsamples must be an integer of at least 1; got 0." in caplog.text
+    assert magics.n_subsamples == 3
+    caplog.clear()
+    # A refused value is not validated again with the next one.
+    run("%config CompsilMagics.z = 3.0")
+    assert (caplog.text, magics.z) == ("", 3.0)
+
+
+def test_loading_and_unloading(shell, run, frame, capsys):
+    def registered():
+        lists = (shell.configurables, shell.Completer.custom_matchers, shell.input_transformers_post)
+        return [sum(each.__module__.startswith("compsil_jupyter") for each in known) for known in lists]
+
+    assert registered() == [1, 1, 1]
+    compsil_jupyter.load_ipython_extension(shell)
+    run("%reload_ext compsil_jupyter")
+    assert registered() == [1, 1, 1]
+    assert hasattr(frame, "compsil")
+    compsil_jupyter.unload_ipython_extension(shell)
+    assert registered() == [0, 0, 0]
+    assert "CompsilMagics" not in shell.magics_manager.registry
+    capsys.readouterr()
+    for line in ("%compsil df", "%%compsil\ndf"):
+        shell.run_cell(line)
+        assert f"`{line.split()[0]}` not found." in capsys.readouterr().err
+    compsil_jupyter.load_ipython_extension(shell)
+    assert isinstance(run("%compsil df"), SelectionResult)
+    run("%unload_ext compsil_jupyter")
+    assert registered() == [0, 0, 0]
+
+
+def test_public_names():
+    assert all(getattr(compsil_jupyter, name) for name in compsil_jupyter.__all__)
+    with pytest.raises(AttributeError, match="module 'compsil_jupyter' has no attribute 'nothing'"):
+        _ = compsil_jupyter.nothing
+
+
+GUIDE = (Path(__file__).parents[2] / "docs/guides/notebook.md").read_text().partition("## The magic")[2]
+GUIDE = GUIDE.partition("\n## ")[0]
+
+
+def test_the_guide_lists_every_option():
+    table = GUIDE.partition("### Options")[2].partition("###")[0]
+    listed = re.findall(r"^\| (`-[^|]*?) \|", table, re.MULTILINE)
+    assert {tuple(re.findall("`(.*?)`", row)) for row in listed} == {flags_of(*option) for option in OPTIONS.items()}
+    for name, keyword in COMMANDS["select"].items():
+        if keyword.choices and name not in ("clusterer", "metric"):
+            assert ", ".join(f"`{word}`" for word in keyword.choices) in table
+
+
+@pytest.mark.parametrize("block", re.findall(r"^```text\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL))
+def test_the_examples_of_the_guide_run(shell, frame, capsys, block):
+    people = frame.rename(columns={"a": "age", "net income, EUR": "net income"})
+    shell.push({"df": people, "X": people[["age", "b"]].to_numpy()})
+    code, _, error = block.partition("UsageError: ")
+    done = shell.run_cell(code)
+    if error:
+        assert capsys.readouterr().err == f"UsageError: {error}"
+    else:
+        done.raise_error()

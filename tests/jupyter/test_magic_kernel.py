@@ -5,7 +5,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from jupyter_client.manager import KernelManager
+from jupyter_client.manager import start_new_kernel
 from waiting import PATIENCE
 
 SETUP = """
@@ -25,53 +25,37 @@ class Notebook:
     """A kernel with its client."""
 
     def __init__(self, folder):
-        self.manager = KernelManager()
-        self.manager.start_kernel(cwd=str(folder), env={**os.environ, "IPYTHONDIR": str(folder)})
-        self.client = self.manager.blocking_client()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=PATIENCE)
+        environment = {**os.environ, "IPYTHONDIR": str(folder)}
+        self.manager, self.client = start_new_kernel(PATIENCE, cwd=str(folder), env=environment)
 
     def close(self):
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
 
     def run(self, code, interrupt_at=None):
-        """Run a cell and return what a notebook shows; interrupt the kernel once it prints a word."""
-        message = self.client.execute(code)
+        """Run a cell and return what a notebook shows; interrupt the kernel when it prints a word."""
         shown = SimpleNamespace(out="", err="", data=None, error=None, comms=0)
-        while True:
-            found = self.client.get_iopub_msg(timeout=PATIENCE)
-            if found["parent_header"].get("msg_id") != message:
-                continue
-            kind, content = found["msg_type"], found["content"]
-            if kind == "status" and content["execution_state"] == "idle":
-                break
-            self._note(shown, kind, content)
-            if interrupt_at is not None and interrupt_at in shown.out:
-                self.manager.interrupt_kernel()
-                interrupt_at = None
-        shown.status = self._reply(message)["status"]
+
+        def note(message):
+            kind, content = message["msg_type"], message["content"]
+            if kind == "stream":
+                name = {"stdout": "out", "stderr": "err"}[content["name"]]
+                setattr(shown, name, getattr(shown, name) + content["text"])
+                if interrupt_at is not None and interrupt_at in content["text"]:
+                    self.manager.interrupt_kernel()
+            elif kind == "execute_result":
+                shown.data = content["data"]
+            elif kind == "error":
+                shown.error = content
+            elif kind.startswith("comm_"):
+                shown.comms += 1
+
+        reply = self.client.execute_interactive(code, output_hook=note, allow_stdin=False, timeout=PATIENCE)
+        shown.status = reply["content"]["status"]
         return shown
 
-    def _reply(self, message):
-        while True:
-            found = self.client.get_shell_msg(timeout=PATIENCE)
-            if found["parent_header"]["msg_id"] == message:
-                return found["content"]
-
-    def _note(self, shown, kind, content):
-        if kind == "stream":
-            name = {"stdout": "out", "stderr": "err"}[content["name"]]
-            setattr(shown, name, getattr(shown, name) + content["text"])
-        elif kind == "execute_result":
-            shown.data = content["data"]
-        elif kind == "error":
-            shown.error = content
-        elif kind.startswith("comm_"):
-            shown.comms += 1
-
     def complete(self, line):
-        found = self._reply(self.client.complete(line, len(line)))
+        found = self.client.complete(line, len(line), reply=True, timeout=PATIENCE)["content"]
         return line[found["cursor_start"] : found["cursor_end"]], found["matches"]
 
 
@@ -85,7 +69,7 @@ def notebook(tmp_path_factory):
         notebook.close()
 
 
-def test_a_card_and_a_progress_bar(notebook):
+def test_a_card_a_progress_bar_and_the_explorer(notebook):
     shown = notebook.run("%compsil df")
     assert "compsil-card" in shown.data["text/html"]
     assert "SelectionResult: k* = 3" in shown.data["text/plain"]
@@ -94,55 +78,27 @@ def test_a_card_and_a_progress_bar(notebook):
     assert notebook.run("%compsil df --quiet").comms == 0
     shown = notebook.run("import sys; sys.modules['ipywidgets'] = None\n%compsil df")
     notebook.run("del sys.modules['ipywidgets']")
-    assert shown.status == "ok"
+    assert (shown.status, shown.comms) == ("ok", 0)
     assert "0/3 [00:00<?, ?subsample/s]" in shown.err
-    assert shown.comms == 0
-
-
-def test_assignments_functions_and_cells(notebook):
-    shown = notebook.run("r = %compsil df -o kept")
-    assert (shown.data, shown.out) == (None, "")
-    assert notebook.run("r is kept, r.best_k").data["text/plain"] == "(True, 3)"
-    assert notebook.run("%compsil df -o kept;").data is None
-    assert notebook.run("%%compsil\ndf;  # comment").data is None
-    notebook.run("def choose(table, most):\n    found = %compsil table[['left']] --ks 2:most\n    return found")
-    assert notebook.run("choose(df, 3).ks").data["text/plain"] == "(2, 3)"
-    shown = notebook.run("%%compsil --ks 2:3\npart = df[df.left > 0]\npart")
-    assert "compsil-card" in shown.data["text/html"]
-    assert notebook.run("len(part) < 200").data["text/plain"] == "True"
     shown = notebook.run("%compsil explore df --ks 2:3 -B 2")
     assert "application/vnd.jupyter.widget-view+json" in shown.data
 
 
-def test_a_warning_about_odd_columns(notebook):
-    for line in ("%compsil odd", "r = %compsil odd", "%compsil odd;", "%compsil compare odd --criteria micro"):
-        assert notebook.run(line).err.count("ColumnWarning: column 'row_id' looks like an identifier") == 1
-
-
-def test_errors_have_no_traceback(notebook):
+def test_what_a_line_displays(notebook):
+    for silent in ("r = %compsil df", "%compsil df;", "%%compsil\ndf;  # comment"):
+        shown = notebook.run(silent)
+        assert (shown.data, shown.out) == (None, "")
+    assert notebook.run("%compsil odd;").err.count("ColumnWarning: column 'row_id' looks like an identifier") == 1
     shown = notebook.run("%compsil df --clusterer kmean")
     assert (shown.status, shown.out) == ("error", "")
     assert shown.err == "UsageError: argument --clusterer: unknown value 'kmean'. Did you mean 'kmeans'?\n"
     # ipykernel also sends an error; a notebook shows only the line, as the traceback is empty.
     assert shown.error is None or shown.error["traceback"] == []
-    notebook.run(BLOCKED.format(calls=7).replace('print("now", flush=True)', "raise RuntimeError"))
-    shown = notebook.run("%compsil df --clusterer blocked -j 1")
-    assert shown.err.endswith("The finished part is in sys.last_value.result.\n")
-    assert notebook.run("import sys; sys.last_value.result.n_subsamples").data["text/plain"] == "2"
 
 
-@pytest.mark.parametrize(
-    ("line", "fragment", "matches"),
-    [
-        ("%compsil ", "", ["df", "odd", "part", "select", "compare", "explore", "report"]),
-        ("r = %compsil df --clust", "--clust", ["--clusterer"]),
-        ("compsil df --rule ", "", ["max", "lcb"]),
-        ('%compsil df --columns "net', '"net', ['"net income"']),
-    ],
-)
-def test_completion(notebook, line, fragment, matches):
-    notebook.run("part = df")
-    assert notebook.complete(line) == (fragment, matches)
+def test_completion(notebook):
+    assert notebook.complete("r = %compsil df --clust") == ("--clust", ["--clusterer"])
+    assert notebook.complete('%compsil df --columns "net') == ('"net', ['"net income"'])
 
 
 # A clusterer that blocks at a given call, so that the interrupt comes in the middle of the run.
@@ -156,15 +112,19 @@ def blocked(X, k, seed):
         threading.Event().wait()
     return np.arange(len(X)) % k
 """
-NOT_WRITTEN = "compsil: the run was interrupted, so no report was written.\n"
+
+
+def interrupt(notebook, calls, command, options):
+    """Run a cell with the blocking clusterer, and interrupt it at a call."""
+    notebook.run(BLOCKED.format(calls=calls))
+    return notebook.run(f"r = %compsil {command} --clusterer blocked -j 1 {options}\nr", interrupt_at="now")
 
 
 def test_an_interrupt_keeps_the_finished_part(notebook):
-    notebook.run(BLOCKED.format(calls=10))
-    shown = notebook.run("r = %compsil df --clusterer blocked -j 1 -B 500 -o kept\nr", interrupt_at="now")
+    shown = interrupt(notebook, 10, "df", "-B 500 -o kept")
     assert shown.status == "ok"
-    stopped = r"compsil: stopped after \d+ of 500 subsamples; this is the result of the finished ones\.\n"
-    assert re.search(stopped, shown.err)
+    stopped = r"^compsil: stopped after \d+ of 500 subsamples; this is the result of the finished ones\.$"
+    assert re.search(stopped, shown.err, re.MULTILINE)
     assert "PARTIAL" in shown.data["text/plain"]
     found = notebook.run("r is kept, r.partial, r.n_subsamples >= 2, r.preparation.columns").data["text/plain"]
     assert found == "(True, True, True, ('left', 'net income'))"
@@ -173,21 +133,16 @@ def test_an_interrupt_keeps_the_finished_part(notebook):
 # Three subsamples under three ks are nine calls; the twelfth belongs to the comparison.
 @pytest.mark.parametrize(("calls", "options", "partial"), [(10, "-B 500", True), (12, "--compare", False)])
 def test_an_interrupted_report_is_not_written(notebook, calls, options, partial):
-    notebook.run(BLOCKED.format(calls=calls))
-    line = f"r = %compsil report df out.html --clusterer blocked -j 1 {options}"
-    shown = notebook.run(line, interrupt_at="now")
+    shown = interrupt(notebook, calls, "report df out.html", options)
     assert shown.status == "ok"
-    assert shown.err.endswith(NOT_WRITTEN)
+    assert shown.err.endswith("compsil: the run was interrupted, so no report was written.\n")
     found = notebook.run("import os; r.partial, os.path.exists('out.html')").data["text/plain"]
     assert found == f"({partial}, False)"
 
 
-@pytest.mark.parametrize("command", ["select", "compare", "report"])
+@pytest.mark.parametrize("command", ["select df", "compare df", "report df out.html"])
 def test_an_interrupt_without_a_result_is_one_line(notebook, command):
-    notebook.run(BLOCKED.format(calls=1))
-    file = "out.html" if command == "report" else ""
-    line = f"%compsil {command} df {file} --clusterer blocked -j 1 -B 500 -o nothing\nafterwards = 1"
-    shown = notebook.run(line, interrupt_at="now")
+    shown = interrupt(notebook, 1, command, "-B 500 -o nothing")
     assert (shown.status, shown.error["ename"], shown.err) == ("error", "Stopped", "")
     assert shown.error["traceback"] == ["Stopped: the run was interrupted before there was a result."]
-    assert notebook.run("'nothing' in dir(), 'afterwards' in dir()").data["text/plain"] == "(False, False)"
+    assert notebook.run("'nothing' in dir()").data["text/plain"] == "False"

@@ -1,15 +1,30 @@
-"""The session of the explorer, without widgets: runs, errors, readings, comparisons and stale threads."""
+"""The session of the explorer, without widgets: runs, errors, readings, comparisons, stale threads and clusterings."""
 
+import itertools
 import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sessions import KS, QUICK, Gate, compare, fail_after, finish, kmeans, open_session
+from sessions import (
+    KS,
+    QUICK,
+    Gate,
+    cluster,
+    compare,
+    fail_after,
+    finish,
+    finished,
+    on_all_rows,
+    open_session,
+    start,
+)  # fmt: skip
+from sklearn.metrics import pairwise_distances, silhouette_score
 from waiting import PATIENCE, join, threads
 
 import compsil_kit
+import compsil_pandas  # noqa: F401  (for df.compsil)
 from compsil_jupyter import display
 from compsil_jupyter.session import Status, Task, describe_error
 from compsil_jupyter.shown import Shown, comparison_settings
@@ -17,17 +32,19 @@ from compsil_kit import select_k
 
 
 class TestRun:
-    @pytest.mark.parametrize("n_jobs", ["auto", 2])
-    def test_equals_select_k_and_grows_by_subsamples(self, points, blobs, n_jobs):
-        session = open_session(points, **QUICK, n_jobs=n_jobs)
+    @pytest.mark.parametrize(
+        ("settings", "n_steps"), [({"n_jobs": "auto"}, 6), ({"n_jobs": 2}, 6), ({"n_calibration": 2}, 8)]
+    )
+    def test_equals_select_k_and_grows_by_subsamples(self, points, blobs, settings, n_steps):
+        session = open_session(points, **QUICK, **settings)
         assert (session.result, session.status, session.stale) == (None, Status(), False)
         seen = []
         session.listen(lambda what: seen.append((what, session.n_finished)))
         result = finish(session)
-        direct = select_k(blobs, **QUICK)
+        direct = select_k(blobs, **QUICK, **settings)
         np.testing.assert_array_equal(result.composite, direct.composite)
         assert (result.best_k, result.preparation.columns) == (direct.best_k, ("a", "b", "c"))
-        assert (session.status.phase, session.status.done, session.status.total) == ("done", 6, 6)
+        assert (session.status.phase, session.status.done, session.status.total) == ("done", n_steps, n_steps)
         assert [n for what, n in seen if what == "result"] == [1, 2, 3, 4, 5, 6]
         assert (seen[0], seen[-1]) == (("status", 0), ("status", 6))
 
@@ -36,8 +53,7 @@ class TestRun:
     def test_stop_and_close_keep_the_finished_subsamples(self, points, n_finished, act):
         gate, heard = Gate(after=n_finished * len(KS)), []
         session = open_session(points, **QUICK, clusterer=gate)
-        session.start()
-        assert gate.reached.wait(PATIENCE)
+        start(session, gate)
         session.listen(heard.append)
         getattr(session, act)()
         assert session.status.phase == "stopped"
@@ -55,17 +71,12 @@ class TestRun:
         session.stop()
         assert session.status.phase == "done"
 
-    def test_calibration_subsamples_count_as_steps(self, blobs):
-        session = open_session(blobs, ks=(2, 3), n_subsamples=3, n_calibration=2)
-        finish(session)
-        assert (session.status.done, session.status.total, session.n_finished) == (5, 5, 3)
-
     def test_compilation_is_announced_before_the_first_subsample(self, session, monkeypatch):
-        monkeypatch.setattr("compsil_jupyter.session.compile_notice", lambda plan, data: "Compiling <first>")
+        monkeypatch.setattr("compsil_jupyter.session.compile_notice", lambda plan, data: "Compiling")
         seen = []
         session.listen(lambda _: seen.append(display.format_progress(session)))
         finish(session)
-        assert any("Compiling &lt;first&gt;" in text for text in seen)
+        assert any("Compiling" in text for text in seen)
         assert "Compiling" not in seen[-1]
 
 
@@ -108,22 +119,16 @@ class TestErrors:
         # The run paused the clusterings; a request resumes them.
         clusterings.prioritise(3)
         clusterings.wait(PATIENCE)
-        assert clusterings.get(3) is not None
+        assert clusterings.found.get(3) is not None
         session.change(clusterer="kmeans")
         assert finish(session) is not before
         assert not session.shows_previous
 
-    @pytest.mark.parametrize(
-        ("error", "text"),
-        [
-            (ValueError("ks must be\n  integers"), "ks must be integers"),
-            (OSError("as it is"), "as it is"),
-            (MemoryError(), "MemoryError"),
-            (KeyError("x"), "KeyError: 'x'"),
-        ],
-    )
-    def test_are_described_in_one_line(self, error, text):
-        assert describe_error(error) == text
+    def test_are_described_in_one_line(self):
+        assert describe_error(ValueError("ks must be\n  integers")) == "ks must be integers"
+        assert describe_error(OSError("as it is")) == "as it is"
+        assert describe_error(MemoryError()) == "MemoryError"
+        assert describe_error(KeyError("x")) == "KeyError: 'x'"
 
 
 class TestReading:
@@ -154,26 +159,16 @@ class TestReading:
         session.read(criterion="likely")
         assert session.result.criterion == "likely"
         assert (session.needs_initialisations, session.stale) == (True, False)
+        session.change(scale="robust")
+        assert session.stale
+        session.change(scale=None)
+        assert not session.stale
         assert finish(session).plan.n_starts == 5
         assert not session.needs_initialisations
         # Scores of the first initialisation are part of every run.
         session.read(criterion="composite")
         assert not session.needs_initialisations
         assert session.result.plan.n_starts == 5
-
-    @pytest.mark.parametrize("settings", [{"clusterer": "birch"}, {"n_starts": 1}, {"n_starts": 2}])
-    def test_a_given_number_of_initialisations_is_enough(self, points, settings):
-        session = open_session(points, ks=KS, n_subsamples=2, **settings)
-        finish(session)
-        session.read(criterion="stable")
-        assert not session.needs_initialisations
-
-    def test_changed_settings_make_the_result_stale(self, session):
-        finish(session)
-        session.change(scale="robust")
-        assert session.stale
-        session.change(scale=None)
-        assert not session.stale
 
 
 class TestComparison:
@@ -226,8 +221,7 @@ class TestComparison:
         assert (session.shown.comparison, session.comparing) == (found, Status())
         gate = Gate()
         session.change(clusterer=gate)
-        session.start()
-        assert gate.reached.wait(PATIENCE)
+        start(session, gate)
         # The displayed result, and so the comparison, still uses k-means; a new result stops it.
         session.listen(lambda _: session.comparing.done and gate.go.set())
         session.compare()
@@ -270,25 +264,26 @@ class TestStaleThreads:
         for gate in gates:
             gate.go.set()
 
+    def hold(self, session, held, fail_at):
+        """Start a run that fails at a call and whose thread blocks at a gate when it reports; return the thread."""
+        session.change(clusterer=fail_after(fail_at))
+        session.listen(lambda what: what == "result" and held.block())
+        start(session, held)
+        # The workers have ended: the remaining results are ready for the blocked thread.
+        join(threads("compsil"))
+        return threads("compsil-explorer")
+
     @pytest.mark.parametrize(("held_at", "calls"), [(1, 100), (6, 100), (1, len(KS))], ids=["result", "end", "error"])
     def test_an_old_run(self, session, gates, held_at, calls):
         held, new = gates
         held.after, new.after = held_at - 1, len(KS)
-        session.change(clusterer=fail_after(calls))
-        # The thread blocks when it reports this result.
-        session.listen(lambda what: what == "result" and held.block())
-        session.start()
-        assert held.reached.wait(PATIENCE)
-        # The workers have ended: the remaining results are ready for the blocked thread.
-        join(threads("compsil"))
-        old = threads("compsil-explorer")
+        old = self.hold(session, held, calls)
         session._listeners.clear()
         first = threading.Event()
         session.change(clusterer=new, n_subsamples=3)
         session.listen(lambda what: what == "result" and first.set())
-        session.start()
+        start(session, new)
         assert first.wait(PATIENCE)
-        assert new.reached.wait(PATIENCE)
         held.go.set()
         join(old)
         assert (session.result.plan.n_subsamples, session.result.n_subsamples) == (3, 1)
@@ -301,15 +296,9 @@ class TestStaleThreads:
     def test_an_old_run_that_fails_keeps_what_is_shown(self, session, gates):
         held, new = gates
         finish(session)
-        session.change(clusterer=fail_after(len(KS)))
-        session.listen(lambda what: what == "result" and held.block())
-        session.start()
-        assert held.reached.wait(PATIENCE)
-        join(threads("compsil"))
-        old = threads("compsil-explorer")
+        old = self.hold(session, held, len(KS))
         session.change(clusterer=new, n_subsamples=2)
-        session.start()
-        assert new.reached.wait(PATIENCE)
+        start(session, new)
         before = session.shown
         assert before.result.n_subsamples == 1
         held.go.set()
@@ -319,15 +308,13 @@ class TestStaleThreads:
 
     def test_an_old_comparison(self, session, gates):
         old_gate, new_gate = gates
-        calls = []
+        calls = itertools.count()
 
         def clusterer(X, k, seed):
-            calls.append(k)
-            if len(calls) == 1:
+            if next(calls) == 0:
                 old_gate.block()
                 raise RuntimeError("too late")
-            new_gate.block()
-            return kmeans(X, k, seed)
+            return new_gate(X, k, seed)
 
         session.change(clusterer=clusterer)
         session.compare()
@@ -353,8 +340,69 @@ def test_a_task_is_a_daemon_and_measures_time(monkeypatch):
     assert (task.status.seconds, task.status.seconds_left) == (3.0, 4.5)
 
 
-@pytest.mark.parametrize(("given", "expected"), [(7, 7), (None, (4, 5)), (range(4, 6), (4, 5))])
-def test_a_random_state_that_reproduces_the_subsamples(given, expected):
-    result = SimpleNamespace(plan=SimpleNamespace(seeds=(4, 5)))
-    assert Shown({"random_state": given}, result=result).random_state == expected
-    assert Shown({"random_state": given}).random_state is given
+def found(clusterings):
+    return [k for k in KS if clusterings.found.get(k) is not None]
+
+
+@pytest.mark.parametrize(("k", "metric"), [(3, "euclidean"), (9, "manhattan")])
+def test_labels_equal_those_of_the_accessor(points, k, metric):
+    session = finished(points, ks=(k,), n_subsamples=2, metric=metric)
+    clustering = cluster(session, k)
+    expected = points.compsil.cluster(k, scale=None, metric=metric).to_numpy()
+    np.testing.assert_array_equal(clustering.labels, expected)
+    assert clustering.scores.micro == pytest.approx(silhouette_score(points, expected, metric=metric))
+    assert not session.shown.clusterings.sampled
+
+
+def test_every_k_is_computed_the_requested_one_first(session):
+    finish(session)
+    heard = []
+    session.listen(lambda what: heard.append((what, found(session.shown.clusterings))))
+    cluster(session, 4)
+    assert heard[0] == ("clusters", [4])
+    assert heard[-1] == ("clusters", list(KS))
+    assert len(heard) == len(KS)
+
+
+def test_large_data_are_sampled():
+    X = np.random.default_rng(0).normal(size=(10_001, 2))
+    session = finished(X, ks=(2,), n_subsamples=1, sample_size=200)
+    assert len(cluster(session, 2).labels) == 10_000
+    clusterings = session.shown.clusterings
+    assert len(np.unique(clusterings.points, axis=0)) == 10_000
+    assert clusterings.projection[0].shape == (10_000, 2)
+    assert (clusterings.n_rows, clusterings.sampled) == (10_001, True)
+
+
+def test_clusterers_that_hold_all_pairs_get_the_size_of_a_subsample_and_distances_have_no_map(blobs):
+    precomputed = {"clusterer": "agglomerative", "metric": "precomputed"}
+    session = finished(pairwise_distances(blobs), ks=(2, 3), n_subsamples=2, sample_size=100, **precomputed)
+    found = cluster(session, 2)
+    assert (len(found.labels), found.scores.micro > 0) == (100, True)
+    assert session.shown.clusterings.projection is None
+
+
+def test_an_error_replaces_the_clustering(points):
+    def fail(k):
+        raise RuntimeError("too many rows")
+
+    clusterer = on_all_rows(len(points), fail)
+    session = finished(points, ks=(2,), n_subsamples=2, sample_size=100, clusterer=clusterer)
+    assert cluster(session, 2) == "Clustering into k = 2 failed: too many rows"
+
+
+@pytest.mark.parametrize(("end", "then"), [("close", [3]), ("pause", list(KS))])
+def test_closing_and_pausing_finish_the_current_clustering(points, end, then):
+    gate = Gate()
+    clusterer = on_all_rows(len(points), lambda k: gate.block())
+    session = finished(points, ks=KS, n_subsamples=2, sample_size=100, clusterer=clusterer)
+    clusterings = session.shown.clusterings
+    clusterings.prioritise(3)
+    assert gate.reached.wait(PATIENCE)
+    # A closed session closes its clusterings.
+    session.close() if end == "close" else clusterings.pause()
+    gate.go.set()
+    clusterings.wait(PATIENCE)
+    assert found(clusterings) == [3]
+    cluster(session, 3)
+    assert found(clusterings) == then

@@ -12,7 +12,6 @@ from compsil_kit import Interrupted
 from compsil_pandas import ColumnWarning, GroupSelection
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
-COLUMNS = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,8 @@ def test_one_key(df, by):
     found = df.drop(columns="year").compsil.select_k(by=by, **FAST)
     assert isinstance(found, GroupSelection)
     assert (found.frame.index.tolist(), found.frame.index.name) == (["north", "south"], "region")
-    assert found.frame.columns.tolist() == COLUMNS
+    expected = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
+    assert found.frame.columns.tolist() == expected
     assert found.frame["best_k"].tolist() == [3, 2]
     assert found.frame["best_k"].dtype == found.frame["runner_up"].dtype == "Int64"
     assert found.frame["n_rows"].tolist() == [120, 100]
@@ -78,14 +78,16 @@ def test_categories_without_rows_are_skipped(df):
     assert found.frame.index.tolist() == list(found) == ["south", "north"]
 
 
-@pytest.mark.parametrize("missing", [np.nan, None, float("nan"), pd.NA])
-def test_missing_keys_form_a_group(df, missing):
+def test_missing_keys_form_a_group(df):
     unknown = df.assign(region=df["region"].where(df["region"] == "north"))
     found = unknown.compsil.select_k(by="region", columns=["x", "y"], **FAST)
     assert found.frame["best_k"].tolist() == [3, 2]
     assert found.frame.index.isna().tolist() == [False, True]
-    assert found[missing].best_k == 2
-    assert missing in found
+    for missing in (np.nan, None, float("nan"), pd.NA):
+        assert found[missing].best_k == 2
+        assert missing in found
+    found = unknown.compsil.select_k(by=["region", "year"], **FAST)
+    np.testing.assert_array_equal(found[None, 2020].micro, select(df, region="south", year=2020).micro)
 
 
 def test_several_keys(df):
@@ -93,9 +95,6 @@ def test_several_keys(df):
     assert found.frame.index.names == ["region", "year"]
     assert found["south", 2021].best_k == found.frame.loc[("south", 2021), "best_k"] == 2
     np.testing.assert_array_equal(found["north", 2020].micro, select(df, region="north", year=2020).micro)
-    unknown = df.assign(region=df["region"].where(df["region"] == "north"))
-    found = unknown.compsil.select_k(by=["region", "year"], **FAST)
-    np.testing.assert_array_equal(found[None, 2020].micro, select(df, region="south", year=2020).micro)
 
 
 @pytest.mark.parametrize("by", ["year", ["year"], pd.Grouper(key="year")])
@@ -113,9 +112,6 @@ def test_keys_with_odd_names(df):
     assert numbered.compsil.select_k(by=3, **FAST)[2021].preparation.columns == ("0", "1")
     levels = df[["x", "y", "year"]].set_axis(pd.MultiIndex.from_tuples([("q", "x"), ("p", "y"), ("q", "z")]), axis=1)
     assert levels.compsil.select_k(by=[("q", "z")], **FAST)[2020].preparation.columns == ("q, x", "p, y")
-
-
-# Failed groups.
 
 
 def test_small_groups_are_reported_with_a_warning(df):
@@ -158,18 +154,21 @@ def test_a_clusterer_that_fails_on_one_group(df):
 
 
 @pytest.mark.parametrize(
-    ("settings", "error"),
-    [({"by": "regoin"}, KeyError), ({"columns": ["region"]}, ValueError), ({"ks": [1, 2]}, ValueError)],
+    ("settings", "error", "message"),
+    [
+        ({"by": "regoin"}, KeyError, "regoin"),
+        ({"columns": ["region"]}, ValueError, "'region' is not numeric"),
+        ({"ks": [1, 2]}, ValueError, "ks must be an integer of at least 2"),
+        ({"missing": "raise"}, ValueError, r"missing values in 'x' \(5\)"),
+    ],
 )
-def test_wrong_settings_are_raised_instead_of_reported_per_group(df, settings, error):
-    with pytest.raises(error, match=r"regoin|'region' is not numeric|ks must be an integer of at least 2"):
-        df.compsil.select_k(**{"by": "region", **settings})
+def test_wrong_settings_and_missing_values_are_raised_instead_of_reported_per_group(df, settings, error, message):
+    with pytest.raises(error, match=message):
+        df.assign(x=df["x"].mask(df.index < 5)).compsil.select_k(**{"by": "region", "missing": "drop", **settings})
 
 
-def test_missing_values_are_refused_or_dropped(df):
+def test_missing_values_are_dropped(df):
     incomplete = df.assign(x=df["x"].mask(df.index < 5))
-    with pytest.raises(ValueError, match=r"missing values in 'x' \(5\)"):
-        incomplete.compsil.select_k(by="region", **FAST)
     found = incomplete.compsil.select_k(by="region", missing="drop", **FAST)
     assert [found[name].preparation.n_dropped for name in found] == [5, 0]
     assert found.frame["n_rows"].tolist() == [120, 100]
