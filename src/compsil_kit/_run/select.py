@@ -22,9 +22,9 @@ from compsil_kit._run.progress import Meter, make_meter
 from compsil_kit._run.structure import find_structure, n_steps
 from compsil_kit._run.workers import n_workers
 from compsil_kit._util import schema
-from compsil_kit._util.system import locked, write_atomically
 from compsil_kit._util.checks import describe
 from compsil_kit._util.format import format_seconds
+from compsil_kit._util.system import locked, write_atomically
 from compsil_kit.config import Events
 from compsil_kit.errors import Interrupted
 from compsil_kit.plan import Plan
