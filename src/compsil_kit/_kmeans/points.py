@@ -26,7 +26,7 @@ _FUSED, _REORDERED = {"contract", "nsz"}, {"reassoc", "contract", "nsz"}
 fused = numba.njit(**_inner, fastmath=_FUSED)
 # Inlined by numba: a separate function would be optimised again in each caller and in their callers.
 inlined = numba.njit(**_inner, fastmath=_FUSED, inline="always")
-# Sums in any order, where the rounding error is bounded.
+# Sums in any order, so that they vectorise: the same order in every run, and NaN and infinity keep their meaning.
 reordered = numba.njit(**_inner, fastmath=_REORDERED)
 # Sums that must equal scikit-learn's to the last bit.
 strict = numba.njit(**_inner)

@@ -133,13 +133,9 @@ def check_magnitude(estimator: Any, name: str, X: Any) -> None:
 
 
 def _place_of_largest(X: Any) -> str:
-    if sparse.issparse(X):
-        cells = X.tocoo()
-        at = int(np.argmax(np.abs(cells.data)))
-        row, column = cells.row[at], cells.col[at]
-    else:
-        row, column = np.unravel_index(int(np.argmax(np.abs(X))), X.shape)
-    return f" (row {row}, column {column})"
+    cells = sparse.coo_array(X)
+    at = int(np.argmax(np.abs(cells.data)))
+    return f" (row {cells.row[at]}, column {cells.col[at]})"
 
 
 def _subtracts_mean(estimator: Any) -> bool:

@@ -108,8 +108,7 @@ def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
 
 
 def _of_metric(metric: Metric) -> str:
-    name = metric.name if metric.function is None else describe(metric.function)
-    return f"{name} {describe(dict(metric.params))}" if metric.params else name
+    return metric.name if metric.function is None else describe(metric.function)
 
 
 def _versions() -> dict[str, str]:
