@@ -155,8 +155,12 @@ class Clusterer:
         return self.function is None and "n_init" in self._params and isinstance(self._params.get("init", ""), str)
 
     def _uses_compiled(self, X: Any, n_points: int) -> bool:
-        dense = not sparse.issparse(X) and n_points >= MIN_COMPILED_KMEANS_POINTS
-        return dense and _is_plain_kmeans(self.estimator) and has("numba")
+        """Return whether this is scikit-learn's k-means by Lloyd's algorithm, on enough dense points."""
+        kmeans = self.estimator
+        if type(kmeans) is not sk.KMeans or kmeans.algorithm != "lloyd" or kmeans.verbose:
+            return False
+        known = kmeans.init == "k-means++" if isinstance(kmeans.init, str) else not callable(kmeans.init)
+        return known and not sparse.issparse(X) and n_points >= MIN_COMPILED_KMEANS_POINTS and has("numba")
 
     def must_compile(self, X: Any, n_points: int) -> bool:
         """Return whether a run on this many rows of X starts by compiling k-means, as the first on a machine does."""
@@ -176,13 +180,6 @@ class Clusterer:
 def _copied(value: Any) -> Any:
     """Return a copy of a parameter; plain values are immutable and need none."""
     return value if value is None or isinstance(value, str | int | float) else clone(value, safe=False)
-
-
-def _is_plain_kmeans(estimator: Any) -> bool:
-    """Return whether this is scikit-learn's k-means by Lloyd's algorithm, from k-means++ or given centres."""
-    if type(estimator) is not sk.KMeans or estimator.algorithm != "lloyd" or estimator.verbose:
-        return False
-    return estimator.init == "k-means++" if isinstance(estimator.init, str) else not callable(estimator.init)
 
 
 def resolve_clusterer(clusterer: Any, metric: Metric) -> Clusterer:

@@ -30,13 +30,11 @@ def accumulate_direct(columns_of: Array, starts: Array, cell: Array, panel: slic
     n_points = columns_of.shape[1]
     sums = np.zeros((len(starts), panel.stop - panel.start))
     ends = np.append(starts[1:], n_points)
-    for part in chunks(panel.start, panel.stop, PASS_COLUMNS):
-        tick()
-        _pass(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, True)
-    for outside in (slice(0, panel.start), slice(panel.stop, n_points)):
-        for part in chunks(outside.start, outside.stop, PASS_COLUMNS):
+    for columns in (panel, slice(0, panel.start), slice(panel.stop, n_points)):
+        for part in chunks(columns.start, columns.stop, PASS_COLUMNS):
             tick()
-            _pass(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, False)
+            inside = columns is panel
+            _pass(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, inside)
     return sums
 
 

@@ -112,18 +112,14 @@ def squared_tile(points: Array) -> Tile:
         # Rounding can turn a true 0 into a small negative value; abs is twice as fast as clipping.
         product: Array = left @ right.T
         np.abs(product, out=product)
-        _recompute(product, too_close, points[rows], points[columns])
+        flat = product.reshape(-1)
+        pairs = np.flatnonzero(flat < too_close)
+        i, j = np.divmod(pairs, len(right))
+        step = points[rows][i] - points[columns][j]
+        flat[pairs] = np.einsum("ij,ij->i", step, step)
         return product
 
     return tile
-
-
-def _recompute(squared: Array, limit: float, left: Array, right: Array) -> None:
-    """Replace squared distances below ``limit`` by sums of squared differences."""
-    flat = squared.reshape(-1)
-    near = np.flatnonzero(flat < limit)
-    step = left[near // squared.shape[1]] - right[near % squared.shape[1]]
-    flat[near] = np.einsum("ij,ij->i", step, step)
 
 
 def distance_tile(points: Array) -> Tile:
