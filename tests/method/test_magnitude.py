@@ -64,18 +64,9 @@ def test_a_refit_beside_a_far_value_predicts_what_it_labelled(dtype, far):
 def test_a_fill_value_does_not_change_how_the_others_are_scored():
     X, _ = blobs()
     X[17, 1] = FILL
-    result = select_k(X, ks=[3, 4, 5, 6], n_subsamples=8, random_state=0)
-    assert result.best_k == 5
-
-
-@pytest.mark.parametrize("clusterer", ["bisecting-kmeans", "gmm", BisectingKMeans(), GaussianMixture()])
-def test_other_clusterers_that_subtract_the_mean_refuse_far_values(clusterer):
-    X, _ = blobs()
-    X[17, 1] = FILL
-    message = r"different magnitude: row 17, column 1 is about 1e37 away .* within 1e[12] "
-    with pytest.raises(ValueError, match=message) as caught:
-        select_k(X, ks=[2, 3], n_subsamples=2, clusterer=clusterer)
-    assert "9.97" not in str(caught.value)
+    assert select_k(X, ks=[3, 4, 5, 6], n_subsamples=8, random_state=0).best_k == 5
+    with pytest.raises(ValueError, match="clusterer='gmm' cannot tell the others apart"):
+        select_k(X, ks=[2, 3], n_subsamples=2, clusterer="gmm")
 
 
 @pytest.mark.parametrize("clusterer", ["agglomerative", "minibatch-kmeans", "birch"])
@@ -161,8 +152,10 @@ def test_estimators_that_subtract_the_mean_refuse_far_values(estimator, taken):
     if taken:
         check_magnitude(estimator, "name", X)
     else:
-        with pytest.raises(ValueError, match=r"row 24, column 1 is about 1e37 away .* within 1e[12] of"):
+        message = r"different magnitude: row 24, column 1 is about 1e37 away .* within 1e[12] of"
+        with pytest.raises(ValueError, match=message) as caught:
             check_magnitude(estimator, "name", X)
+        assert "9.97" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])

@@ -31,26 +31,13 @@ def absolute(x, y):
 
 
 ANGLES = np.column_stack([WHOLE[:, 0] / 200 - 0.5, WHOLE[:, 1] / 100])
+OF_POINTS = ["euclidean", "sqeuclidean", "cosine", "manhattan", "chebyshev", "seuclidean", "mahalanobis", "minkowski"]
 METRICS = {
-    "euclidean": WHOLE,
-    "sqeuclidean": WHOLE,
-    "cosine": WHOLE,
-    "manhattan": WHOLE,
-    "chebyshev": WHOLE,
-    "seuclidean": WHOLE,
-    "mahalanobis": WHOLE,
-    "minkowski": WHOLE,
-    "canberra": WHOLE,
-    "correlation": WHOLE,
+    **dict.fromkeys([*OF_POINTS, "canberra", "correlation", absolute], WHOLE),
+    **dict.fromkeys([scipy.spatial.distance.cosine, scipy.spatial.distance.canberra], WHOLE),
+    **dict.fromkeys(["jaccard", "dice", "yule", scipy.spatial.distance.jaccard], YES_NO),
     "haversine": ANGLES,
-    "jaccard": YES_NO,
-    "dice": YES_NO,
-    "yule": YES_NO,
     "precomputed": pairwise_distances(WHOLE),
-    absolute: WHOLE,
-    scipy.spatial.distance.cosine: WHOLE,
-    scipy.spatial.distance.jaccard: YES_NO,
-    scipy.spatial.distance.canberra: WHOLE,
 }
 
 
