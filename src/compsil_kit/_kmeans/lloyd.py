@@ -78,8 +78,8 @@ def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, al
 @inlined
 def _find_moves(points, bounds, centers, sums, counts, state, gamma, drift, reach, shifts):
     """Find the points that move; compare unsure points again with exact centres."""
-    rows, norms, gaps = np.empty(centers.shape), np.empty(centers.shape[0]), np.empty(centers.shape[0])
-    furthest = prepare_centers(centers, rows, norms)
+    rows, norms, furthest = prepare_centers(centers)
+    gaps = np.empty(centers.shape[0])
     fixed = gamma * furthest * furthest + 4.0 * drift * furthest
     slope = 2.0 * gamma * furthest + 4.0 * drift
     _half_gaps(rows, norms, fixed + slope * furthest, gaps)
@@ -90,7 +90,7 @@ def _find_moves(points, bounds, centers, sums, counts, state, gamma, drift, reac
             add_up(points.data, bounds.label, sums, counts)
             state[N_INEXACT] = 0
             _average(sums, counts, centers)
-            prepare_centers(centers, rows, norms)
+            rows, norms, _ = prepare_centers(centers)
         n_moved, n_unsure = resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure)
     state[N_MOVED], state[N_UNSURE] = n_moved, n_unsure
 
@@ -324,8 +324,7 @@ def assign_all(points, bounds, centers, gamma, compared):
 
     ``compared``: k-means++ has already stored the comparisons in ``bounds``.
     """
-    rows, norms = np.empty(centers.shape), np.empty(centers.shape[0])
-    furthest = prepare_centers(centers, rows, norms)
+    rows, norms, furthest = prepare_centers(centers)
     fixed, slope = gamma * furthest * furthest, 2.0 * gamma * furthest
     n_moved, n_unsure, n_pending = np.int64(0), np.int64(0), np.int64(points.squares.shape[0])
     if compared:

@@ -102,9 +102,9 @@ def empty_bounds(n_points: int) -> Bounds:
 
 
 @fused
-def prepare_centers(centers, rows, norms):
-    """Write -2 c and |c|² of the centres; return the largest length."""
-    largest = 0.0
+def prepare_centers(centers):
+    """Return -2 c and |c|² of the centres, and the largest length."""
+    rows, norms, largest = np.empty(centers.shape), np.empty(centers.shape[0]), 0.0
     for j in range(centers.shape[0]):
         total = 0.0
         for t in range(centers.shape[1]):
@@ -113,7 +113,7 @@ def prepare_centers(centers, rows, norms):
             total += c * c
         norms[j] = total
         largest = max(largest, total)
-    return np.sqrt(largest)
+    return rows, norms, np.sqrt(largest)
 
 
 @reordered
@@ -241,8 +241,7 @@ def plus_plus(points, bounds, first, draws, n_trials, centers, rounding, share):
     best, second, third = np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, np.inf)
     nearest, second_nearest = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     values, sums, totals = np.empty((n_blocks, room, BLOCK)), np.empty((room, n_blocks)), np.empty(room)
-    rows, norms, ids = np.empty((room, centers.shape[1])), np.empty(room), np.empty(room, np.int64)
-    ids[0] = first
+    ids = np.full(room, first, np.int64)
     n, total = 1, 0.0
     for c in range(centers.shape[0]):
         if c > 0:
@@ -251,7 +250,7 @@ def plus_plus(points, bounds, first, draws, n_trials, centers, rounding, share):
                 ids[r] = _find_drawn(sums[0], best, points.squares, draws[(c - 1) * n + r] * total, error)
                 if ids[r] < 0:
                     return False
-        _evaluate(points, best, ids[:n], rows, norms, values, sums, totals)
+        _evaluate(points, best, ids[:n], values, sums, totals)
         chosen = _choose_best(points.data, ids, totals, n, rounding, share)
         if chosen < 0:
             return False
@@ -267,10 +266,10 @@ def plus_plus(points, bounds, first, draws, n_trials, centers, rounding, share):
 
 
 @inlined
-def _evaluate(points, best, ids, rows, norms, values, sums, totals):
+def _evaluate(points, best, ids, values, sums, totals):
     """Compute the sum of squared distances that each candidate point would leave as the next centre."""
     n = ids.shape[0]
-    prepare_centers(points.rows[ids], rows, norms)
+    rows, norms, _ = prepare_centers(points.rows[ids])
     for i in range(points.blocks.shape[0]):
         squares = points.squares[i * BLOCK : (i + 1) * BLOCK]
         for r in range(0, n, 4):

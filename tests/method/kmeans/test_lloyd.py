@@ -21,22 +21,17 @@ def distances(data, centers):
     return np.sqrt(np.square(data[:, None] - centers[None]).sum(axis=2))
 
 
-def rows_of(centers):
-    rows, norms = np.empty(centers.shape), np.empty(len(centers))
-    prepare_centers(centers, rows, norms)
-    return rows, norms
-
-
 def follow(points, bounds, old, centers, fixed=1e-12):
     """Move the centres and assign anew; return the numbers of moves and of unsure points."""
     shifts = np.sqrt(np.square(centers - old).sum(axis=1)) + 1e-12
     gaps = distances(centers, centers)
     np.fill_diagonal(gaps, np.inf)
-    return lloyd.reassign(points, bounds, *rows_of(centers), shifts, gaps.min(axis=1) / 2 - 1e-12, fixed, fixed, 1e-12)
+    rows, norms, _ = prepare_centers(centers)
+    return lloyd.reassign(points, bounds, rows, norms, shifts, gaps.min(axis=1) / 2 - 1e-12, fixed, fixed, 1e-12)
 
 
 def resolve(points, bounds, centers, n_unsure):
-    return lloyd.resolve_unsure(points, bounds, *rows_of(centers), GAMMA, 0, n_unsure)
+    return lloyd.resolve_unsure(points, bounds, *prepare_centers(centers)[:2], GAMMA, 0, n_unsure)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 12])

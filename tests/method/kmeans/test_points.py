@@ -42,19 +42,14 @@ def test_arrays_of_bounds_do_not_overlap():
     assert [np.unique(array).tolist() for array in bounds] == [[at] for at in range(len(bounds))]
 
 
-def rows_of(centers):
-    rows, norms = np.empty(centers.shape), np.empty(len(centers))
-    furthest = prepare_centers(centers, rows, norms)
-    assert furthest == pytest.approx(np.sqrt(np.square(centers).sum(axis=1).max()))
-    return rows, norms
-
-
 @pytest.mark.parametrize("n_features", range(1, 10))
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
 def test_compare_block(n_features, n_rows):
     data, centers = RNG.normal(size=(BLOCK, n_features)), RNG.normal(size=(6, n_features))
+    rows, norms, furthest = prepare_centers(centers)
+    assert furthest == pytest.approx(np.sqrt(np.square(centers).sum(axis=1).max()))
     out = np.full((4, BLOCK), np.nan)
-    compare_block(lay_out(data).blocks[0], *rows_of(centers), 2, n_rows, out)
+    compare_block(lay_out(data).blocks[0], rows, norms, 2, n_rows, out)
     expected = np.square(centers).sum(axis=1) - 2 * data @ centers.T
     np.testing.assert_allclose(out[:n_rows], expected[:, 2 : 2 + n_rows].T, rtol=1e-12, atol=1e-12)
 
@@ -74,7 +69,7 @@ def test_the_three_smallest_are_kept():
 def test_compare_point(k):
     point, centers = RNG.normal(size=5), RNG.normal(size=(k, 5))
     values = np.square(centers).sum(axis=1) - 2 * centers @ point
-    own, other, *three = compare_point(point, *rows_of(centers))
+    own, other, *three = compare_point(point, *prepare_centers(centers)[:2])
     assert [own, other] == values.argsort()[:2].tolist()
     np.testing.assert_allclose(three, [*np.sort(values), np.inf][:3], rtol=1e-12)
 
