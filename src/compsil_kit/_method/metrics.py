@@ -35,7 +35,7 @@ METRIC_NAMES = tuple(
 
 @dataclass(frozen=True)
 class Metric:
-    """A validated metric: a scikit-learn name or a function of two points."""
+    """A validated metric: a scikit-learn name, or a function of two points under a name that no metric has."""
 
     name: str
     function: Callable[..., float] | None = None

@@ -127,7 +127,7 @@ def point_silhouettes(
 
     ``tick`` is called every few milliseconds; it may raise to stop the computation.
     """
-    if metric.name in CLOSED_FORMS and metric.function is None:
+    if metric.name in CLOSED_FORMS:
         return _by_closed_form(X, labelings, metric, tick)
     values = np.empty((len(labelings), X.shape[0]))
     doubtful = np.zeros(values.shape, dtype=bool)
@@ -238,10 +238,10 @@ def _choose_kernel(
     """
     n_points, add, limit = X.shape[0], plain.add_distances, 0.0
     dense = not sparse.issparse(X) or X.shape[0] * X.shape[1] * X.dtype.itemsize <= SUMS_BYTES
-    if metric.name != "euclidean" or metric.function is not None or not dense:
+    if metric.name != "euclidean" or not dense:
         tile = metric_tile(X, metric, order)
     else:
-        points = _centred(_dense(X), X.dtype)[order]
+        points = _centred(X.toarray() if sparse.issparse(X) else X, X.dtype)[order]
         limit = doubt_limit(points, product=True)
         if n_points < MIN_COMPILED_SILHOUETTE_POINTS or not has("numba"):
             tile = plain.distance_tile(points)
@@ -259,7 +259,8 @@ def _exact_sums(
     X: Any, power: int, order: Array, cell: Array, starts: Array, tick: Callable[[], None]
 ) -> Callable[[Array], Array]:
     """Return a function from rows of X to their sums of distances to every cell, by differences in double precision."""
-    points = np.ldexp(_dense(X).astype(np.float64, copy=False), power)[order]
+    points = X.toarray() if sparse.issparse(X) else X
+    points = np.ldexp(points.astype(np.float64, copy=False), power)[order]
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     if len(order) < MIN_COMPILED_SILHOUETTE_POINTS or not has("numba"):
@@ -268,11 +269,6 @@ def _exact_sums(
 
     columns = np.ascontiguousarray(points.T)
     return lambda rows: compiled.accumulate_rows(columns, starts, cell, place[rows], tick)
-
-
-def _dense(X: Any) -> Array:
-    points: Array = X.toarray() if sparse.issparse(X) else X
-    return points
 
 
 def _centred(X: Array, dtype: Any) -> Array:
