@@ -1,93 +1,97 @@
-"""The kernel against the naive loops, scikit-learn and extended precision, on both paths."""
+"""Silhouettes against the naive loops, scikit-learn and extended precision, with each kernel."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
-from sklearn.metrics import silhouette_samples, silhouette_score
+from sklearn.metrics import silhouette_samples
 
 import naive
 from compsil_kit import prepare, silhouettes
 from compsil_kit._method import kernel_numba, kernel_numpy, silhouette
+from compsil_kit._method.precision import doubt_limit
 from compsil_kit.adapters import open_data
 
+FILL = 9.97e36
+EXACT = {"rtol": 0, "atol": 1e-9}
+KERNELS = {
+    "numpy": (kernel_numpy, "add_distances"),
+    "compiled direct": (kernel_numba, "accumulate_direct"),
+    "compiled product": (kernel_numba, "add_squared"),
+}
 
-@pytest.fixture(params=["numpy", "compiled direct", "compiled product"])
+
+@pytest.fixture(params=KERNELS)
 def kernel(request, monkeypatch):
-    """Run a test on each of the ways to the sums of distances, whatever the size of its data."""
+    """Run a test with each kernel, whatever the size of its data."""
     monkeypatch.setattr(silhouette, "MIN_COMPILED_SILHOUETTE_POINTS", 10**9 if request.param == "numpy" else 0)
     monkeypatch.setattr(kernel_numba, "MAX_DIRECT_FEATURES", 10**9 if request.param == "compiled direct" else 0)
     return request.param
+
+
+@pytest.fixture
+def used(monkeypatch):
+    """The kernels that were called."""
+    names = set()
+
+    def watch(name, module, attribute):
+        function = getattr(module, attribute)
+        monkeypatch.setattr(module, attribute, lambda *args, **keywords: names.add(name) or function(*args, **keywords))
+
+    for name, (module, attribute) in KERNELS.items():
+        watch(name, module, attribute)
+    return names
 
 
 def labelings_of(X, ks):
     return [KMeans(k, n_init=1, random_state=k).fit_predict(X) for k in ks]
 
 
-@pytest.fixture
-def used(monkeypatch):
-    """The names of the kernels that were called."""
-    names = set()
-
-    def watch(module, name):
-        function = getattr(module, name)
-
-        def watched(*args, **keywords):
-            names.add(f"{module.__name__.rpartition('.')[2]}.{name}")
-            return function(*args, **keywords)
-
-        monkeypatch.setattr(module, name, watched)
-
-    for module, name in (
-        (kernel_numpy, "add_distances"), (kernel_numba, "accumulate_direct"), (kernel_numba, "add_squared"),
-    ):  # fmt: skip
-        watch(module, name)
-    return names
+def blobs(n=400, d=3, dtype="float64"):
+    X, y = make_blobs(n, d, centers=4, random_state=3)
+    return X.astype(dtype), y
 
 
-KERNELS = {
-    "numpy": "kernel_numpy.add_distances",
-    "compiled direct": "kernel_numba.accumulate_direct",
-    "compiled product": "kernel_numba.add_squared",
-}
+def long_double(X, labels):
+    return naive.silhouettes_long_double(X, labels).astype(float)
 
 
-def test_the_tests_below_run_on_the_kernel_they_name(kernel, used):
-    X, _ = make_blobs(97, 3, centers=4, random_state=0)
-    silhouettes(X, labelings_of(X, [2, 3]))
-    assert used == {KERNELS[kernel]}
+def test_the_fixture_selects_the_kernel(kernel, used):
+    silhouettes(*blobs())
+    assert used == {kernel}
 
 
 @pytest.mark.parametrize(
     ("n", "d", "expected"), [(1499, 3, "numpy"), (1500, 64, "compiled direct"), (1500, 65, "compiled product")]
 )
-def test_large_data_are_left_to_compiled_code(n, d, expected, used):
-    X = np.random.default_rng(0).normal(size=(n, d))
-    silhouettes(X, [np.arange(n) % 2])
-    assert used == {KERNELS[expected]}
+def test_large_data_use_compiled_code(n, d, expected, used):
+    silhouettes(np.random.default_rng(0).normal(size=(n, d)), np.arange(n) % 2)
+    assert used == {expected}
 
 
-@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 7, 33])
-def test_equals_naive_loops(kernel, n_features):
-    X, _ = make_blobs(97, n_features, centers=4, random_state=n_features)
-    labelings = labelings_of(X, [2, 3, 5, 9])
-    for labels, found in zip(labelings, silhouettes(X, labelings), strict=True):
-        expected = naive.silhouette_of_points(naive.distance_table(X), list(labels))
-        micro, macro = naive.micro_macro(expected, list(labels))
-        np.testing.assert_allclose(found.per_point, expected, rtol=0, atol=1e-12)
-        assert found.micro == pytest.approx(micro, abs=1e-12)
-        assert found.macro == pytest.approx(macro, abs=1e-12)
-
-
-@pytest.mark.parametrize(("n", "d"), [(2500, 2), (2500, 10), (1501, 50), (1300, 3)])
+@pytest.mark.parametrize(
+    ("n", "d"), [*((97, d) for d in (1, 2, 3, 4, 7, 33)), (2500, 2), (2500, 10), (1501, 50), (1300, 3)]
+)
 def test_equals_scikit_learn(kernel, n, d):
     X, _ = make_blobs(n, d, centers=6, random_state=0)
     labelings = labelings_of(X - X.mean(axis=0), range(2, 8))
     for labels, found in zip(labelings, silhouettes(X, labelings), strict=True):
-        np.testing.assert_allclose(found.per_point, silhouette_samples(X, labels), rtol=0, atol=1e-10)
-        assert found.micro == pytest.approx(silhouette_score(X, labels), abs=1e-12)
+        expected = silhouette_samples(X, labels)
+        np.testing.assert_allclose(found.per_point, expected, rtol=0, atol=1e-10)
+        means = [expected[labels == c].mean() for c in range(labels.max() + 1)]
+        assert (found.micro, found.macro) == pytest.approx((expected.mean(), np.mean(means)), abs=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 3, 7])
+def test_equals_extended_precision(kernel, d):
+    X, y = make_blobs(97, d, centers=4, random_state=d)
+    np.testing.assert_allclose(silhouettes(X, y).per_point, long_double(X, y), rtol=0, atol=1e-12)
 
 
 def test_panels_of_any_width_agree(kernel, monkeypatch):
@@ -107,21 +111,13 @@ def test_sizes_around_the_tiles(kernel, edge):
         np.testing.assert_allclose(silhouettes(X, labels).per_point, silhouette_samples(X, labels), rtol=0, atol=1e-12)
 
 
-def test_every_point_its_own_cell(kernel):
-    """Many labelings can split the points into singletons; sums of distances then are the distances."""
+@pytest.mark.parametrize(("n", "n_labelings"), [(300, 6), (120, 100)], ids=["singletons", "long key"])
+def test_many_labelings(kernel, n, n_labelings):
+    """Few labelings may split the points into singletons; for many, the mixed-radix key is longer than 64 bits."""
     rng = np.random.default_rng(3)
-    X = rng.normal(size=(300, 4))
-    labelings = [rng.integers(0, 12, size=300) for _ in range(6)]
-    assert len(np.unique(np.array(labelings).T, axis=0)) > 295
-    for labels, found in zip(labelings, silhouettes(X, labelings), strict=True):
-        np.testing.assert_allclose(found.per_point, silhouette_samples(X, labels), rtol=0, atol=1e-12)
-
-
-def test_a_hundred_labelings(kernel):
-    """The mixed-radix key of the refinement would overflow 64 bits here; it is compressed on the way."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(120, 2))
-    labelings = [np.append(np.arange(9), rng.integers(0, 9, size=111)) for _ in range(100)]
+    X = rng.normal(size=(n, 4))
+    labelings = [np.append(np.arange(12), rng.integers(0, 12, size=n - 12)) for _ in range(n_labelings)]
+    assert len(np.unique(np.array(labelings).T, axis=0)) > 0.98 * n
     for labels, found in zip(labelings, silhouettes(X, labelings), strict=True):
         np.testing.assert_allclose(found.per_point, silhouette_samples(X, labels), rtol=0, atol=1e-12)
 
@@ -135,16 +131,19 @@ def test_the_first_of_many_labelings_is_not_forgotten():
     np.testing.assert_array_equal(member[-1][cell], others)
 
 
-@pytest.mark.parametrize(("offset", "tolerance"), [(1e8, 1e-9), (1e10, 1e-6), (-1e8, 1e-9)])
-@pytest.mark.parametrize("d", [3, 60])
-def test_offset_data(kernel, offset, tolerance, d):
+@pytest.mark.parametrize(
+    ("dtype", "offset", "d", "tolerance"),
+    [
+        ("float64", 1e8, 3, 1e-9), ("float64", 1e10, 60, 1e-6), ("float64", -1e8, 60, 1e-9), ("float32", 1e4, 3, 1e-5),
+    ],
+)  # fmt: skip
+def test_offset_data(kernel, dtype, offset, d, tolerance):
     X, y = make_blobs(400, d, centers=4, random_state=2)
-    X += offset
-    expected = naive.silhouettes_long_double(X, y)
-    np.testing.assert_allclose(silhouettes(X, y).per_point, expected.astype(float), rtol=0, atol=tolerance)
+    X = (X + offset).astype(dtype)
+    np.testing.assert_allclose(silhouettes(X, y).per_point, long_double(X, y), rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
+@pytest.mark.parametrize("scale", [1e-290, 1e-200, 1e-150, 1e-30, 1e30, 1e150, 1e200, 1e290])
 @pytest.mark.parametrize("offset", [0.0, 5.0])
 def test_any_scale(kernel, scale, offset):
     X, y = make_blobs(300, 4, centers=3, random_state=5)
@@ -152,22 +151,22 @@ def test_any_scale(kernel, scale, offset):
     np.testing.assert_allclose(found, silhouettes(X, y).per_point, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("scale", [1e-290, 1e-200, 1e200, 1e290])
-@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_a_scale_whose_squares_are_no_numbers(kernel, scale, metric, form):
-    X, y = make_blobs(300, 4, centers=3, random_state=5)
+SPARSE_METRICS = ["euclidean", "sqeuclidean", "cosine", "manhattan"]
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize(
+    ("form", "metric"),
+    [
+        *((np.asarray, name) for name in [*SPARSE_METRICS, "chebyshev", "seuclidean"]),
+        *((sparse.csr_array, name) for name in SPARSE_METRICS),
+    ],
+)
+def test_any_scale_with_any_metric(scale, metric, form, monkeypatch):
+    monkeypatch.setattr(silhouette, "SUMS_BYTES", 2**10)
+    X, y = blobs(150)
     found = silhouettes(form(X * scale), y, metric=metric).per_point
-    np.testing.assert_allclose(found, silhouettes(X, y, metric=metric).per_point, rtol=0, atol=1e-13)
-
-
-def test_one_far_outlier_costs_no_digits(kernel):
-    """A sentinel value far away ruins distances taken from a common origin; ours take a local one."""
-    X, y = make_blobs(1000, 3, centers=5, random_state=6)
-    X = np.vstack([X, [[1e8, 1e8, 1e8], [1e8, 1e8, 1e8 + 1]]])
-    y = np.append(y, [5, 5])
-    expected = naive.silhouettes_long_double(X, y).astype(float)
-    np.testing.assert_allclose(silhouettes(X, y).per_point, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found, silhouettes(X, y, metric=metric).per_point, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [2, 10, 60])
@@ -179,13 +178,6 @@ def test_float32_is_computed_in_float32(kernel, d):
     assert single.dtype == np.float64
     assert not np.array_equal(single, double)
     np.testing.assert_allclose(single, double, rtol=0, atol=5e-6)
-
-
-def test_float32_with_an_offset(kernel):
-    X, y = make_blobs(500, 3, centers=3, random_state=9)
-    X = (X + 1e4).astype(np.float32)
-    expected = naive.silhouettes_long_double(X, y).astype(float)
-    np.testing.assert_allclose(silhouettes(X, y).per_point, expected, rtol=0, atol=1e-5)
 
 
 def test_alone_equal_and_coinciding_points(kernel):
@@ -201,14 +193,6 @@ def test_sparse_equals_dense(kernel):
     y = rng.integers(0, 4, size=400)
     expected = silhouettes(X, y).per_point
     np.testing.assert_allclose(silhouettes(sparse.csr_array(X), y).per_point, expected, rtol=0, atol=1e-12)
-
-
-def test_sparse_too_wide_to_be_made_dense(monkeypatch):
-    monkeypatch.setattr(silhouette, "SUMS_BYTES", 1000)
-    X = sparse.random_array((300, 5000), density=0.01, format="csr", rng=np.random.default_rng(11))
-    y = np.arange(300) % 5
-    expected = silhouette_samples(X.toarray(), y)
-    np.testing.assert_allclose(silhouettes(X, y).per_point, expected, rtol=0, atol=1e-10)
 
 
 def test_one_labeling_gives_one_many_give_a_list():
@@ -267,3 +251,99 @@ def test_labelings_are_gathered_together_or_one_by_one_to_the_same_bits(monkeypa
         for cell, cluster in enumerate(belongs):
             expected[cluster] += cell_sums[cell]
         np.testing.assert_array_equal(sums, expected)
+
+
+# --- values far from the others ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-5)])
+def test_at_the_limit_of_doubt_rounding_reaches_the_tolerance(dtype, tolerance):
+    points = np.array([[3.0, 4.0], [-3.0, -4.0], [1.0, 0.0]], dtype)
+    radius, eps = 5.0, np.finfo(dtype).eps
+    assert eps * radius / doubt_limit(points, product=False) == pytest.approx(tolerance)
+    assert eps * (radius / doubt_limit(points, product=True)) ** 2 == pytest.approx(tolerance)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "far"),
+    [
+        *(("float64", far) for far in [1e5, 1e9, 1e13, 1e17, FILL, -1e160, 1e300, np.finfo(float).max]),
+        *(("float32", far) for far in [1e7, 1e9, 1e17, FILL, 3e38]),
+    ],
+)
+def test_one_far_coordinate_leaves_the_others_exact(kernel, dtype, far):
+    X, y = blobs(dtype=dtype)
+    X[17, 1] = far
+    np.testing.assert_allclose(silhouettes(X, y).per_point, long_double(X, y), **EXACT)
+
+
+@pytest.mark.parametrize("far", [1e9, FILL, 1e300])
+def test_many_labelings_and_a_twentieth_of_fill_values(kernel, far):
+    X, y = blobs(300, 5)
+    X[::20, 2] = far
+    labelings = [y, y % 2, np.arange(300) % 7]
+    for labels, found in zip(labelings, silhouettes(X, labelings), strict=True):
+        np.testing.assert_allclose(found.per_point, long_double(X, labels), **EXACT)
+
+
+@pytest.mark.parametrize("far", [1e9, 1e17, FILL, 1e160, 1e300])
+def test_squared_distances_beside_a_far_value(far):
+    X, y = blobs(200)
+    X[17, 1] = far
+    wide, expected = X.astype(np.longdouble), np.zeros(200)
+    for i in range(200):
+        squares, own = ((wide - wide[i]) ** 2).sum(axis=1), y == y[i]
+        a = squares[own].sum() / (own.sum() - 1)
+        b = min(squares[y == c].mean() for c in np.unique(y[~own]))
+        expected[i] = (b - a) / max(a, b)
+    np.testing.assert_allclose(silhouettes(X, y, metric="sqeuclidean").per_point, expected, **EXACT)
+
+
+@pytest.mark.parametrize("far", [1e17, 1e160, 1e300])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_directions_beside_a_far_value(form, far):
+    X, y = blobs(200)
+    near = X.copy()
+    X[17], near[17] = (far, 0.0, 0.0), (1.0, 0.0, 0.0)
+    found, expected = (silhouettes(form(data), y, metric="cosine").per_point for data in (X, near))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_scales_within_scales(kernel):
+    """Groups of groups, each level a million times wider."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(60, 2)) * 10.0**power + 10.0**power for power in range(-12, 13, 4)])
+    y = np.repeat(np.arange(14), 30)
+    np.testing.assert_allclose(silhouettes(X, y).per_point, long_double(X, y), **EXACT)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width", "tolerance"), [("float64", 1e-4, 1e-9), ("float32", 0.3, 1e-5), ("float32", 0.03, 1e-5)]
+)
+def test_many_tight_clusters_in_one_dimension(kernel, dtype, width, tolerance):
+    """The product gives exactly 0 for points that are close compared with their distance to the origin."""
+    y = np.repeat(np.arange(700), 3)
+    X = (y + width * np.random.default_rng(0).normal(size=len(y)))[:, None].astype(dtype)
+    x, here = X[:, 0].astype(np.longdouble), np.arange(len(y))
+    sums = np.add.reduceat(np.abs(x[:, None] - x), np.arange(0, len(x), 3), axis=1)
+    within, others = sums[here, y] / 2, sums / 3
+    others[here, y] = np.inf
+    nearest = others.min(axis=1)
+    expected = ((nearest - within) / np.maximum(within, nearest)).astype(float)
+    np.testing.assert_allclose(silhouettes(X, y).per_point, expected, rtol=0, atol=tolerance)
+
+
+_cells = st.one_of(
+    st.floats(-10, 10), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([0.0, 1e-320, FILL, 1e308])
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(_cells, _cells), min_size=6, max_size=14), st.sampled_from([10**9, 0]))
+def test_any_finite_values(rows, min_compiled):
+    X, y = np.array(rows), np.arange(len(rows)) % 3
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        patch.setattr(silhouette, "MIN_COMPILED_SILHOUETTE_POINTS", min_compiled)
+        found = silhouettes(X, y).per_point
+    np.testing.assert_allclose(found, long_double(X, y), **EXACT)

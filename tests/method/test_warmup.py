@@ -1,10 +1,8 @@
-"""After a warmup no run compiles anything: in real processes, with a cache of their own."""
+"""After a warmup no run compiles anything: in new processes, with an empty cache."""
 
 import os
 import subprocess
 import sys
-
-import pytest
 
 # Each kind of loop that a selection or a silhouette may need, and how many of them had to be compiled.
 RUNS = """
@@ -27,39 +25,28 @@ print(warmup._n_compiled())
 """
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
 def run(cache, *words):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    command = [sys.executable, *words]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=True).stdout
 
 
-def test_everything_is_compiled_once(cache):
-    first = run(cache, "-m", "compsil_kit", "warmup")
-    assert "k-means, float64: was" not in first
+def test_everything_is_compiled_once_and_no_run_compiles_afterwards(tmp_path):
+    first = run(tmp_path, "-m", "compsil_kit", "warmup")
     for part in ("k-means, float64", "silhouettes, float64", "k-means, float32", "silhouettes, float32"):
         assert f"  {part}: " in first
     assert "Done in " in first
-    assert str(cache) in first
-    again = run(cache, "-m", "compsil_kit", "warmup")
+    assert str(tmp_path) in first
+    again = run(tmp_path, "-m", "compsil_kit", "warmup")
     assert again.count("already compiled") == 4
     assert "Nothing to compile." in again
-    assert str(cache) in again
-
-
-def test_no_run_compiles_after_it(cache):
-    run(cache, "-m", "compsil_kit", "warmup")
-    assert run(cache, "-W", "ignore", "-c", RUNS).strip() == "0"
+    assert str(tmp_path) in again
+    assert run(tmp_path, "-W", "ignore", "-c", RUNS).strip() == "0"
 
 
 def test_a_run_that_compiles_is_noticed(tmp_path):
     """Otherwise the test above could not fail."""
-    code = "from compsil_kit._method import warmup; warmup._use_silhouettes(__import__('numpy').ones((1500, 2)))"
-    assert int(run(tmp_path, "-c", f"{code}; print(warmup._n_compiled())")) > 0
+    code = "from compsil_kit._method import warmup; warmup._use_silhouettes('float64'); print(warmup._n_compiled())"
+    assert int(run(tmp_path, "-c", code)) > 0
 
 
 def test_without_numba_it_says_what_is_missing(monkeypatch, capsys):

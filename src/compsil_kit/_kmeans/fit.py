@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, sgemm
+from sklearn.base import clone
 from sklearn.cluster import KMeans, _kmeans
 from sklearn.utils.extmath import row_norms
 
 from compsil_kit._kmeans import lloyd
-from compsil_kit._kmeans.assign import assign_all
-from compsil_kit._kmeans.plus_plus import plus_plus
-from compsil_kit._kmeans.points import UNIT_ROUNDOFF, empty_bounds, lay_out
+from compsil_kit._kmeans.points import UNIT_ROUNDOFF, empty_bounds, lay_out, plus_plus
 
 Array = NDArray[Any]
 
@@ -44,10 +43,10 @@ def is_compiled() -> bool:
 
 
 @cache
-def load_loops(dtype: str) -> None:
+def load_loops(dtype: str, n_starts: int = 1) -> None:
     """Load or compile the loops by using them on a few points."""
     points = np.array([[0.0, 1.0], [1.0, 0.0], [8.0, 9.0], [9.0, 8.0]], dtype=dtype)
-    Fits(points, tol=1e-4).labels(KMeans(2, n_init=1, random_state=0))
+    Fits(points, tol=1e-4).labels(KMeans(2, n_init=n_starts, random_state=0))
 
 
 def _n_starts(estimator: KMeans) -> int:
@@ -67,16 +66,20 @@ class Fits:
     def __init__(self, X: Array, tol: float) -> None:
         """Prepare dense points, once for all k and initialisations."""
         self._X = X
-        # Tolerance and mean as scikit-learn computes them.
-        self._tol = np.mean(np.var(X, axis=0)) * tol if tol else 0.0
+        self._tol = float(_kmeans._tolerance(X, tol))
         self._mean = X.mean(axis=0)
         self._points = lay_out(np.ascontiguousarray(X - self._mean))
         self._bounds = empty_bounds(len(X))
         reach, unit = float(self._points.lengths.max()), float(np.finfo(X.dtype).eps) / 2
         # Bounds the rounding error of comparing two distances, both scikit-learn's and that of the loops.
         self._gamma = 4.0 * (X.shape[1] + 8) * (unit + UNIT_ROUNDOFF)
+        # Bounds the rounding error of a sum of squared distances, the additions not included.
+        self._rounding = 2.0 * self._gamma * (float(self._points.squares.sum()) + len(X) * reach * reach)
         self._in_range = 1 / MAX_LENGTH[X.dtype.name] < reach < MAX_LENGTH[X.dtype.name]
         self._draws: dict[int, Array] = {}
+        # RandomState.choice draws from these cumulative weights.
+        shares = np.full(len(X), 1 / len(X)).cumsum()
+        self._shares: Array = shares / shares[-1]
         self.counts: Counter[str] = Counter()
 
     def labels(self, estimator: KMeans) -> Array:
@@ -90,15 +93,14 @@ class Fits:
         if best is None:
             self.counts["handed over"] += 1
             best = np.asarray(estimator.fit_predict(self._X))
-            if first is None:
-                one = type(estimator)(**{**estimator.get_params(), "n_init": 1})
-                first = best if _n_starts(estimator) == 1 else np.asarray(one.fit_predict(self._X))
-        assert first is not None
+        if first is None:
+            one = clone(estimator).set_params(n_init=1)
+            first = best if _n_starts(estimator) == 1 else np.asarray(one.fit_predict(self._X))
         return first, best
 
     def _runs(self, estimator: KMeans) -> tuple[Array | None, Array | None]:
         """Return the labels of the first and the best initialisation, or None where scikit-learn has to decide."""
-        k, first, best = estimator.n_clusters, None, None
+        k, first, best, least = estimator.n_clusters, None, None, np.inf
         given = not isinstance(estimator.init, str)
         n_starts = _n_starts(estimator)
         for start in range(n_starts):
@@ -115,13 +117,12 @@ class Fits:
                 return labels, labels
             inertia = lloyd.inertia(self._points.rows, centers, self._bounds.label)
             if best is None:
-                first, best = labels, (labels, inertia)
-            elif not _kmeans._is_same_clustering(labels, best[0], k):
-                if abs(inertia - best[1]) <= SAME_INERTIA[self._X.dtype.name] * best[1]:
+                first, best, least = labels, labels, inertia
+            elif not _kmeans._is_same_clustering(labels, best, k):
+                if abs(inertia - least) <= SAME_INERTIA[self._X.dtype.name] * least:
                     return first, None
-                best = min(best, (labels, inertia), key=lambda found: found[1])
-        assert best is not None
-        return first, best[0]
+                best, least = min((best, least), (labels, inertia), key=lambda found: found[1])
+        return first, best
 
     def _initialise(self, centers: Array, seed: int, start: int) -> bool:
         """Write the centres of k-means++; return whether the points have already been compared with them."""
@@ -130,10 +131,9 @@ class Fits:
         per_start = 1 + (k - 1) * n_trials
         draws = self._random(seed, (start + 1) * per_start)[start * per_start :]
         if self._X.dtype == np.float64:
-            # As RandomState.choice draws with equal weights.
-            first = self._shares.searchsorted(draws[0], side="right")
+            first, rounding = self._shares.searchsorted(draws[0], side="right"), self._rounding
             share = 4.0 * n * UNIT_ROUNDOFF
-            if plus_plus(self._points, self._bounds, first, draws[1:per_start], n_trials, centers, self._gamma, share):
+            if plus_plus(self._points, self._bounds, first, draws[1:per_start], n_trials, centers, rounding, share):
                 return True
         self.counts["starts"] += 1
         random_state = np.random.RandomState(seed)
@@ -148,17 +148,10 @@ class Fits:
             self._draws[seed] = np.random.RandomState(seed).random_sample(max(n, 256))
         return self._draws[seed]
 
-    @cached_property
-    def _shares(self) -> Array:
-        weights = np.ones(len(self._X), self._X.dtype)
-        shares: Array = np.asarray(weights / weights.sum(), np.float64).cumsum()
-        shares /= shares[-1]
-        return shares
-
     def _iterate(self, centers: Array, compared: bool, max_iter: int) -> bool:
         """Run Lloyd's iterations, which replace the centres; return False where scikit-learn has to decide."""
         points, bounds = self._points, self._bounds
-        n_unsure = assign_all(points, bounds, centers, self._gamma, compared)
+        n_unsure = lloyd.assign_all(points, bounds, centers, self._gamma, compared)
         if n_unsure:
             unsure = bounds.unsure[:n_unsure]
             bounds.label[unsure] = self._resolve(centers, unsure)
@@ -168,9 +161,7 @@ class Fits:
         state[lloyd.N_MOVED] = 1
         exact = points.data.dtype != np.float64
         for _ in range(MAX_RESOLVED_ITERATIONS):
-            end = lloyd.lloyd(
-                points, bounds, centers, sums, counts, state, self._gamma, float(self._tol), max_iter, exact
-            )
+            end = lloyd.lloyd(points, bounds, centers, sums, counts, state, self._gamma, self._tol, max_iter, exact)
             if end != lloyd.RESOLVE:
                 return bool(end == lloyd.DONE and counts.min() > 0)
             unsure = bounds.unsure[: state[lloyd.N_UNSURE]]

@@ -1,21 +1,33 @@
-"""Lloyd's iterations: recompute centres and labels until scikit-learn would stop."""
+"""Lloyd's iterations: assign points to the nearest centre and recompute the centres until scikit-learn would stop.
+
+Hamerly's bounds prove for most points that they keep their centre. Any other point is compared with its two nearest
+centres and, only if a third could be nearer, with all of them. Points that rounding might decide are listed as unsure.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from compsil_kit._kmeans.assign import reassign, resolve_unsure
 from compsil_kit._kmeans.points import (
+    BLOCK,
     UNIT_ROUNDOFF,
     cached_fused,
     cached_reordered,
     cached_strict,
+    compare_block,
+    compare_point,
     dot,
+    fused,
     inlined,
+    keep_three,
     prepare_centers,
     strict,
 )
 
+# A block with at least this many pending points is compared as a whole.
+MIN_DENSE = 32
+# Outcomes of comparing a point with its two nearest centres.
+STAYS, MOVES, UNSURE, COMPARE_ALL = 0, 1, 2, 3
 # Return values of :func:`lloyd`: converged, labels to be resolved by the caller, a cluster became empty, or rounding
 # might decide whether it converged.
 DONE, RESOLVE, EMPTY, UNDECIDED = 0, 1, 2, 3
@@ -33,14 +45,15 @@ def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, al
     single precision (``always_exact``) they are recomputed in every iteration.
     """
     shifts, old = np.empty(centers.shape[0]), np.empty(centers.shape)
-    reach = _largest(points.lengths)
+    reach = points.lengths.max()
     while True:
         if state[RESOLVED] == 0:
-            if _any_empty(counts):
+            if counts.min() == 0:
                 return EMPTY
             if always_exact:
-                _recompute_sums(points, bounds, sums, counts, state)
-            _copy(centers, old)
+                add_up(points.data, bounds.label, sums, counts)
+                state[N_INEXACT] = 0
+            old[:] = centers
             _average(sums, counts, centers)
             state[N_ITERATIONS] += 1
             if state[N_MOVED] == 0:
@@ -52,7 +65,7 @@ def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, al
             if _is_undecided(total, tol, drift, centers.shape[0], always_exact):
                 return UNDECIDED
             state[LAST] = int(total <= tol or state[N_ITERATIONS] == max_iter)
-            _reassign(points, bounds, centers, sums, counts, state, gamma, drift, reach, shifts)
+            _find_moves(points, bounds, centers, sums, counts, state, gamma, drift, reach, shifts)
             if state[N_UNSURE] > 0:
                 return RESOLVE
         state[RESOLVED] = 0
@@ -63,33 +76,10 @@ def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, al
 
 
 @inlined
-def _largest(values):
-    most = values[0]
-    for value in values:
-        most = max(most, value)
-    return most
-
-
-@inlined
-def _any_empty(counts):
-    empty = False
-    for count in counts:
-        empty = empty or count == 0
-    return empty
-
-
-@inlined
-def _copy(source, target):
-    for j in range(source.shape[0]):
-        for t in range(source.shape[1]):
-            target[j, t] = source[j, t]
-
-
-@inlined
-def _reassign(points, bounds, centers, sums, counts, state, gamma, drift, reach, shifts):
+def _find_moves(points, bounds, centers, sums, counts, state, gamma, drift, reach, shifts):
     """Find the points that move; compare unsure points again with exact centres."""
-    rows, norms, gaps = np.empty(centers.shape), np.empty(centers.shape[0]), np.empty(centers.shape[0])
-    furthest = prepare_centers(centers, rows, norms)
+    rows, norms, furthest = prepare_centers(centers)
+    gaps = np.empty(centers.shape[0])
     fixed = gamma * furthest * furthest + 4.0 * drift * furthest
     slope = 2.0 * gamma * furthest + 4.0 * drift
     _half_gaps(rows, norms, fixed + slope * furthest, gaps)
@@ -97,17 +87,12 @@ def _reassign(points, bounds, centers, sums, counts, state, gamma, drift, reach,
     n_moved, n_unsure = reassign(points, bounds, rows, norms, shifts, gaps, fixed, slope, slack)
     if n_unsure > 0:
         if state[N_INEXACT] > 0:
-            _recompute_sums(points, bounds, sums, counts, state)
+            add_up(points.data, bounds.label, sums, counts)
+            state[N_INEXACT] = 0
             _average(sums, counts, centers)
-            prepare_centers(centers, rows, norms)
+            rows, norms, _ = prepare_centers(centers)
         n_moved, n_unsure = resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure)
     state[N_MOVED], state[N_UNSURE] = n_moved, n_unsure
-
-
-@inlined
-def _recompute_sums(points, bounds, sums, counts, state):
-    add_up(points.data, bounds.label, sums, counts)
-    state[N_INEXACT] = 0
 
 
 @inlined
@@ -182,6 +167,179 @@ def _apply_moves(data, bounds, n_moved, sums, counts):
             sums[old, t] -= data[i, t]
         for t in range(data.shape[1]):
             sums[new, t] += data[i, t]
+
+
+@inlined
+def reassign(points, bounds, rows, norms, shifts, gaps, fixed, slope, slack):
+    """Find the nearest centre of every point after the centres have moved by ``shifts``.
+
+    ``fixed + slope * |x|`` bounds the rounding error of a comparison, ``slack`` that of the bounds. Return the numbers
+    of points that move and of points that are too close to call.
+    """
+    n_pending = _move_bounds(points.lengths, bounds, shifts, gaps, fixed, slope, slack)
+    own, second = bounds.scratch[0, :n_pending], bounds.scratch[1, :n_pending]
+    rest, error = bounds.scratch[2, :n_pending], bounds.scratch[3, :n_pending]
+    for index in range(n_pending):
+        i = bounds.pending[index]
+        a, b = bounds.label[i], bounds.second[i]
+        own[index] = points.squares[i] + (norms[a] + dot(rows[a], points.rows[i]))
+        second[index] = points.squares[i] + (norms[b] + dot(rows[b], points.rows[i]))
+        rest[index] = bounds.others[i]
+        error[index] = fixed + slope * points.lengths[i]
+    _classify(own, second, rest, error, slack, bounds.outcome)
+    # Typed: numba would compile one more version of the callee for literal zeros.
+    n_moved, n_unsure, n_left = np.int64(0), np.int64(0), np.int64(0)
+    for index in range(n_pending):
+        i = bounds.pending[index]
+        bounds.upper[i], bounds.lower[i] = own[index], second[index]
+        outcome = bounds.outcome[index]
+        if outcome == MOVES:
+            bounds.moved[n_moved], bounds.target[n_moved] = i, bounds.second[i]
+            bounds.second[i] = bounds.label[i]
+            n_moved += 1
+        elif outcome == UNSURE:
+            bounds.unsure[n_unsure] = i
+            n_unsure += 1
+        elif outcome == COMPARE_ALL:
+            bounds.pending[n_left] = i
+            n_left += 1
+    return compare_listed(points, bounds, rows, norms, fixed, slope, n_left, n_moved, n_unsure)
+
+
+@inlined
+def _move_bounds(lengths, bounds, shifts, gaps, fixed, slope, slack):
+    """Adjust the bounds to the moved centres; list the points that may have another label and return their number."""
+    n, largest = 0, shifts.max()
+    for i in range(lengths.shape[0]):
+        own = bounds.label[i]
+        upper = bounds.upper[i] + shifts[own]
+        second = bounds.lower[i] - shifts[bounds.second[i]]
+        rest = bounds.others[i] - largest
+        bounds.upper[i], bounds.lower[i], bounds.others[i] = upper, second, rest
+        # The distance between the centres is another bound (``gaps`` holds half of it).
+        lower = max(min(second, rest), 2.0 * gaps[own] - upper)
+        bounds.pending[n] = i
+        n += int((lower - upper - slack) * (lower + upper) <= fixed + slope * lengths[i])
+    return n
+
+
+@inlined
+def _classify(own, second, rest, error, slack, outcome):
+    """Classify pairs of squared distances and turn them into bounds; without branches, so that the loop vectorises."""
+    for index in range(own.shape[0]):
+        a, b, e = own[index], second[index], error[index]
+        smaller, larger = min(a, b), max(a, b)
+        third = max(rest[index] - slack, 0.0)
+        found = MOVES if b < a else STAYS
+        found = UNSURE if larger - smaller <= e else found
+        outcome[index] = COMPARE_ALL if third * third - smaller <= e else found
+        own[index] = np.sqrt(max(smaller, 0.0) + e)
+        second[index] = np.sqrt(max(larger - e, 0.0))
+
+
+@fused
+def compare_listed(points, bounds, rows, norms, fixed, slope, n_pending, n_moved, n_unsure):
+    """Compare the pending points with all centres, block by block; return the same numbers as :func:`reassign`."""
+    at = 0
+    three, two, buffer = np.empty((3, BLOCK)), np.empty((2, BLOCK), np.int64), np.empty((4, BLOCK))
+    while at < n_pending:
+        start = bounds.pending[at] // BLOCK * BLOCK
+        stop = min(start + BLOCK, points.squares.shape[0])
+        until = at
+        while until < n_pending and bounds.pending[until] < stop:
+            until += 1
+        dense = until - at >= MIN_DENSE
+        if dense:
+            _compare_whole_block(points, bounds, rows, norms, fixed, slope, start, stop, three, two, buffer)
+        for index in range(at, until):
+            i = bounds.pending[index]
+            error = fixed + slope * points.lengths[i]
+            if dense:
+                own, best, second = two[0, i - start], three[0, i - start], three[1, i - start]
+            else:
+                own, bounds.second[i], best, second, third = compare_point(points.rows[i], rows, norms)
+                set_bounds(bounds, i, best, second, third, points.squares[i], error)
+            if second - best <= error:
+                bounds.unsure[n_unsure] = i
+                n_unsure += 1
+            elif own != bounds.label[i]:
+                bounds.moved[n_moved], bounds.target[n_moved] = i, own
+                n_moved += 1
+        at = until
+    return n_moved, n_unsure
+
+
+@inlined
+def _compare_whole_block(points, bounds, rows, norms, fixed, slope, start, stop, three, two, buffer):
+    """Compare all points of a block with all centres; points that are not pending only get tighter bounds."""
+    k = norms.shape[0]
+    three[:], two[:] = np.inf, 0
+    for j in range(0, k, 4):
+        n = min(4, k - j)
+        compare_block(points.blocks[start // BLOCK], rows, norms, j, n, buffer)
+        for r in range(n):
+            keep_three(buffer[r], j + r, three[0], three[1], three[2], two[0], two[1])
+    for p in range(stop - start):
+        i = start + p
+        bounds.second[i] = two[1, p]
+        set_bounds(
+            bounds, i, three[0, p], three[1, p], three[2, p], points.squares[i], fixed + slope * points.lengths[i]
+        )
+
+
+@fused
+def set_bounds(bounds, i, first, second, third, square, error):
+    """Derive bounds on distances from |c|² - 2 x·c of the three nearest centres."""
+    bounds.upper[i] = np.sqrt(max(first + square, 0.0) + error)
+    bounds.lower[i] = np.sqrt(max(second + square - error, 0.0))
+    bounds.others[i] = np.sqrt(max(third + square - error, 0.0))
+
+
+@fused
+def resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure):
+    """Decide unsure points for exact centres, with an error bound per centre; return how many move and stay unsure."""
+    n_left = 0
+    for index in range(n_unsure):
+        i = bounds.unsure[index]
+        # No bounds: the next iteration compares the point again.
+        bounds.upper[i], bounds.lower[i], bounds.others[i] = np.inf, 0.0, 0.0
+        own, _, best, _, _ = compare_point(points.rows[i], rows, norms)
+        best += gamma * (norms[own] + 2.0 * np.sqrt(norms[own]) * points.lengths[i])
+        certain = True
+        for j in range(norms.shape[0]):
+            error = gamma * (norms[j] + 2.0 * np.sqrt(norms[j]) * points.lengths[i])
+            certain = certain and (j == own or norms[j] + dot(rows[j], points.rows[i]) - error > best)
+        if not certain:
+            bounds.unsure[n_left] = i
+            n_left += 1
+        elif own != bounds.label[i]:
+            bounds.moved[n_moved], bounds.target[n_moved] = i, own
+            n_moved += 1
+    return n_moved, n_left
+
+
+@cached_fused
+def assign_all(points, bounds, centers, gamma, compared):
+    """Assign every point to its nearest initial centre; return how many points are too close to call.
+
+    ``compared``: k-means++ has already stored the comparisons in ``bounds``.
+    """
+    rows, norms, furthest = prepare_centers(centers)
+    fixed, slope = gamma * furthest * furthest, 2.0 * gamma * furthest
+    n_moved, n_unsure, n_pending = np.int64(0), np.int64(0), np.int64(points.squares.shape[0])
+    if compared:
+        for i in range(points.squares.shape[0]):
+            error = fixed + slope * points.lengths[i]
+            bounds.unsure[n_unsure] = i
+            n_unsure += int(bounds.lower[i] - bounds.upper[i] <= error)
+            set_bounds(bounds, i, bounds.upper[i], bounds.lower[i], bounds.others[i], points.squares[i], error)
+    else:
+        bounds.label[:], bounds.pending[:] = -1, np.arange(n_pending)
+        n_moved, n_unsure = compare_listed(points, bounds, rows, norms, fixed, slope, n_pending, n_moved, n_unsure)
+    n_moved, n_unsure = resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure)
+    for index in range(n_moved):
+        bounds.label[bounds.moved[index]] = bounds.target[index]
+    return n_unsure
 
 
 @cached_reordered

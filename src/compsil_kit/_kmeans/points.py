@@ -1,4 +1,4 @@
-"""The points in the layouts that the compiled loops read, and comparisons of points with centres.
+"""The points in the layouts that the compiled loops read, comparisons with centres, and k-means++.
 
 Squared distances are compared as ``|c|² - 2 x·c``: they lack ``|x|²``, which is the same for all centres.
 """
@@ -26,7 +26,7 @@ _FUSED, _REORDERED = {"contract", "nsz"}, {"reassoc", "contract", "nsz"}
 fused = numba.njit(**_inner, fastmath=_FUSED)
 # Inlined by numba: a separate function would be optimised again in each caller and in their callers.
 inlined = numba.njit(**_inner, fastmath=_FUSED, inline="always")
-# Sums in any order, where the rounding error is bounded.
+# Sums in any order, so that they vectorise: the same order in every run, and NaN and infinity keep their meaning.
 reordered = numba.njit(**_inner, fastmath=_REORDERED)
 # Sums that must equal scikit-learn's to the last bit.
 strict = numba.njit(**_inner)
@@ -74,7 +74,7 @@ def lay_out(data: Array) -> Points:
     n_points, n_features = data.shape
     n_blocks = -(-n_points // BLOCK)
     blocks = np.zeros((n_blocks, n_features, BLOCK))
-    rows = data if data.dtype == np.float64 else data.astype(np.float64)
+    rows = data.astype(np.float64, copy=False)
     squares, lengths = np.empty(n_points), np.empty(n_points)
     _fill(rows, blocks, squares, lengths)
     return Points(data, rows, blocks, squares, lengths)
@@ -102,9 +102,9 @@ def empty_bounds(n_points: int) -> Bounds:
 
 
 @fused
-def prepare_centers(centers, rows, norms):
-    """Write -2 c and |c|² of the centres; return the largest length."""
-    largest = 0.0
+def prepare_centers(centers):
+    """Return -2 c and |c|² of the centres, and the largest length."""
+    rows, norms, largest = np.empty(centers.shape), np.empty(centers.shape[0]), 0.0
     for j in range(centers.shape[0]):
         total = 0.0
         for t in range(centers.shape[1]):
@@ -113,7 +113,7 @@ def prepare_centers(centers, rows, norms):
             total += c * c
         norms[j] = total
         largest = max(largest, total)
-    return np.sqrt(largest)
+    return rows, norms, np.sqrt(largest)
 
 
 @reordered
@@ -226,3 +226,98 @@ def compare_point(x, rows, norms):
         elif value < third:
             third = value
     return label, second_label, first, second, third
+
+
+@cached_fused
+def plus_plus(points, bounds, first, draws, n_trials, centers, rounding, share):
+    """Choose the centres by greedy k-means++; return False where rounding might make scikit-learn choose another one.
+
+    ``draws`` are the random numbers that scikit-learn would draw after the ``first`` point. ``rounding`` bounds the
+    rounding error of a sum of squared distances, ``share`` the relative error of the additions. Also store the two
+    nearest centres of every point in ``bounds``, and |c|² - 2 x·c of the three nearest.
+    """
+    n_points, n_blocks = points.squares.shape[0], points.blocks.shape[0]
+    shape, room = (n_blocks, BLOCK), (n_trials + 3) // 4 * 4
+    best, second, third = np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, np.inf)
+    nearest, second_nearest = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    values, sums, totals = np.empty((n_blocks, room, BLOCK)), np.empty((room, n_blocks)), np.empty(room)
+    ids = np.full(room, first, np.int64)
+    n, total = 1, 0.0
+    for c in range(centers.shape[0]):
+        if c > 0:
+            n, error = n_trials, 2.0 * (rounding + share * total)
+            for r in range(n):
+                ids[r] = _find_drawn(sums[0], best, points.squares, draws[(c - 1) * n + r] * total, error)
+                if ids[r] < 0:
+                    return False
+        _evaluate(points, best, ids[:n], values, sums, totals)
+        chosen = _choose_best(points.data, ids, totals, n, rounding, share)
+        if chosen < 0:
+            return False
+        centers[c] = points.rows[ids[chosen]]
+        total = totals[chosen]
+        sums[0] = sums[chosen]
+        for i in range(n_blocks):
+            keep_three(values[i, chosen], c, best[i], second[i], third[i], nearest[i], second_nearest[i])
+    bounds.label[:], bounds.second[:] = nearest.ravel()[:n_points], second_nearest.ravel()[:n_points]
+    bounds.upper[:], bounds.lower[:] = best.ravel()[:n_points], second.ravel()[:n_points]
+    bounds.others[:] = third.ravel()[:n_points]
+    return True
+
+
+@inlined
+def _evaluate(points, best, ids, values, sums, totals):
+    """Compute the sum of squared distances that each candidate point would leave as the next centre."""
+    n = ids.shape[0]
+    rows, norms, _ = prepare_centers(points.rows[ids])
+    for i in range(points.blocks.shape[0]):
+        squares = points.squares[i * BLOCK : (i + 1) * BLOCK]
+        for r in range(0, n, 4):
+            compare_block(points.blocks[i], rows, norms, r, min(4, n - r), values[i, r : r + 4])
+        for r in range(n):
+            sums[r, i] = _sum_nearest(values[i, r], best[i], squares)
+    for r in range(n):
+        totals[r] = 0.0
+        for i in range(points.blocks.shape[0]):
+            totals[r] += sums[r, i]
+
+
+@reordered
+def _sum_nearest(values, best, squares):
+    total = 0.0
+    for p in range(squares.shape[0]):
+        total += max(min(values[p], best[p]) + squares[p], 0.0)
+    return total
+
+
+@fused
+def _find_drawn(sums, best, squares, drawn, error):
+    """Return the first point at which the running sum reaches the drawn value; -1 if rounding might change it."""
+    below = 0.0
+    for i in range(sums.shape[0]):
+        if below + sums[i] + error >= drawn:
+            running = below
+            for p in range(min(BLOCK, squares.shape[0] - i * BLOCK)):
+                after = running + max(best[i, p] + squares[i * BLOCK + p], 0.0)
+                if after >= drawn:
+                    return i * BLOCK + p if drawn - running > error and after - drawn > error else -1
+                if after + error >= drawn:
+                    return -1
+                running = after
+        below += sums[i]
+    return -1
+
+
+@inlined
+def _choose_best(data, ids, totals, n, rounding, share):
+    """Return which of n candidates leaves the smallest sum; -1 if rounding might decide between different points."""
+    chosen = 0
+    for r in range(1, n):
+        if totals[r] < totals[chosen]:
+            chosen = r
+    for r in range(n):
+        close = totals[r] - totals[chosen] <= 2.0 * (rounding + share * totals[r])
+        # Equal rows give the same centre.
+        if r != chosen and close and np.any(data[ids[r]] != data[ids[chosen]]):
+            return -1
+    return chosen

@@ -29,24 +29,18 @@ _MEDOIDS_HELP = (
 )
 
 
-def _medoids(name: str, kind: str) -> Callable[[Metric], Any]:
-    def make(metric: Metric) -> Any:
-        try:
-            module = require("sklearn_extra.cluster", purpose=f"clusterer={name!r}")
-        except (ImportError, ValueError) as error:
-            # On NumPy 2 its wheel raises a ValueError ("numpy.dtype size changed").
-            raise ImportError(_MEDOIDS_HELP.format(name=name)) from error
-        # The default initialisation is poor: k-medoids++ halves the inertia.
-        init = {"init": "k-medoids++"} if kind == "KMedoids" else {}
-        return getattr(module, kind)(metric=metric.function or metric.name, **init)
-
-    return make
+def _medoids(metric: Metric, name: str, kind: str, **params: str) -> Any:
+    try:
+        module = require("sklearn_extra.cluster", purpose=f"clusterer={name!r}")
+    except (ImportError, ValueError) as error:
+        # On NumPy 2 its wheel raises a ValueError ("numpy.dtype size changed").
+        raise ImportError(_MEDOIDS_HELP.format(name=name)) from error
+    return getattr(module, kind)(metric=metric.function or metric.name, **params)
 
 
 def _agglomerative(metric: Metric) -> Any:
-    if metric.precomputed:
-        return sk.AgglomerativeClustering(metric="precomputed", linkage="average")
-    return sk.AgglomerativeClustering()
+    params = {"metric": "precomputed", "linkage": "average"} if metric.precomputed else {}
+    return sk.AgglomerativeClustering(**params)
 
 
 # One initialisation for k-means, as in the authors' package: a wrong k then lowers the score more clearly.
@@ -58,18 +52,18 @@ NAMED_CLUSTERERS: dict[str, Callable[[Metric], Any]] = {
     "agglomerative": _agglomerative,
     "spectral": lambda _: sk.SpectralClustering(),
     "birch": lambda _: sk.Birch(),
-    "kmedoids": _medoids("kmedoids", "KMedoids"),
-    "clara": _medoids("clara", "CLARA"),
+    # The default initialisation is poor: k-medoids++ halves the inertia.
+    "kmedoids": lambda metric: _medoids(metric, "kmedoids", "KMedoids", init="k-medoids++"),
+    "clara": lambda metric: _medoids(metric, "clara", "CLARA"),
 }
 # Names of scikit-learn's k-means in plans, by name and as an estimator: points belong to the nearest mean.
 PLAIN_KMEANS = ("kmeans", "KMeans")
 # Names with a meaning in plans and results; other functions and classes of these names are given another one.
 _RESERVED = (*NAMED_CLUSTERERS, *PLAIN_KMEANS)
-_READ_DISTANCES = ("agglomerative", "kmedoids")
 # With fewer points, loading compiled k-means costs more than it saves.
 MIN_COMPILED_KMEANS_POINTS = 1000
 # Clusterers that store a matrix of all pairs: bytes per pair, all copies together.
-QUADRATIC_BYTES = {"AgglomerativeClustering": 16, "SpectralClustering": 32, "KMedoids": 24}
+_QUADRATIC_BYTES = {"AgglomerativeClustering": 16, "SpectralClustering": 32, "KMedoids": 24}
 
 
 @dataclass(frozen=True)
@@ -78,12 +72,23 @@ class Clusterer:
 
     name: str
     estimator: Any = None
-    count_parameter: str = ""
     function: Callable[[Any, int, int], Any] | None = None
 
     @cached_property
     def _params(self) -> dict[str, Any]:
         return dict(self.estimator.get_params(deep=False))
+
+    @cached_property
+    def count_parameter(self) -> str:
+        """The parameter that sets the number of clusters; empty if there is none."""
+        return next((name for name in ("n_clusters", "n_components") if name in self._params), "")
+
+    @property
+    def reads_distances(self) -> bool:
+        """Whether the estimator is set to read distances instead of points."""
+        # SpectralClustering(affinity="precomputed") reads similarities, the opposite of distances.
+        nearest = "precomputed_nearest_neighbors" in str(self._params.get("affinity"))
+        return nearest or str(self._params.get("metric")) == "precomputed"
 
     @property
     def by_name(self) -> bool:
@@ -117,16 +122,13 @@ class Clusterer:
         It returns the labels of the clusterer as configured, and those of the best of ``n_starts`` initialisations;
         the former twice if that is 1.
         """
-        if self._uses_compiled(X, X.shape[0] * n_starts) and not loses_digits(X):
-            return self._compiled(X, n_starts)
+        if not self._uses_compiled(X, X.shape[0] * n_starts) or loses_digits(X):
 
-        def label(k: int, seed: int) -> tuple[Array, Array]:
-            found = self.labels(X, k, seed)
-            return found, found if n_starts == 1 else self.labels(X, k, seed, n_starts)
+            def plain(k: int, seed: int) -> tuple[Array, Array]:
+                found = self.labels(X, k, seed)
+                return found, found if n_starts == 1 else self.labels(X, k, seed, n_starts)
 
-        return label
-
-    def _compiled(self, X: Any, n_starts: int) -> Callable[[int, int], tuple[Array, Array]]:
+            return plain
         with gc_paused():
             from compsil_kit._kmeans.fit import Fits, load_loops
 
@@ -139,14 +141,11 @@ class Clusterer:
             return labels.astype(np.intp) if valid else check_clusters(labels, X.shape[0], k)
 
         def label(k: int, seed: int) -> tuple[Array, Array]:
-            if n_starts == 1:
-                found = codes(fits.labels(self.build(k, seed)), k)
-                return found, found
-            several = self.build(k, seed, n_starts)
-            if not one:
-                return codes(fits.labels(self.build(k, seed)), k), codes(fits.labels(several), k)
-            first, best = fits.first_and_best(several)
-            return codes(first, k), codes(best, k)
+            if n_starts > 1 and one:
+                first, best = fits.first_and_best(self.build(k, seed, n_starts))
+                return codes(first, k), codes(best, k)
+            found = codes(fits.labels(self.build(k, seed)), k)
+            return found, found if n_starts == 1 else codes(fits.labels(self.build(k, seed, n_starts)), k)
 
         return label
 
@@ -156,8 +155,12 @@ class Clusterer:
         return self.function is None and "n_init" in self._params and isinstance(self._params.get("init", ""), str)
 
     def _uses_compiled(self, X: Any, n_points: int) -> bool:
-        dense = not sparse.issparse(X) and n_points >= MIN_COMPILED_KMEANS_POINTS
-        return dense and _is_plain_kmeans(self.estimator) and has("numba")
+        """Return whether this is scikit-learn's k-means by Lloyd's algorithm, on enough dense points."""
+        kmeans = self.estimator
+        if type(kmeans) is not sk.KMeans or kmeans.algorithm != "lloyd" or kmeans.verbose:
+            return False
+        known = kmeans.init == "k-means++" if isinstance(kmeans.init, str) else not callable(kmeans.init)
+        return known and not sparse.issparse(X) and n_points >= MIN_COMPILED_KMEANS_POINTS and has("numba")
 
     def must_compile(self, X: Any, n_points: int) -> bool:
         """Return whether a run on this many rows of X starts by compiling k-means, as the first on a machine does."""
@@ -171,19 +174,12 @@ class Clusterer:
     @property
     def bytes_per_pair(self) -> int:
         """Memory that the clusterer needs per pair of points."""
-        return QUADRATIC_BYTES.get(type(self.estimator).__name__, 0)
+        return _QUADRATIC_BYTES.get(type(self.estimator).__name__, 0)
 
 
 def _copied(value: Any) -> Any:
     """Return a copy of a parameter; plain values are immutable and need none."""
     return value if value is None or isinstance(value, str | int | float) else clone(value, safe=False)
-
-
-def _is_plain_kmeans(estimator: Any) -> bool:
-    """Return whether this is scikit-learn's k-means by Lloyd's algorithm, from k-means++ or given centres."""
-    if type(estimator) is not sk.KMeans or estimator.algorithm != "lloyd" or estimator.verbose:
-        return False
-    return estimator.init == "k-means++" if isinstance(estimator.init, str) else not callable(estimator.init)
 
 
 def resolve_clusterer(clusterer: Any, metric: Metric) -> Clusterer:
@@ -205,42 +201,30 @@ def resolve_clusterer(clusterer: Any, metric: Metric) -> Clusterer:
 
 def _by_name(name: str, metric: Metric) -> Clusterer:
     check_choice("clusterer", name, tuple(NAMED_CLUSTERERS))
-    if metric.precomputed and name not in _READ_DISTANCES:
+    if metric.precomputed and name not in ("agglomerative", "kmedoids"):
         raise ValueError(
             f"clusterer={name!r} needs points, but metric='precomputed' gives distances. Pass "
             "clusterer='agglomerative' or 'kmedoids', an estimator that reads distances, or a function."
         )
-    estimator = NAMED_CLUSTERERS[name](metric)
-    return Clusterer(name, estimator, _count_parameter(estimator))
+    return Clusterer(name, NAMED_CLUSTERERS[name](metric))
 
 
 def _by_estimator(estimator: Any, metric: Metric) -> Clusterer:
     name = type(estimator).__name__
-    parameter = _count_parameter(estimator)
-    if not parameter or not hasattr(estimator, "fit_predict"):
+    # Another class called KMeans need not behave like scikit-learn's.
+    plain = name not in _RESERVED or type(estimator) is sk.KMeans
+    clusterer = Clusterer(name if plain else f"{type(estimator).__module__}.{name}", clone(estimator))
+    if not clusterer.count_parameter or not hasattr(estimator, "fit_predict"):
         raise ValueError(
             f"clusterer={name} must have fit_predict and a parameter n_clusters or n_components that sets the "
             "number of clusters. Wrap it in a function f(X, k, seed) -> labels."
         )
-    if metric.precomputed and not _reads_distances(estimator):
+    if metric.precomputed and not clusterer.reads_distances:
         raise ValueError(
             f"metric='precomputed' gives distances, but clusterer={name} is not set to read them. Set its metric to "
             "'precomputed' if it has one (affinity='precomputed' reads similarities), or wrap it in a function."
         )
-    # Another class called KMeans need not behave like scikit-learn's.
-    plain = name not in _RESERVED or type(estimator) is sk.KMeans
-    return Clusterer(name if plain else f"{type(estimator).__module__}.{name}", clone(estimator), parameter)
-
-
-def _reads_distances(estimator: Any) -> bool:
-    params = estimator.get_params(deep=False)
-    # SpectralClustering(affinity="precomputed") reads similarities, the opposite of distances.
-    return "precomputed_nearest_neighbors" in str(params.get("affinity")) or str(params.get("metric")) == "precomputed"
-
-
-def _count_parameter(estimator: Any) -> str:
-    params = estimator.get_params(deep=False)
-    return next((name for name in ("n_clusters", "n_components") if name in params), "")
+    return clusterer
 
 
 def takes_sparse(clusterer: Clusterer) -> bool:
@@ -255,5 +239,5 @@ def check_input_kind(clusterer: Clusterer, X: Any) -> None:
         raise TypeError(
             f"clusterer={clusterer.name!r} does not take sparse data. Pass X.toarray(), or another clusterer."
         )
-    if clusterer.estimator is not None and not _reads_distances(clusterer.estimator):
+    if clusterer.estimator is not None and not clusterer.reads_distances:
         check_magnitude(clusterer.estimator, clusterer.name, X)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit._kmeans.points import cached_reordered, reordered
 from compsil_kit._method.kernel_numpy import chunks
 
 Array = NDArray[Any]
@@ -24,30 +24,17 @@ PASS_COLUMNS = 1024
 # Padding of the buffer's rows: at a distance of a power of two they would evict each other from the cache.
 PADDING = 24
 
-# Reassociation lets sums vectorise; NaN and infinity keep their meaning, and a compiled function always adds in the
-# same order, so that results are reproducible.
-_options: Any = {
-    "nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"},
-}  # fmt: skip
-# Only called from compiled code: a wrapper for C callers would be compiled for nothing.
-_inner: Any = {**_options, "no_cfunc_wrapper": True}
-_compile = numba.njit(**_inner)
-# Entry points from Python. Only these are cached: caching each inner function would take as long again.
-_compile_and_cache = numba.njit(**_options, cache=True)
-
 
 def accumulate_direct(columns_of: Array, starts: Array, cell: Array, panel: slice, tick: Callable[[], None]) -> Array:
     """Return the sums of distances from the points of ``panel`` to every cell; coordinates stand in rows."""
     n_points = columns_of.shape[1]
     sums = np.zeros((len(starts), panel.stop - panel.start))
     ends = np.append(starts[1:], n_points)
-    for part in chunks(panel.start, panel.stop, PASS_COLUMNS):
-        tick()
-        _pass(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, True)
-    for outside in (slice(0, panel.start), slice(panel.stop, n_points)):
-        for part in chunks(outside.start, outside.stop, PASS_COLUMNS):
+    for columns in (panel, slice(0, panel.start), slice(panel.stop, n_points)):
+        for part in chunks(columns.start, columns.stop, PASS_COLUMNS):
             tick()
-            _pass(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, False)
+            inside = columns is panel
+            _pass(columns_of, ends, cell, sums, panel.start, panel.stop, part.start, part.stop, inside)
     return sums
 
 
@@ -62,7 +49,7 @@ def accumulate_rows(columns_of: Array, starts: Array, cell: Array, rows: Array, 
     return sums
 
 
-@_compile_and_cache
+@cached_reordered
 def _pass_rows(x, ends, cell, sums, rows, start, stop):
     """Add the distances between some points and columns start to stop to the sums of these points only."""
     buffer = np.empty((1, PASS_COLUMNS), x.dtype)
@@ -71,7 +58,7 @@ def _pass_rows(x, ends, cell, sums, rows, start, stop):
         _one_row(x, ends, cell, sums, rows[at], start, start, stop, buffer, unused, rows[at] - at)
 
 
-@_compile_and_cache
+@cached_reordered
 def _pass(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):
     """Add the distances between the panel's points and columns start to stop; within the panel, each pair once."""
     buffer = np.empty((4, PASS_COLUMNS + PADDING), x.dtype)
@@ -100,14 +87,14 @@ def _pass(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):
             _flush(sums[own, start - panel_start : stop - panel_start], by_column[: stop - start])
 
 
-@_compile
+@reordered
 def _flush(target, by_column):
     for j in range(by_column.shape[0]):
         target[j] += by_column[j]
         by_column[j] = 0.0
 
 
-@_compile
+@reordered
 def _pairs_of_four(x, sums, own, i, panel_start):
     for p in range(i, i + 4):
         for q in range(p + 1, i + 4):
@@ -120,7 +107,7 @@ def _pairs_of_four(x, sums, own, i, panel_start):
             sums[own, q - panel_start] += distance
 
 
-@_compile
+@reordered
 def _four_rows(x, ends, cell, sums, i, low, start, stop, buffer, by_column, panel_start):
     width = stop - low
     b0, b1, b2, b3 = buffer[0, :width], buffer[1, :width], buffer[2, :width], buffer[3, :width]
@@ -145,7 +132,7 @@ def _four_rows(x, ends, cell, sums, i, low, start, stop, buffer, by_column, pane
         begin = end
 
 
-@_compile
+@reordered
 def _add_two_coordinates(b0, b1, b2, b3, own, own_next, column, column_next):
     p0, p1, p2, p3 = own[0], own[1], own[2], own[3]
     q0, q1, q2, q3 = own_next[0], own_next[1], own_next[2], own_next[3]
@@ -157,7 +144,7 @@ def _add_two_coordinates(b0, b1, b2, b3, own, own_next, column, column_next):
         b3[j] += (p3 - u) * (p3 - u) + (q3 - v) * (q3 - v)
 
 
-@_compile
+@reordered
 def _add_one_coordinate(b0, b1, b2, b3, own, column):
     p0, p1, p2, p3 = own[0], own[1], own[2], own[3]
     for j in range(b0.shape[0]):
@@ -168,7 +155,7 @@ def _add_one_coordinate(b0, b1, b2, b3, own, column):
         b3[j] += (p3 - u) * (p3 - u)
 
 
-@_compile
+@reordered
 def _four_roots(b0, b1, b2, b3, by_column):
     for j in range(b0.shape[0]):
         r0, r1, r2, r3 = np.sqrt(b0[j]), np.sqrt(b1[j]), np.sqrt(b2[j]), np.sqrt(b3[j])
@@ -176,7 +163,7 @@ def _four_roots(b0, b1, b2, b3, by_column):
         by_column[j] += (r0 + r1) + (r2 + r3)
 
 
-@_compile
+@reordered
 def _four_sums(b0, b1, b2, b3):
     s0 = s1 = s2 = s3 = 0.0
     for j in range(b0.shape[0]):
@@ -187,7 +174,7 @@ def _four_sums(b0, b1, b2, b3):
     return s0, s1, s2, s3
 
 
-@_compile
+@reordered
 def _one_row(x, ends, cell, sums, i, low, start, stop, buffer, by_column, panel_start):
     row = buffer[0, : stop - low]
     row[:] = 0
@@ -202,13 +189,13 @@ def _one_row(x, ends, cell, sums, i, low, start, stop, buffer, by_column, panel_
         begin = end
 
 
-@_compile
+@reordered
 def _add_squares(row, own, column):
     for j in range(row.shape[0]):
         row[j] += (own - column[j]) * (own - column[j])
 
 
-@_compile
+@reordered
 def _root_and_add(row, by_column):
     for j in range(row.shape[0]):
         root = np.sqrt(row[j])
@@ -216,7 +203,7 @@ def _root_and_add(row, by_column):
         by_column[j] += root
 
 
-@_compile
+@reordered
 def _sum(row):
     total = 0.0
     for j in range(row.shape[0]):
@@ -224,34 +211,15 @@ def _sum(row):
     return total
 
 
-@_compile
-def _root(row):
-    for j in range(row.shape[0]):
-        row[j] = np.sqrt(row[j])
-
-
-@_compile
-def _add_to(row, by_column):
-    for j in range(row.shape[0]):
-        by_column[j] += row[j]
-
-
-@_compile_and_cache
-def _add_squared(block, column_edges, row_edges, by_row, by_column, both):
+@cached_reordered
+def add_squared(block, column_edges, row_edges, by_row, by_column, both):
+    """Add the roots of a tile of squared distances to the sums of its rows and, if ``both``, of its columns."""
     columns = np.zeros(block.shape[1], np.float64)
     for c in range(row_edges.shape[0] - 1):
         for i in range(row_edges[c], row_edges[c + 1]):
             row = block[i]
-            _root(row)
-            if both:
-                _add_to(row, columns)
+            _root_and_add(row, columns)
             for other in range(column_edges.shape[0] - 1):
                 by_row[other, i] += _sum(row[column_edges[other] : column_edges[other + 1]])
         if both:
             _flush(by_column[c], columns)
-
-
-def add_squared(block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array | None) -> None:
-    """Add the roots of a tile of squared distances to the sums of its rows and columns."""
-    both = by_column is not None
-    _add_squared(block, column_edges, row_edges, by_row, by_column if both else by_row, both)

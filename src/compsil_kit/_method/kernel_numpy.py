@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 Array = NDArray[Any]
 Tile = Callable[[slice, slice], Array]
-# add(block, column edges, row edges, sums of the rows, sums of the columns or None)
-Add = Callable[[Array, Array, Array, Array, "Array | None"], None]
+# add(block, column edges, row edges, sums of the rows, sums of the columns, whether to add to the latter)
+Add = Callable[[Array, Array, Array, Array, Array, bool], None]
 
 # 200 x 500 float64 values are 0.8 MB: a tile stays in the second-level cache during all passes over it. With powers of
 # two its rows would lie multiples of 4 KiB apart and evict each other: the product would take twice as long.
@@ -51,8 +52,8 @@ def accumulate(tile: Tile, add: Add, starts: Array, panel: slice, n_points: int,
         row_cells, row_edges = cells_of(starts, rows)
         column_cells, column_edges = cells_of(starts, columns)
         by_row = sums[column_cells, rows.start - panel.start : rows.stop - panel.start]
-        by_column = sums[row_cells, columns.start - panel.start : columns.stop - panel.start] if both else None
-        add(block, column_edges, row_edges, by_row, by_column)
+        by_column = sums[row_cells, columns.start - panel.start : columns.stop - panel.start] if both else by_row
+        add(block, column_edges, row_edges, by_row, by_column, both)
 
     for rows in chunks(panel.start, panel.stop, TILE_ROWS):
         tick()
@@ -65,27 +66,26 @@ def accumulate(tile: Tile, add: Add, starts: Array, panel: slice, n_points: int,
     return sums
 
 
-def add_distances(block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array | None) -> None:
-    """Add a tile of distances to the sums of its rows and, off the diagonal, of its columns."""
+def add_distances(
+    block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array, both: bool
+) -> None:
+    """Add a tile of distances to the sums of its rows and, if ``both``, of its columns."""
     by_row += np.add.reduceat(block, column_edges[:-1], axis=1, dtype=np.float64).T
-    if by_column is not None:
+    if both:
         # The rows of a tile overlap few cells; reduceat along this axis would run down the columns, far slower.
         for out, low, high in zip(by_column, row_edges[:-1], row_edges[1:], strict=True):
             out += block[low:high].sum(axis=0, dtype=np.float64)
 
 
-def accumulate_rows(columns_of: Array, starts: Array, rows: Array, tick: Callable[[], None]) -> Array:
-    """Return the sums of distances from some points to every cell, by differences; coordinates stand in rows."""
+def accumulate_rows(points: Array, starts: Array, rows: Array, tick: Callable[[], None]) -> Array:
+    """Return the sums of distances from some points to every cell, by differences."""
     sums = np.zeros((len(starts), len(rows)))
     for part in chunks(0, len(rows), TILE_ROWS):
         tick()
-        for columns in chunks(0, columns_of.shape[1], TILE_COLUMNS):
-            block = np.zeros((part.stop - part.start, columns.stop - columns.start))
-            for x in columns_of:
-                step = x[rows[part], None] - x[columns]
-                block += np.multiply(step, step, out=step)
+        for columns in chunks(0, len(points), TILE_COLUMNS):
             cells, edges = cells_of(starts, columns)
-            add_distances(np.sqrt(block, out=block), edges, edges, sums[cells, part], None)
+            by_row = sums[cells, part]
+            add_distances(cdist(points[rows[part]], points[columns]), edges, edges, by_row, by_row, False)
     return sums
 
 
@@ -112,18 +112,14 @@ def squared_tile(points: Array) -> Tile:
         # Rounding can turn a true 0 into a small negative value; abs is twice as fast as clipping.
         product: Array = left @ right.T
         np.abs(product, out=product)
-        _recompute(product, too_close, points[rows], points[columns])
+        flat = product.reshape(-1)
+        pairs = np.flatnonzero(flat < too_close)
+        i, j = np.divmod(pairs, len(right))
+        step = points[rows][i] - points[columns][j]
+        flat[pairs] = np.einsum("ij,ij->i", step, step)
         return product
 
     return tile
-
-
-def _recompute(squared: Array, limit: float, left: Array, right: Array) -> None:
-    """Replace squared distances below ``limit`` by sums of squared differences."""
-    flat = squared.reshape(-1)
-    near = np.flatnonzero(flat < limit)
-    step = left[near // squared.shape[1]] - right[near % squared.shape[1]]
-    flat[near] = np.einsum("ij,ij->i", step, step)
 
 
 def distance_tile(points: Array) -> Tile:

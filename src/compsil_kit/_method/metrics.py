@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,10 @@ METRIC_NAMES = tuple(
 
 @dataclass(frozen=True)
 class Metric:
-    """A validated metric: a scikit-learn name or a function of two points, and its extra arguments."""
+    """A validated metric: a scikit-learn name, or a function of two points under a name that no metric has."""
 
     name: str
     function: Callable[..., float] | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def precomputed(self) -> bool:
@@ -49,8 +48,9 @@ class Metric:
     @property
     def takes_sparse(self) -> bool:
         """Whether the metric accepts a sparse matrix."""
-        known = self.name in (*PAIRWISE_DISTANCE_FUNCTIONS, *CLOSED_FORMS)
-        return self.function is not None or (known and not self.precomputed)
+        if self.function is not None:
+            return True
+        return self.name in (*PAIRWISE_DISTANCE_FUNCTIONS, *CLOSED_FORMS) and not self.precomputed
 
 
 def resolve_metric(metric: object) -> Metric:
@@ -72,12 +72,17 @@ def resolve_metric(metric: object) -> Metric:
 def check_metric_fits(metric: Metric, X: Array) -> None:
     """Try the metric on two rows, so that an unsuitable one fails before any work is done."""
     if metric.precomputed:
-        check_distances(X)
+        if problem := _distance_problem(X):
+            raise ValueError(
+                f"metric='precomputed' needs X to be a symmetric matrix of distances: {problem}. "
+                "Pass pairwise distances, or the data itself with another metric."
+            )
         return
     if metric.name in ("euclidean", *CLOSED_FORMS):
         # Defined for all finite points: the kernels scale those whose squares are out of range.
         return
-    if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS and not _is_binary(X):
+    values = X.data if sparse.issparse(X) else X
+    if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS and not np.all((values == 0) | (values == 1)):
         raise ValueError(
             f"metric={metric.name!r} compares yes/no features; X has values other than 0 and 1. "
             "Pass boolean data, or another metric."
@@ -86,8 +91,8 @@ def check_metric_fits(metric: Metric, X: Array) -> None:
         raise ValueError(f"metric={metric.name!r} does not take sparse data. Pass X.toarray(), or another metric.")
     try:
         points = X if metric.function else scale_to_safe_range(X)
-        params = tile_params(metric, points)
-        trial = pairwise_distances(_operand(points[:2], metric), metric=metric.function or metric.name, **params)
+        measure, params = metric.function or metric.name, _params(metric, points)
+        trial = pairwise_distances(_operand(points[:2], metric), metric=measure, **params)
     except (ValueError, TypeError, np.linalg.LinAlgError) as error:
         raise ValueError(f"metric={metric.name!r} does not work on this X: {error}") from error
     _check_block(trial, metric)
@@ -97,16 +102,6 @@ def _check_block(block: Array, metric: Metric) -> None:
     """Raise on NaN, infinite and negative distances, whose silhouettes would be 0; small negative ones are rounding."""
     if not (np.isfinite(block.max()) and block.min() >= -1e-9 * block.max()):
         raise ValueError(f"metric={metric.name!r} must give finite distances of at least 0 on X; it does not.")
-
-
-def check_distances(D: Array) -> None:
-    """Raise unless a matrix of distances is square, non-negative, symmetric and zero on its diagonal."""
-    problem = _distance_problem(D)
-    if problem:
-        raise ValueError(
-            f"metric='precomputed' needs X to be a symmetric matrix of distances: {problem}. "
-            "Pass pairwise distances, or the data itself with another metric."
-        )
 
 
 def _distance_problem(D: Array) -> str | None:
@@ -128,20 +123,13 @@ def _distance_problem(D: Array) -> str | None:
     return None
 
 
-def _is_binary(X: Array) -> bool:
-    values = X.data if sparse.issparse(X) else X
-    return bool(np.all((values == 0) | (values == 1)))
-
-
-def tile_params(metric: Metric, X: Array) -> dict[str, Any]:
+def _params(metric: Metric, X: Array) -> dict[str, Any]:
     """Return the metric's arguments that depend on all points, and so cannot be estimated from a tile."""
     if metric.name == "seuclidean":
         variances = np.var(X, axis=0, ddof=1)
         # A feature that is constant in this subsample contributes nothing: 0 / 1 instead of 0 / 0.
-        return {"V": np.where(variances > 0, variances, 1.0), **metric.params}
-    if metric.name == "mahalanobis":
-        return {"VI": np.linalg.inv(np.atleast_2d(np.cov(X.T))).T, **metric.params}
-    return dict(metric.params)
+        return {"V": np.where(variances > 0, variances, 1.0)}
+    return {"VI": np.linalg.inv(np.atleast_2d(np.cov(X.T))).T} if metric.name == "mahalanobis" else {}
 
 
 def _operand(X: Any, metric: Metric) -> Any:
@@ -154,10 +142,9 @@ def metric_tile(X: Any, metric: Metric, order: Array) -> Tile:
     if metric.precomputed:
         return lambda rows, columns: X[np.ix_(order[rows], order[columns])]
     points = _operand(X[order] if metric.function else scale_to_safe_range(X)[order], metric)
-    params = tile_params(metric, points)
+    measure, params = metric.function or metric.name, _params(metric, points)
 
     def tile(rows: slice, columns: slice) -> Array:
-        measure = metric.function or metric.name
         block: Array = pairwise_distances(points[rows], points[columns], metric=measure, **params)
         _check_block(block, metric)
         return block
@@ -195,10 +182,8 @@ def _norms(X: Any) -> Array:
 def _scale_rows(X: Any) -> Any:
     """Scale each row by a power of two to a length near 1, so that its square is in range; directions are kept."""
     if sparse.issparse(X):
-        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        largest = np.zeros(X.shape[0])
-        np.maximum.at(largest, row, np.abs(X.data))
-        data = np.ldexp(X.data, -np.frexp(largest)[1][row])
+        exponents = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
+        data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
         return type(X)((data, X.indices, X.indptr), shape=X.shape)
     return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
 

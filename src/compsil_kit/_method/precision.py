@@ -81,17 +81,12 @@ def recompute_doubtful(
             for position, part, sums in measure(power, rows):
                 codes = labelings[position]
                 found, larger = silhouettes_of_sums(sums, codes[part], np.bincount(codes))
-                sure = doubtful[position, part] & _in_range(np.sqrt(larger) if squared else larger, power)
+                distance = np.sqrt(larger) if squared else larger
+                in_range = (distance <= _SAFE_DISTANCE) & (distance >= (0.0 if power else 1 / _SAFE_DISTANCE))
+                # At the largest scale, zero is zero.
+                sure = doubtful[position, part] & (in_range | (power < 0))
                 values[position, part[sure]] = found[sure]
                 doubtful[position, part[sure]] = False
-
-
-def _in_range(larger: Array, power: int) -> Array:
-    """Return which points have their larger mean distance in range; at the largest scale, zero is zero."""
-    if power < 0:
-        return np.ones(len(larger), dtype=bool)
-    enough: Array = (larger <= _SAFE_DISTANCE) & (larger >= (0.0 if power else 1 / _SAFE_DISTANCE))
-    return enough
 
 
 def scale_to_safe_range(X: Any) -> Any:
@@ -133,13 +128,9 @@ def check_magnitude(estimator: Any, name: str, X: Any) -> None:
 
 
 def _place_of_largest(X: Any) -> str:
-    if sparse.issparse(X):
-        cells = X.tocoo()
-        at = int(np.argmax(np.abs(cells.data)))
-        row, column = cells.row[at], cells.col[at]
-    else:
-        row, column = np.unravel_index(int(np.argmax(np.abs(X))), X.shape)
-    return f" (row {row}, column {column})"
+    cells = sparse.coo_array(X)
+    at = int(np.argmax(np.abs(cells.data)))
+    return f" (row {cells.row[at]}, column {cells.col[at]})"
 
 
 def _subtracts_mean(estimator: Any) -> bool:

@@ -127,7 +127,7 @@ def point_silhouettes(
 
     ``tick`` is called every few milliseconds; it may raise to stop the computation.
     """
-    if metric.name in CLOSED_FORMS and metric.function is None:
+    if metric.name in CLOSED_FORMS:
         return _by_closed_form(X, labelings, metric, tick)
     values = np.empty((len(labelings), X.shape[0]))
     doubtful = np.zeros(values.shape, dtype=bool)
@@ -236,45 +236,39 @@ def _choose_kernel(
 
     Also return the mean distance below which these sums may have lost digits.
     """
-    n_points = X.shape[0]
-    if metric.name != "euclidean" or metric.function is not None or not _worth_densifying(X):
+    n_points, add, limit = X.shape[0], plain.add_distances, 0.0
+    dense = not sparse.issparse(X) or X.shape[0] * X.shape[1] * X.dtype.itemsize <= SUMS_BYTES
+    if metric.name != "euclidean" or not dense:
         tile = metric_tile(X, metric, order)
-        return partial(plain.accumulate, tile, plain.add_distances, starts, n_points=n_points, tick=tick), 0.0
-    points = _centred(_dense(X), X.dtype)[order]
-    if n_points < MIN_COMPILED_SILHOUETTE_POINTS or not has("numba"):
-        tile, limit = plain.distance_tile(points), doubt_limit(points, product=True)
-        return partial(plain.accumulate, tile, plain.add_distances, starts, n_points=n_points, tick=tick), limit
-    with gc_paused():
-        from compsil_kit._method import kernel_numba as compiled
-
-    if points.shape[1] <= compiled.MAX_DIRECT_FEATURES:
-        columns, limit = np.ascontiguousarray(points.T), doubt_limit(points, product=False)
-        return partial(compiled.accumulate_direct, columns, starts, cell, tick=tick), limit
-    tile, limit = plain.squared_tile(points), doubt_limit(points, product=True)
-    return partial(plain.accumulate, tile, compiled.add_squared, starts, n_points=n_points, tick=tick), limit
+    else:
+        points = _centred(X.toarray() if sparse.issparse(X) else X, X.dtype)[order]
+        limit = doubt_limit(points, product=True)
+        if n_points < MIN_COMPILED_SILHOUETTE_POINTS or not has("numba"):
+            tile = plain.distance_tile(points)
+        else:
+            with gc_paused():
+                from compsil_kit._method import kernel_numba as compiled
+            if points.shape[1] <= compiled.MAX_DIRECT_FEATURES:
+                columns, limit = np.ascontiguousarray(points.T), doubt_limit(points, product=False)
+                return partial(compiled.accumulate_direct, columns, starts, cell, tick=tick), limit
+            tile, add = plain.squared_tile(points), compiled.add_squared
+    return partial(plain.accumulate, tile, add, starts, n_points=n_points, tick=tick), limit
 
 
 def _exact_sums(
     X: Any, power: int, order: Array, cell: Array, starts: Array, tick: Callable[[], None]
 ) -> Callable[[Array], Array]:
     """Return a function from rows of X to their sums of distances to every cell, by differences in double precision."""
-    columns = np.ascontiguousarray(np.ldexp(_dense(X).astype(np.float64, copy=False), power)[order].T)
+    points = X.toarray() if sparse.issparse(X) else X
+    points = np.ldexp(points.astype(np.float64, copy=False), power)[order]
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     if len(order) < MIN_COMPILED_SILHOUETTE_POINTS or not has("numba"):
-        return lambda rows: plain.accumulate_rows(columns, starts, place[rows], tick)
+        return lambda rows: plain.accumulate_rows(points, starts, place[rows], tick)
     from compsil_kit._method import kernel_numba as compiled
 
+    columns = np.ascontiguousarray(points.T)
     return lambda rows: compiled.accumulate_rows(columns, starts, cell, place[rows], tick)
-
-
-def _dense(X: Any) -> Array:
-    points: Array = X.toarray() if sparse.issparse(X) else X
-    return points
-
-
-def _worth_densifying(X: Any) -> bool:
-    return not sparse.issparse(X) or X.shape[0] * X.shape[1] * X.dtype.itemsize <= SUMS_BYTES
 
 
 def _centred(X: Array, dtype: Any) -> Array:

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from compsil_kit._method import silhouette
 from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._util.imports import require
 
 
-@dataclass(frozen=True)
-class CompiledPart:
-    """Loops that are ready now: what they compute, whether they had to be compiled, and how long that took."""
+def warm_up() -> Iterator[tuple[str, bool, float]]:
+    """Load or compile the loops by using them on a few points.
 
-    name: str
-    compiled: bool
-    seconds: float
-
-
-def warm_up() -> Iterator[CompiledPart]:
-    """Load or compile the loops, part by part, by using each on a few points."""
+    Yield, part by part, what the loops compute, whether they had to be compiled, and the seconds that this took.
+    """
     require("numba", purpose="compsil-kit warmup")
     for dtype in ("float64", "float32"):
         for name, use in (("k-means", _use_kmeans), ("silhouettes", _use_silhouettes)):
             before, start = _n_compiled(), time.perf_counter()
-            use(np.random.default_rng(0).normal(size=(silhouette.MIN_COMPILED_SILHOUETTE_POINTS, 3)).astype(dtype))
-            yield CompiledPart(f"{name}, {dtype}", _n_compiled() > before, time.perf_counter() - start)
+            use(dtype)
+            yield f"{name}, {dtype}", _n_compiled() > before, time.perf_counter() - start
 
 
 def cache_folders() -> list[str]:
@@ -39,16 +31,17 @@ def cache_folders() -> list[str]:
     return sorted({loop.stats.cache_path for loop in _loops() if loop.stats.cache_path is not None})
 
 
-def _use_kmeans(X: Any) -> None:
-    from compsil_kit._kmeans.fit import Fits
+def _use_kmeans(dtype: str) -> None:
+    from compsil_kit._kmeans.fit import load_loops
 
     # The inertia is needed to compare two initialisations only.
-    Fits(X, tol=1e-4).labels(KMeans(3, n_init=2, random_state=0))
+    load_loops(dtype, n_starts=2)
 
 
-def _use_silhouettes(X: Any) -> None:
+def _use_silhouettes(dtype: str) -> None:
     from compsil_kit._method import kernel_numba
 
+    X = np.random.default_rng(0).normal(size=(silhouette.MIN_COMPILED_SILHOUETTE_POINTS, 3)).astype(dtype)
     codes, euclidean = np.arange(len(X)) % 2, resolve_metric("euclidean")
     # By differences with few features, by products with many.
     for points in (X, np.repeat(X, kernel_numba.MAX_DIRECT_FEATURES, axis=1)):
@@ -59,10 +52,10 @@ def _use_silhouettes(X: Any) -> None:
 
 
 def _loops() -> set[Any]:
-    from compsil_kit._kmeans import assign, lloyd, plus_plus, points
+    from compsil_kit._kmeans import lloyd, points
     from compsil_kit._method import kernel_numba
 
-    modules = (kernel_numba, assign, lloyd, plus_plus, points)
+    modules = (kernel_numba, lloyd, points)
     return {value for module in modules for value in vars(module).values() if hasattr(value, "py_func")}
 
 

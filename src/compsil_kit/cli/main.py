@@ -103,9 +103,9 @@ def _demo(arguments: argparse.Namespace) -> None:
 def _warm_up(_: argparse.Namespace) -> None:
     print("Compiling the inner loops. This is needed once per machine and may take a minute.", flush=True)
     seconds = 0.0
-    for part in warm_up():
-        seconds += part.compiled * part.seconds
-        print(f"  {part.name}: {f'{part.seconds:.1f} s' if part.compiled else 'already compiled'}", flush=True)
+    for name, compiled, duration in warm_up():
+        seconds += compiled * duration
+        print(f"  {name}: {f'{duration:.1f} s' if compiled else 'already compiled'}", flush=True)
     done = f"Done in {seconds:.1f} s." if seconds else "Nothing to compile."
     print(done, "The compiled code is stored in", flush=True)
     print("".join(f"  {folder}\n" for folder in cache_folders()), end="", flush=True)

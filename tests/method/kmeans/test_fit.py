@@ -13,13 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from benchmarks.kmeans_labels import KINDS, compare_fits
-from compsil_kit._kmeans.fit import Fits, is_compiled
+from compsil_kit._kmeans.fit import Fits
 
 
-def plain(X, k, **keywords):
+def check(fits, X, k, **keywords):
+    """Check that the labels are those of scikit-learn."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return KMeans(k, **keywords).fit(X).labels_
+        found = fits.labels(KMeans(k, **keywords))
+        np.testing.assert_array_equal(found, KMeans(k, **keywords).fit_predict(X))
+    assert found.dtype == np.int32
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -30,33 +33,28 @@ def test_labels_of_every_kind_of_data(kind, dtype):
     assert counts["different"] == 0
 
 
-def test_ordinary_data_need_no_help():
+def test_the_fallbacks_to_scikit_learn_are_taken():
+    """The lattices of the test above are of use only if they need the fallbacks."""
+    counts = compare_fits(seed=2, n_fits=150, kind="lattice", dtype="float64")
+    assert min(counts["handed over"], counts["starts"], counts["settled"]) > 0
+
+
+def test_ordinary_data_need_no_fallback():
     for seed, spread in enumerate([0.5, 1.0, 3.0]):
         X = make_blobs(2000, 10, centers=6, cluster_std=spread, random_state=seed)[0]
         fits = Fits(X, 1e-4)
         for k in range(2, 11):
-            np.testing.assert_array_equal(fits.labels(KMeans(k, random_state=seed)), plain(X, k, random_state=seed))
+            check(fits, X, k, random_state=seed)
         assert dict(fits.counts) == {"fits": 9}
 
 
-def test_the_paths_to_scikit_learn_are_taken():
-    """The lattices and copies of the test above are of use only if they do lead there."""
-    counts = compare_fits(seed=2, n_fits=150, kind="lattice", dtype="float64")
-    assert counts["handed over"] > 0
-    assert counts["starts"] > 0
-    assert counts["settled"] > 0
-
-
-def test_one_preparation_serves_all_ks_seeds_and_starts():
+@pytest.mark.parametrize("seed", [0, 2**32 - 1])
+def test_one_preparation_serves_all_ks_seeds_and_initialisations(seed):
     X = make_blobs(700, 4, centers=5, random_state=0)[0] + 100.0
     fits = Fits(X, 1e-4)
-    for seed in (0, 2**32 - 1):
-        for k in (2, 9, 30):
-            for n_init in (1, "auto", 4):
-                expected = plain(X, k, random_state=seed, n_init=n_init)
-                found = fits.labels(KMeans(k, random_state=seed, n_init=n_init))
-                np.testing.assert_array_equal(found, expected)
-                assert found.dtype == np.int32
+    for k in (2, 9, 30):
+        for n_init in (1, "auto", 4):
+            check(fits, X, k, random_state=seed, n_init=n_init)
     assert fits.counts["handed over"] == 0
 
 
@@ -64,7 +62,7 @@ def test_one_preparation_serves_all_ks_seeds_and_starts():
 def test_given_centres(dtype):
     X = make_blobs(500, 3, centers=4, random_state=3)[0].astype(dtype)
     fits = Fits(X, 1e-4)
-    np.testing.assert_array_equal(fits.labels(KMeans(4, init=X[:4], n_init=1)), plain(X, 4, init=X[:4], n_init=1))
+    check(fits, X, 4, init=X[:4], n_init=1)
     with pytest.raises(ValueError, match="does not match the number of clusters"):
         fits.labels(KMeans(5, init=X[:4], n_init=1))
 
@@ -72,27 +70,26 @@ def test_given_centres(dtype):
 def test_lengths_whose_squares_are_out_of_range_are_left_to_scikit_learn():
     X = make_blobs(300, 2, random_state=0)[0] * 1e-160
     fits = Fits(X, 1e-4)
-    np.testing.assert_array_equal(fits.labels(KMeans(3, random_state=0)), plain(X, 3, random_state=0))
+    check(fits, X, 3, random_state=0)
     assert fits.counts["handed over"] == 1
 
 
-def test_too_few_distinct_points_are_told_by_scikit_learn():
+def test_scikit_learn_warns_of_too_few_distinct_points():
     X = np.repeat([[0.0], [1.0], [5.0]], 100, axis=0)
     with pytest.warns(ConvergenceWarning, match="Number of distinct clusters"):
         Fits(X, 1e-4).labels(KMeans(4, random_state=0))
 
 
-def test_of_equally_good_starts_the_first_is_kept():
+def test_of_equally_good_initialisations_the_first_is_kept():
     """Both ways to halve a square have the same inertia: rounding decides, so scikit-learn has to."""
     X = np.repeat([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], 40, axis=0)
     fits = Fits(X, 1e-4)
     for seed in range(5):
-        expected = plain(X, 2, random_state=seed, n_init=6)
-        np.testing.assert_array_equal(fits.labels(KMeans(2, random_state=seed, n_init=6)), expected)
+        check(fits, X, 2, random_state=seed, n_init=6)
 
 
-def test_it_is_known_whether_the_loops_are_compiled(tmp_path):
-    """In an interpreter of its own, with an empty place for what is compiled; there, and then no more."""
+def test_is_compiled(tmp_path):
+    """In new processes: the first one compiles into an empty cache, which the second one finds."""
     code = """
 import numpy as np
 from sklearn.cluster import KMeans
@@ -101,10 +98,8 @@ before = is_compiled()
 Fits(np.random.default_rng(0).normal(size=(50, 2)), 0.0).labels(KMeans(2, random_state=0))
 print(before, is_compiled())
 """
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     for expected in ("False True", "True True"):
-        run = [sys.executable, "-c", code]
-        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-        assert subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout.strip() == expected
-    fits = Fits(np.random.default_rng(0).normal(size=(50, 2)), 0.0)
-    fits.labels(KMeans(2, random_state=0))
-    assert is_compiled()
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == expected

@@ -1,25 +1,53 @@
-"""Comparisons of points with centres, against plain NumPy."""
+"""Layouts of the points, comparisons with centres, and k-means++, against plain NumPy and scikit-learn."""
 
 import numpy as np
 import pytest
+from sklearn.cluster import kmeans_plusplus
+from sklearn.datasets import make_blobs
 
-from compsil_kit._kmeans.points import BLOCK, compare_block, compare_point, keep_three, lay_out, prepare_centers
+from compsil_kit._kmeans.points import (
+    BLOCK,
+    compare_block,
+    compare_point,
+    empty_bounds,
+    keep_three,
+    lay_out,
+    plus_plus,
+    prepare_centers,
+)
 
 RNG = np.random.default_rng(3)
 
 
-def rows_of(centers):
-    rows, norms = np.empty(centers.shape), np.empty(len(centers))
-    furthest = prepare_centers(centers, rows, norms)
-    assert furthest == pytest.approx(np.sqrt(np.square(centers).sum(axis=1).max()))
-    return rows, norms
+@pytest.mark.parametrize("n_points", [1, BLOCK - 1, BLOCK, 3 * BLOCK + 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_both_layouts_hold_the_points(n_points, dtype):
+    data = RNG.normal(size=(n_points, 3)).astype(dtype)
+    points = lay_out(data)
+    assert points.data is data
+    assert points.rows.dtype == points.blocks.dtype == np.float64
+    np.testing.assert_array_equal(points.rows, data)
+    flat = points.blocks.transpose(0, 2, 1).reshape(-1, 3)
+    np.testing.assert_array_equal(flat[:n_points], data)
+    assert not flat[n_points:].any()
+    np.testing.assert_allclose(points.squares, np.square(points.rows).sum(axis=1), rtol=1e-14)
+    assert (points.lengths**2 >= points.squares).all()
+    np.testing.assert_allclose(points.lengths**2, points.squares, rtol=1e-11)
+
+
+def test_arrays_of_bounds_do_not_overlap():
+    bounds = empty_bounds(7)
+    for at, array in enumerate(bounds):
+        array[:] = at
+    assert [np.unique(array).tolist() for array in bounds] == [[at] for at in range(len(bounds))]
 
 
 @pytest.mark.parametrize("n_features", range(1, 10))
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
-def test_up_to_four_centres_and_any_number_of_features(n_features, n_rows):
+def test_compare_block(n_features, n_rows):
     data, centers = RNG.normal(size=(BLOCK, n_features)), RNG.normal(size=(6, n_features))
-    rows, norms = rows_of(centers)
+    rows, norms, furthest = prepare_centers(centers)
+    assert furthest == pytest.approx(np.sqrt(np.square(centers).sum(axis=1).max()))
     out = np.full((4, BLOCK), np.nan)
     compare_block(lay_out(data).blocks[0], rows, norms, 2, n_rows, out)
     expected = np.square(centers).sum(axis=1) - 2 * data @ centers.T
@@ -37,16 +65,55 @@ def test_the_three_smallest_are_kept():
     np.testing.assert_array_equal([label, other], order[:2])
 
 
-def test_one_point():
-    point, centers = RNG.normal(size=5), RNG.normal(size=(9, 5))
-    rows, norms = rows_of(centers)
+@pytest.mark.parametrize("k", [2, 3, 9])
+def test_compare_point(k):
+    point, centers = RNG.normal(size=5), RNG.normal(size=(k, 5))
     values = np.square(centers).sum(axis=1) - 2 * centers @ point
-    own, other, *three = compare_point(point, rows, norms)
+    own, other, *three = compare_point(point, *prepare_centers(centers)[:2])
     assert [own, other] == values.argsort()[:2].tolist()
-    np.testing.assert_allclose(three, np.sort(values)[:3], rtol=1e-12)
+    np.testing.assert_allclose(three, [*np.sort(values), np.inf][:3], rtol=1e-12)
 
 
-def test_of_two_centres_there_is_no_third():
-    rows, norms = rows_of(np.array([[0.0], [1.0]]))
-    assert compare_point(np.array([0.9]), rows, norms)[:2] == (1, 0)
-    assert compare_point(np.array([0.9]), rows, norms)[4] == np.inf
+def choose(data, k, seed, gamma=1e-14):
+    """Return what k-means++ chooses with the random numbers of this seed."""
+    data = data - data.mean(axis=0)
+    points, bounds, centers = lay_out(data), empty_bounds(len(data)), np.empty((k, data.shape[1]))
+    n_trials = 2 + int(np.log(k))
+    draws = np.random.RandomState(seed).random_sample(1 + (k - 1) * n_trials)
+    rounding = 2 * gamma * (points.squares.sum() + len(data) * points.squares.max())
+    certain = plus_plus(points, bounds, int(draws[0] * len(data)), draws[1:], n_trials, centers, rounding, 1e-12)
+    if certain:
+        np.testing.assert_array_equal(centers, kmeans_plusplus(data, k, random_state=seed)[0])
+    return certain, np.square(data[:, None] - centers[None]).sum(axis=2), points, bounds
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 8, 20, 21, 55])
+def test_initial_centres_are_those_of_scikit_learn(k):
+    for seed in range(10):
+        certain, distances, points, bounds = choose(make_blobs(700, 3, centers=5, random_state=1)[0], k, seed)
+        assert certain
+        order = distances.argsort(axis=1, kind="stable")
+        np.testing.assert_array_equal([bounds.label, bounds.second], order[:, :2].T)
+        stored = [bounds.upper, bounds.lower, bounds.others][:k]
+        np.testing.assert_allclose(stored + points.squares, np.sort(distances)[:, :3].T, atol=1e-9)
+
+
+SQUARE = np.repeat([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], 50, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("data", "k", "gamma"),
+    [
+        # From the centre of a square, two corners leave the same sum.
+        pytest.param(SQUARE, 3, 1e-14, id="tie"),
+        pytest.param(make_blobs(300, 2, random_state=0)[0], 5, 1e-3, id="wide bound"),
+        pytest.param(np.repeat([[1.0], [-1.0]], 20, axis=0), 3, 1e-14, id="fewer distinct points than centres"),
+    ],
+)
+def test_nothing_is_decided_where_rounding_might_decide(data, k, gamma):
+    assert not all(choose(data, k, seed, gamma)[0] for seed in range(10))
+
+
+def test_copies_of_a_row_are_no_tie():
+    data = np.repeat(make_blobs(60, 2, centers=4, random_state=0)[0], 5, axis=0)
+    assert all(choose(data, 4, seed)[0] for seed in range(10))
