@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,19 +12,19 @@ from scipy import sparse
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 from compsil_kit._config.setting import takes
-from compsil_kit._criteria.comparison import Comparison, subsample_criteria
-from compsil_kit._criteria.criteria import Criterion
+from compsil_kit._criteria.comparison import Comparison, Criterion
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._data.table import load_data
+from compsil_kit._method.labels import read_only
 from compsil_kit._method.selection import summarise
 from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, derive_seed
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.load import load
-from compsil_kit._run.planning import make_plan, n_workers, resolve_workers
+from compsil_kit._run.planning import make_plan, resolve_workers
 from compsil_kit._run.progress import Meter, make_meter
 from compsil_kit._run.select import announce_compiling
-from compsil_kit._run.subsample import Labelings, cluster_all, score_labelings
+from compsil_kit._run.subsample import cluster_all, score_labelings
 from compsil_kit._run.workers import Tick, in_threads
 from compsil_kit._types import CompareKeywords
 from compsil_kit.config import ComparisonConfig, Events
@@ -35,13 +34,24 @@ from compsil_kit.result import collect
 
 Array = NDArray[np.float64]
 
+
+def dispersion(X: Any, codes: NDArray[Any]) -> float:
+    """Return the sum of squared distances to the cluster means (k-means' inertia, for any clusterer)."""
+    total = 0.0
+    for c in range(int(codes.max()) + 1):
+        members = X[codes == c].astype(np.float64, copy=False)
+        total += float(((members - members.mean(axis=0)) ** 2).sum())
+    return total
+
+
 SUBSAMPLED = ("composite", "micro", "macro")
 FULL_SILHOUETTES = ("full-micro", "full-macro")
-INDICES: dict[str, Callable[[Any, Any], float]] = {
+MEASURES: dict[str, Callable[[Any, Any], float]] = {
     "calinski-harabasz": calinski_harabasz_score,
     "davies-bouldin": davies_bouldin_score,
+    "elbow": dispersion,
 }
-NEED_POINTS = (*INDICES, "elbow", "gap")
+NEED_POINTS = (*MEASURES, "gap")
 
 
 @takes(ComparisonConfig, Events, leave_out=("checkpoint",))
@@ -93,8 +103,6 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
     data = load(table, plan, events)
     _check_points(data.matrix, plan, config)
     work = _Work(data.matrix, plan, config, events)
-    if work.run_seeds:
-        work.workers = resolve_workers(plan, plan.n_rows)
     meter = make_meter(events.progress, work.n_steps)
     try:
         announce_compiling(plan, data, meter)
@@ -112,21 +120,32 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
     return work.comparison(data.preparation)
 
 
+def _check_points(X: Any, plan: Plan, config: ComparisonConfig) -> None:
+    """Raise for criteria that need dense points if X is a distance matrix or sparse."""
+    needing = [name for name in config.criteria if name in NEED_POINTS]
+    precomputed = plan.config.resolved_metric.precomputed
+    if needing and (precomputed or sparse.issparse(X)):
+        what = "a distance matrix" if precomputed else "a sparse matrix"
+        raise ValueError(
+            f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
+        )
+
+
 class _Work:
     """The three parts of a comparison (subsamples, runs on all the data, reference sets), and what is finished."""
 
     def __init__(self, X: Any, plan: Plan, config: ComparisonConfig, events: Events) -> None:
-        self.X, self.plan, self.events = X, plan, events
-        self.wanted, self.workers = tuple(config.criteria), n_workers(config.n_jobs)
+        self.X, self.plan, self.events, self.wanted = X, plan, events, set(config.criteria)
         seeds = plan.seeds
         repeats = config.n_repeats or plan.n_subsamples
         further = [derive_seed(seeds[0], i, stream=REPEAT_STREAM) for i in range(max(0, repeats - len(seeds)))]
-        self.run_seeds = [*seeds, *further][:repeats] if set(self.wanted) - set(SUBSAMPLED) else []
+        self.run_seeds = [*seeds, *further][:repeats] if self.wanted.difference(SUBSAMPLED) else []
         n_references = config.n_references if "gap" in self.wanted else 0
         self.null_seeds = [derive_seed(seeds[0], i, stream=REFERENCE_STREAM) for i in range(n_references)]
-        self.subsampled = bool(set(self.wanted) & set(SUBSAMPLED))
+        self.subsampled = bool(self.wanted.intersection(SUBSAMPLED))
         self.n_steps = self.subsampled * len(seeds) + len(self.run_seeds) + len(self.null_seeds)
         self.n_done = 0
+        self.workers = resolve_workers(plan, plan.n_rows) if self.run_seeds else 0
         self.trials: list[Trial] = []
         self.runs: list[dict[str, Array]] = []
         self.nulls: list[dict[str, Array]] = []
@@ -144,139 +163,78 @@ class _Work:
                 trials.append(trial)
                 advance()
             self.trials = trials if len(trials) == len(self.plan.seeds) else []
-        self.runs = self._in_order(_full_run(self.X, self.plan, self.wanted), self.run_seeds, advance)
+        points = read_only(self.X)
+        names = self.wanted | ({"elbow"} if "gap" in self.wanted else set())
+        self.runs = self._measure(lambda _: points, self.run_seeds, names, advance)
         if len(self.runs) == len(self.run_seeds):
-            self.nulls = self._in_order(_null_run(self.X, self.plan), self.null_seeds, advance)
+            self.nulls = self._measure(lambda seed: _null(points, seed), self.null_seeds, {"elbow"}, advance)
 
-    def _in_order(
-        self, work: Callable[[int, int, Tick], dict[str, Array]], seeds: list[int], advance: Callable[[], None]
+    def _measure(
+        self, points_of: Callable[[int], Any], seeds: list[int], names: set[str], advance: Callable[[], None]
     ) -> list[dict[str, Array]]:
-        """Run the work on every seed in threads; return the outcomes in the order of the seeds, or none if stopped."""
+        """Cluster the points of every seed in threads; return the measures in the order of the seeds, none if stopped.
 
-        def numbered(item: tuple[int, int], tick: Tick) -> tuple[int, dict[str, Array]]:
-            return item[0], work(*item, tick)
+        Each measure has one value per k, NaN where the clustering failed.
+        """
+        plan = self.plan
 
-        found = {}
-        for index, outcome in in_threads(numbered, list(enumerate(seeds)), self.workers, self.events.stop):
-            found[index] = outcome
+        def work(item: tuple[int, int], tick: Tick) -> tuple[int, dict[str, Array]]:
+            points = points_of(item[1])
+            labelings, _, failures = cluster_all(points, item[0], plan, tick, seed=item[1])
+            found = {"failed": np.array(len(failures))}
+            if names.intersection(FULL_SILHOUETTES):
+                found["full-micro"], found["full-macro"] = score_labelings(points, labelings, plan, tick)
+            for name in (name for name in MEASURES if name in names):
+                found[name] = np.full(len(plan.ks), np.nan)
+                for at, codes in labelings.items():
+                    tick()
+                    found[name][at] = MEASURES[name](points, codes)
+            return item[0], found
+
+        outcomes = {}
+        for index, outcome in in_threads(work, list(enumerate(seeds)), self.workers, self.events.stop):
+            outcomes[index] = outcome
             advance()
-        return [found[index] for index in range(len(seeds))] if len(found) == len(seeds) else []
+        return [outcomes[index] for index in range(len(seeds))] if len(outcomes) == len(seeds) else []
 
     def comparison(self, preparation: Preparation | None) -> Comparison | None:
         """Return the criteria whose part is finished; None if there is none."""
         choice = self.plan.config.choice
         selection = collect(self.plan, self.trials, **choice, preparation=preparation) if self.trials else None
-        found = [] if selection is None else subsample_criteria(selection, self.wanted)
-        found += [*_full_criteria(self.runs, self.wanted), *_gap(self.runs, self.nulls)]
-        lost = sum(int(row["failed"].sum()) for row in [*self.runs, *self.nulls])
+        tables = {} if selection is None else {name: getattr(selection, name) for name in SUBSAMPLED}
+        if self.runs:
+            tables |= {name: _table(self.runs, name) for name in (*FULL_SILHOUETTES, *MEASURES) if name in self.wanted}
+        summaries = {name: summarise(table, 1.0) for name, table in tables.items() if name in self.wanted}
+        found = [Criterion(name, summary.mean, summary.sem) for name, summary in summaries.items()]
+        if self.nulls:
+            found.append(_gap(self.runs, self.nulls))
+        lost = sum(int(row["failed"]) for row in [*self.runs, *self.nulls])
         lost += sum(len(trial.failures) for trial in self.trials)
         counts = len(self.run_seeds), len(self.null_seeds)
         return Comparison(self.plan, selection, tuple(found), *counts, lost) if found else None
 
 
-def _check_points(X: Any, plan: Plan, config: ComparisonConfig) -> None:
-    """Raise for criteria that need dense points if X is a distance matrix or sparse."""
-    needing = [name for name in config.criteria if name in NEED_POINTS]
-    precomputed = plan.config.resolved_metric.precomputed
-    if needing and (precomputed or sparse.issparse(X)):
-        what = "a distance matrix" if precomputed else "a sparse matrix"
-        raise ValueError(
-            f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
-        )
+def _null(X: Any, seed: int) -> Any:
+    """Return uniform data in the box of X (Tibshirani's null)."""
+    null = np.random.default_rng(seed).uniform(X.min(axis=0), X.max(axis=0), size=X.shape).astype(X.dtype)
+    return read_only(null)
 
 
-def _full_run(X: Any, plan: Plan, wanted: tuple[str, ...]) -> Callable[[int, int, Tick], dict[str, Array]]:
-    """Return a function that clusters all the data under every k and computes each criterion."""
-    measures = {name: measure for name, measure in INDICES.items() if name in wanted}
-    if {"elbow", "gap"} & set(wanted):
-        measures["dispersion"] = dispersion
-    points = _read_only(X)
-
-    def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
-        labelings, *_ = cluster_all(points, index, plan, tick, seed=seed)
-        found = {"failed": _failed(labelings, plan)}
-        if set(wanted) & set(FULL_SILHOUETTES):
-            found["full-micro"], found["full-macro"] = score_labelings(points, labelings, plan, tick)
-        for name, measure in measures.items():
-            found[name] = _per_k(labelings, plan, partial(measure, points), tick)
-        return found
-
-    return work
+def _table(runs: list[dict[str, Array]], name: str) -> Array:
+    """Return a measure as an array, ks by runs."""
+    return np.array([row[name] for row in runs]).T
 
 
-def _null_run(X: Any, plan: Plan) -> Callable[[int, int, Tick], dict[str, Array]]:
-    """Return a function that clusters uniform data in the box of X (Tibshirani's null)."""
-    low, high = X.min(axis=0), X.max(axis=0)
-
-    def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
-        null = _read_only(np.random.default_rng(seed).uniform(low, high, size=X.shape).astype(X.dtype))
-        labelings, *_ = cluster_all(null, index, plan, tick, seed=seed)
-        return {
-            "failed": _failed(labelings, plan),
-            "dispersion": _per_k(labelings, plan, partial(dispersion, null), tick),
-        }
-
-    return work
-
-
-def _read_only(X: Any) -> Any:
-    """Return a read-only view of X, so that a clusterer that writes into it fails; sparse data are copied later."""
-    if sparse.issparse(X):
-        return X
-    view = X.view()
-    view.setflags(write=False)
-    return view
-
-
-def _failed(labelings: Labelings, plan: Plan) -> Array:
-    """Return 1 for every k without a clustering."""
-    return np.array([float(at not in labelings) for at in range(len(plan.ks))])
-
-
-def _per_k(labelings: Labelings, plan: Plan, value: Callable[[Any], float], tick: Tick) -> Array:
-    values = np.full(len(plan.ks), np.nan)
-    for at, codes in labelings.items():
-        tick()
-        values[at] = value(codes)
-    return values
-
-
-def dispersion(X: Any, codes: NDArray[Any]) -> float:
-    """Return the sum of squared distances to the cluster means (k-means' inertia, for any clusterer)."""
-    total = 0.0
-    for c in range(int(codes.max()) + 1):
-        members = X[codes == c].astype(np.float64, copy=False)
-        total += float(((members - members.mean(axis=0)) ** 2).sum())
-    return total
-
-
-def _full_criteria(runs: list[dict[str, Array]], wanted: tuple[str, ...]) -> list[Criterion]:
-    found: list[Criterion] = []
-    if not runs:
-        return found
-    for name in (*FULL_SILHOUETTES, *INDICES, "elbow"):
-        if name in wanted:
-            key = "dispersion" if name == "elbow" else name
-            summary = summarise(np.array([row[key] for row in runs]).T, 1.0)
-            found.append(Criterion(name, summary.mean, summary.sem))
-    return found
-
-
-def _gap(runs: list[dict[str, Array]], nulls: list[dict[str, Array]]) -> list[Criterion]:
-    """Return the gap statistic with its standard error ``sd sqrt(1 + 1/n)`` over the n null sets, if there are any."""
-    if not nulls:
-        return []
-    expected = summarise(_logs(nulls), 1.0)
-    observed = summarise(_logs(runs), 1.0)
+def _gap(runs: list[dict[str, Array]], nulls: list[dict[str, Array]]) -> Criterion:
+    """Return the gap statistic with its standard error ``sd sqrt(1 + 1/n)`` over the n null sets."""
+    observed, expected = (summarise(_logs(_table(some, "elbow")), 1.0) for some in (runs, nulls))
     # The standard error has n - 1 below the root; Tibshirani's spread has n.
     spread = expected.sem * np.sqrt(np.maximum(expected.count - 1, 0))
-    return [
-        Criterion("gap", expected.mean - observed.mean, spread * np.sqrt(1.0 + 1.0 / np.maximum(expected.count, 1)))
-    ]
+    errors = spread * np.sqrt(1.0 + 1.0 / np.maximum(expected.count, 1))
+    return Criterion("gap", expected.mean - observed.mean, errors)
 
 
-def _logs(runs: list[dict[str, Array]]) -> Array:
-    """Return log dispersions, ks by runs; a dispersion of 0 (fewer distinct points than clusters) has none."""
-    table = np.array([row["dispersion"] for row in runs]).T
+def _logs(table: Array) -> Array:
+    """Return logarithms; NaN for a dispersion of 0 (fewer distinct points than clusters)."""
     logs: Array = np.log(table, out=np.full_like(table, np.nan), where=table > 0)
     return logs

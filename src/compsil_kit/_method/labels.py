@@ -98,7 +98,8 @@ def fit_all_rows(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, 
 
     The name ``kmeans`` uses ten initialisations here: one is right for judging k, the final labels deserve the best.
     """
-    X = _write_protected(X)
+    # Clusterers that write into sparse input change a copy; into dense input, they fail.
+    X = X.copy() if sparse.issparse(X) else read_only(X)
     if clusterer.function is not None:
         return None, check_clusters(clusterer.function(X, k, seed), X.shape[0], k)
     estimator = clusterer.build(k, seed)
@@ -109,10 +110,10 @@ def fit_all_rows(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, 
     return estimator, labels
 
 
-def _write_protected(X: Any) -> Any:
-    """Return X such that a clusterer that writes into its input cannot change the caller's data."""
+def read_only(X: Any) -> Any:
+    """Return a read-only view of dense X, so that a clusterer cannot change the caller's data; sparse X as it is."""
     if sparse.issparse(X):
-        return X.copy()
+        return X
     view = X.view()
     view.setflags(write=False)
     return view
