@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import naive
-from compsil_kit._method.agreement import adjusted_rand, agreement, nearest_clusters, shared_rows, within_shares
+from compsil_kit._method.labels import adjusted_rand, agreement, nearest_clusters, shared_rows, within_shares
 from compsil_kit._method.subsample import subsample_rows
 
 

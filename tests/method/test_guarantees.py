@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsil_kit import hoeffding_radius, subsamples_for_margin
-from compsil_kit._method.guarantees import achieved
+from compsil_kit._method.selection import achieved
 
 
 def test_hoeffding_formulas():

@@ -6,18 +6,21 @@ from scipy.stats import kstest
 
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
-from compsil_kit._method.reference_data import _copula, _independent_rotation, _unimodal_fit, references
 from compsil_kit._method.structure import (
     LEVEL,
     MAX_COMPARED_ROWS,
     REFERENCE_KINDS,
     Structure,
+    _copula,
+    _independent_rotation,
+    _unimodal_fit,
     break_ties,
     check_testable,
     compare_with,
     judge,
     n_compared,
     n_starts,
+    references,
     standardised,
 )
 from compsil_kit.plan import Plan

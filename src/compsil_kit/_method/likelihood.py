@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._method.agreement import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.clusterers import PLAIN_KMEANS
+from compsil_kit._method.labels import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.selection import TIE_TOLERANCE, finite_mean
 
 if TYPE_CHECKING:
