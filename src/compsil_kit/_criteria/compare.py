@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 from compsil_kit._config.setting import takes
-from compsil_kit._criteria.comparison import Comparison, Criterion
+from compsil_kit._criteria.comparison import KINDS, Comparison, Criterion
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._data.table import load_data
 from compsil_kit._method.labels import read_only
@@ -22,7 +22,7 @@ from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.load import load
 from compsil_kit._run.planning import make_plan, resolve_workers
-from compsil_kit._run.progress import Meter, make_meter
+from compsil_kit._run.progress import make_meter
 from compsil_kit._run.select import announce_compiling
 from compsil_kit._run.subsample import cluster_all, score_labelings
 from compsil_kit._run.workers import Tick, in_threads
@@ -33,6 +33,8 @@ from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 
 Array = NDArray[np.float64]
+# Measures by name, ks by runs.
+Measured = dict[str, Array]
 
 
 def dispersion(X: Any, codes: NDArray[Any]) -> float:
@@ -101,13 +103,21 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
     table = load_data(X)
     plan = make_plan(table, config.selection())
     data = load(table, plan, events)
-    _check_points(data.matrix, plan, config)
+    precomputed = plan.config.resolved_metric.precomputed
+    needing = [name for name in config.criteria if name in NEED_POINTS]
+    if needing and (precomputed or sparse.issparse(data.matrix)):
+        what = "a distance matrix" if precomputed else "a sparse matrix"
+        raise ValueError(
+            f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
+        )
     work = _Work(data.matrix, plan, config, events)
     meter = make_meter(events.progress, work.n_steps)
     try:
         announce_compiling(plan, data, meter)
         with warnings.catch_warnings():
-            work.do(meter)
+            for _ in work.steps():
+                work.n_done += 1
+                meter.advance()
     except KeyboardInterrupt as stop:
         stopped = Interrupted(work.n_done, work.n_steps, "steps", "the finished criteria are in .result.")
         stopped.result = work.comparison(data.preparation)
@@ -118,17 +128,6 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
     finally:
         meter.close()
     return work.comparison(data.preparation)
-
-
-def _check_points(X: Any, plan: Plan, config: ComparisonConfig) -> None:
-    """Raise for criteria that need dense points if X is a distance matrix or sparse."""
-    needing = [name for name in config.criteria if name in NEED_POINTS]
-    precomputed = plan.config.resolved_metric.precomputed
-    if needing and (precomputed or sparse.issparse(X)):
-        what = "a distance matrix" if precomputed else "a sparse matrix"
-        raise ValueError(
-            f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
-        )
 
 
 class _Work:
@@ -147,40 +146,34 @@ class _Work:
         self.n_done = 0
         self.workers = resolve_workers(plan, plan.n_rows) if self.run_seeds else 0
         self.trials: list[Trial] = []
-        self.runs: list[dict[str, Array]] = []
-        self.nulls: list[dict[str, Array]] = []
+        self.runs: Measured = {}
+        self.nulls: Measured = {}
 
-    def do(self, meter: Meter) -> None:
-        """Run the parts in turn; an unfinished part leaves nothing."""
-
-        def advance() -> None:
-            self.n_done += 1
-            meter.advance()
-
+    def steps(self) -> Generator[None, None, None]:
+        """Run the parts in turn, and yield after every step; an unfinished part leaves nothing."""
         if self.subsampled:
             trials = []
             for trial in run(self.X, self.plan, self.events):
                 trials.append(trial)
-                advance()
+                yield
             self.trials = trials if len(trials) == len(self.plan.seeds) else []
         points = read_only(self.X)
-        names = self.wanted | ({"elbow"} if "gap" in self.wanted else set())
-        self.runs = self._measure(lambda _: points, self.run_seeds, names, advance)
-        if len(self.runs) == len(self.run_seeds):
-            self.nulls = self._measure(lambda seed: _null(points, seed), self.null_seeds, {"elbow"}, advance)
+        if self.run_seeds:
+            names = self.wanted | ({"elbow"} if "gap" in self.wanted else set())
+            self.runs = yield from self._measure(lambda _: points, self.run_seeds, names)
+        if self.runs and self.null_seeds:
+            self.nulls = yield from self._measure(lambda seed: _null(points, seed), self.null_seeds, {"elbow"})
 
     def _measure(
-        self, points_of: Callable[[int], Any], seeds: list[int], names: set[str], advance: Callable[[], None]
-    ) -> list[dict[str, Array]]:
-        """Cluster the points of every seed in threads; return the measures in the order of the seeds, none if stopped.
-
-        Each measure has one value per k, NaN where the clustering failed.
-        """
+        self, points_of: Callable[[int], Any], seeds: list[int], names: set[str]
+    ) -> Generator[None, None, Measured]:
+        """Cluster the points of every seed in threads; return the measures, or none if stopped."""
         plan = self.plan
 
-        def work(item: tuple[int, int], tick: Tick) -> tuple[int, dict[str, Array]]:
-            points = points_of(item[1])
-            labelings, _, failures = cluster_all(points, item[0], plan, tick, seed=item[1])
+        def work(item: tuple[int, int], tick: Tick) -> tuple[int, Measured]:
+            index, seed = item
+            points = points_of(seed)
+            labelings, _, failures = cluster_all(points, index, plan, tick, seed=seed)
             found = {"failed": np.array(len(failures))}
             if names.intersection(FULL_SILHOUETTES):
                 found["full-micro"], found["full-macro"] = score_labelings(points, labelings, plan, tick)
@@ -189,26 +182,28 @@ class _Work:
                 for at, codes in labelings.items():
                     tick()
                     found[name][at] = MEASURES[name](points, codes)
-            return item[0], found
+            return index, found
 
         outcomes = {}
         for index, outcome in in_threads(work, list(enumerate(seeds)), self.workers, self.events.stop):
             outcomes[index] = outcome
-            advance()
-        return [outcomes[index] for index in range(len(seeds))] if len(outcomes) == len(seeds) else []
+            yield
+        if len(outcomes) < len(seeds):
+            return {}
+        return {name: np.array([outcomes[index][name] for index in range(len(seeds))]).T for name in outcomes[0]}
 
     def comparison(self, preparation: Preparation | None) -> Comparison | None:
         """Return the criteria whose part is finished; None if there is none."""
         choice = self.plan.config.choice
         selection = collect(self.plan, self.trials, **choice, preparation=preparation) if self.trials else None
         tables = {} if selection is None else {name: getattr(selection, name) for name in SUBSAMPLED}
-        if self.runs:
-            tables |= {name: _table(self.runs, name) for name in (*FULL_SILHOUETTES, *MEASURES) if name in self.wanted}
-        summaries = {name: summarise(table, 1.0) for name, table in tables.items() if name in self.wanted}
-        found = [Criterion(name, summary.mean, summary.sem) for name, summary in summaries.items()]
+        tables |= self.runs
+        names = [name for name in KINDS if name in self.wanted and name in tables]
+        summaries = [summarise(tables[name], 1.0) for name in names]
+        found = [Criterion(name, each.mean, each.sem) for name, each in zip(names, summaries, strict=True)]
         if self.nulls:
-            found.append(_gap(self.runs, self.nulls))
-        lost = sum(int(row["failed"]) for row in [*self.runs, *self.nulls])
+            found.append(_gap(self.runs["elbow"], self.nulls["elbow"]))
+        lost = sum(int(part["failed"].sum()) for part in (self.runs, self.nulls) if part)
         lost += sum(len(trial.failures) for trial in self.trials)
         counts = len(self.run_seeds), len(self.null_seeds)
         return Comparison(self.plan, selection, tuple(found), *counts, lost) if found else None
@@ -220,21 +215,14 @@ def _null(X: Any, seed: int) -> Any:
     return read_only(null)
 
 
-def _table(runs: list[dict[str, Array]], name: str) -> Array:
-    """Return a measure as an array, ks by runs."""
-    return np.array([row[name] for row in runs]).T
+def _gap(*dispersions: Array) -> Criterion:
+    """Return the gap statistic from dispersions (ks by runs) of the data and of n null sets.
 
-
-def _gap(runs: list[dict[str, Array]], nulls: list[dict[str, Array]]) -> Criterion:
-    """Return the gap statistic with its standard error ``sd sqrt(1 + 1/n)`` over the n null sets."""
-    observed, expected = (summarise(_logs(_table(some, "elbow")), 1.0) for some in (runs, nulls))
+    The standard error is ``sd sqrt(1 + 1/n)``. A dispersion of 0 (fewer distinct points than clusters) is ignored.
+    """
+    logs = (np.log(each, out=np.full_like(each, np.nan), where=each > 0) for each in dispersions)
+    observed, expected = (summarise(each, 1.0) for each in logs)
     # The standard error has n - 1 below the root; Tibshirani's spread has n.
     spread = expected.sem * np.sqrt(np.maximum(expected.count - 1, 0))
     errors = spread * np.sqrt(1.0 + 1.0 / np.maximum(expected.count, 1))
     return Criterion("gap", expected.mean - observed.mean, errors)
-
-
-def _logs(table: Array) -> Array:
-    """Return logarithms; NaN for a dispersion of 0 (fewer distinct points than clusters)."""
-    logs: Array = np.log(table, out=np.full_like(table, np.nan), where=table > 0)
-    return logs

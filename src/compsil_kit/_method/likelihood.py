@@ -91,16 +91,13 @@ def likelihood(numbers: dict[str, Array], plan: Plan) -> Array:
 
 
 def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the features of each k, and those of the outcome that no candidate is correct.
-
-    The features of a k are its silhouettes and stability, their excess over the neighbouring ks, and the elbow in the
-    within-cluster sum of squares, over all subsamples and over the better half.
-    """
-    ks, columns = np.array(plan.ks, dtype=np.float64), float(np.log(plan.n_features))
+    """Return the features of each k, and those of the outcome that no candidate is correct."""
+    ks = np.array(plan.ks, dtype=np.float64)
     micro, macro = numbers["best_micro"], numbers["best_macro"]
     stability = np.nan_to_num(numbers["agreement"])
     stable = micro * stability
-    bend, better_bend = _bend(numbers["within"]), _bend(numbers["better within"])
+    # The elbow in the within-cluster sum of squares, on a logarithmic scale.
+    bend, better_bend = (-_bump(np.log(np.maximum(numbers[name], MIN_WITHIN))) for name in ("within", "better within"))
     zeros = np.zeros_like(micro)
     silhouettes = {
         "micro": micro,
@@ -135,7 +132,7 @@ def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], d
         "largest micro x stability": stable.max(axis=-1),
         "log number of ks": one * np.log(len(ks)),
         "log mean k": one * np.log(ks.mean()),
-        "log columns": one * columns,
+        "log columns": one * float(np.log(plan.n_features)),
         "the best is last": one * (best == len(ks) - 1),
         "the best is first": one * ((best == 0) & (ks[0] > 2)),
     }
@@ -145,14 +142,8 @@ def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], d
 def _bump(values: Array) -> Array:
     """Return the excess of each value over the mean of its neighbours; the ends are extrapolated linearly."""
     first, last = 2 * values[..., :1] - values[..., 1:2], 2 * values[..., -1:] - values[..., -2:-1]
-    longer = np.concatenate([first, values, last], axis=-1)
-    bumps: Array = values - (longer[..., :-2] + longer[..., 2:]) / 2
-    return bumps
-
-
-def _bend(within: Array) -> Array:
-    """Return the sharpness of the elbow at each k, on a logarithmic scale."""
-    return -_bump(np.log(np.maximum(within, MIN_WITHIN)))
+    longer: Array = np.concatenate([first, values, last], axis=-1)
+    return values - (longer[..., :-2] + longer[..., 2:]) / 2
 
 
 def _is_best(values: Array) -> Array:

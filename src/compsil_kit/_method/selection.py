@@ -34,7 +34,7 @@ _ALL_RESAMPLES = 50_000_000
 _RESAMPLE_CELLS = 2_000_000
 # n_subsamples="auto": candidates are reviewed after each round of subsamples.
 ROUND, MAX_AUTO_SUBSAMPLES = 10, 200
-# Stop once one k has this selection probability; drop candidates below the other one.
+# Stop once one k is selected with the first probability; drop candidates below the second.
 STOP_PROBABILITY, DROP_PROBABILITY = 0.99, 0.001
 # Keeps the normalised discrepancy finite (step 5).
 EPSILON = 1e-12
@@ -49,11 +49,11 @@ TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def check_transform(transform: Any) -> Transform:
-    """Return a valid transform: a known name, or a function that passes a trial call."""
+    """Return a transform that is a known name, or a function that passes a trial call; raise for others."""
     if isinstance(transform, str) and transform in TRANSFORMS:
         return transform  # type: ignore[return-value]  # one of the words
     if callable(transform):
-        # An unsuitable function fails here, before any clustering.
+        # Fail before any clustering.
         _custom(transform, np.linspace(-1.0, 1.0, 6).reshape(2, 3))
         return transform  # type: ignore[no-any-return]
     names = ", ".join(repr(name) for name in TRANSFORMS)
@@ -75,10 +75,7 @@ def largest_discrepancy(micro: Array, macro: Array) -> Array:
 
 
 def weigh(micro: Array, macro: Array, transform: Transform, largest: Array | None = None) -> Array:
-    """Return the weight of micro in every subsample (steps 4 to 6), NaN where the clustering failed.
-
-    ``largest`` is the largest discrepancy per k; by default that of these subsamples.
-    """
+    """Return the weight of micro in every subsample (steps 4 to 6), NaN where the clustering failed."""
     if largest is None:
         largest = largest_discrepancy(micro, macro)
     normalised = (micro - macro) / (largest + EPSILON)
@@ -183,13 +180,12 @@ def _first_largest(values: Array) -> NDArray[np.intp]:
 def selection_probability(
     n_subsamples: int, eligible: NDArray[np.bool_], values_of: Callable[[NDArray[np.int64]], Array]
 ) -> Array:
-    """Estimate how often a new run on the same data, with other subsamples, would choose each k.
+    """Estimate how often a new run on the same data, with other subsamples, would choose each k; NaN below two.
 
     ``values_of`` maps draws of subsamples (draws by subsamples) to the values that the rule maximises (ks by draws).
-
     A new run has the values of this run, minus the noise of this run, plus its own. Both noises come from a paired
     bootstrap: all ks share the resampled subsamples, so common noise cancels, and so does the bias of a largest
-    discrepancy that is recomputed in every resample. NaN below two subsamples.
+    discrepancy that is recomputed in every resample.
     """
     n_ks = len(eligible)
     if n_subsamples < 2 or not eligible.any():
@@ -310,14 +306,7 @@ class Guarantee:
 
 def achieved(lead: float, *, n_subsamples: int, n_ks: int, delta: float, independent: bool) -> Guarantee:
     """Return the bounds of a run whose best k leads by ``lead``."""
-    radius_all = hoeffding_radius(n_subsamples, delta=delta, n_ks=n_ks)
-    return Guarantee(
-        delta=delta,
-        n_subsamples=n_subsamples,
-        radius_one=hoeffding_radius(n_subsamples, delta=delta),
-        radius_all=radius_all,
-        lead=lead,
-        needed=subsamples_for_margin(lead, n_ks=n_ks, delta=delta) if lead > 0 else None,
-        proven=independent and lead > 2.0 * radius_all,
-        independent=independent,
-    )
+    one = hoeffding_radius(n_subsamples, delta=delta)
+    every = hoeffding_radius(n_subsamples, delta=delta, n_ks=n_ks)
+    needed = subsamples_for_margin(lead, n_ks=n_ks, delta=delta) if lead > 0 else None
+    return Guarantee(delta, n_subsamples, one, every, lead, needed, independent and lead > 2.0 * every, independent)
