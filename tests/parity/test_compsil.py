@@ -14,7 +14,7 @@ def unlabelled(load):
     return StandardScaler().fit_transform(load(return_X_y=True)[0])
 
 
-# Their use of pandas is theirs to mend.
+# The warning comes from their use of pandas.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:the columns of X differ in scale")
 
 CASES = {

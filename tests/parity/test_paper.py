@@ -1,4 +1,4 @@
-"""The authors' package at the authors' settings, on sets that are always there, and on rows that repeat."""
+"""The authors' package at the authors' settings, on committed data sets, and on repeated rows."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from benchmarks.paper.protocols import AUTHORS, Unit
 from benchmarks.paper.runs import against_theirs, run
 from compsil_kit import silhouettes
 
-# Their use of pandas is theirs to mend.
+# The warning comes from their use of pandas.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:the columns of X differ in scale")
 
 
@@ -25,19 +25,19 @@ def test_equal_to_the_authors_package(name):
 
 @pytest.fixture(scope="module")
 def repeated():
-    """Counts, many rows copies of others, and far from 0, which costs scikit-learn's distances digits."""
+    """Counts far from 0 with many equal rows, on which scikit-learn's distances lose digits."""
     X, _ = make_blobs(700, 4, centers=3, cluster_std=1.0, random_state=1)
     return np.round(X) / 3 + 20
 
 
-def test_equal_to_the_authors_package_where_rows_repeat(repeated):
+def test_equal_to_the_authors_package_on_repeated_rows(repeated):
     keywords = {"ks": range(2, 6), "n_subsamples": 6, "random_state": range(42, 48)}
     theirs = against_theirs(repeated, keywords)
     assert 1e-10 < max(theirs["differences"].values()) < 1e-6
     assert max(theirs["differences_exact"].values()) < 1e-14
 
 
-def test_where_rows_repeat_ours_are_the_exact_silhouettes(repeated):
+def test_silhouettes_of_repeated_rows_are_exact(repeated):
     labels = KMeans(6, n_init=1, random_state=0).fit_predict(repeated)
     exact = silhouette_score(cdist(repeated, repeated), labels, metric="precomputed")
     assert silhouettes(repeated, labels).micro == pytest.approx(exact, abs=1e-14)
