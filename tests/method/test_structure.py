@@ -26,7 +26,7 @@ RANDOM = np.random.default_rng(0)
 
 @pytest.mark.parametrize(
     ("n_rows", "k_max", "compared", "starts"),
-    [(100, 5, 100, 10), (9000, 5, MAX_COMPARED_ROWS, 2), (9000, 100, 3000, 2)],
+    [(100, 5, 100, 10), (400, 5, 400, 3), (9000, 5, MAX_COMPARED_ROWS, 2), (9000, 100, 3000, 2)],
 )
 def test_few_rows_get_more_initialisations(n_rows, k_max, compared, starts):
     plan = Plan(n_rows, 2, (2, 3, k_max), 1, 0, n_rows, (1,), "kmeans", "euclidean", "float64")

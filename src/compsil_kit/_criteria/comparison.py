@@ -182,15 +182,11 @@ class Comparison:
 
     def __repr__(self) -> str:
         """Show the values as a table, with a star on each choice."""
-        columns = [["k", *map(str, self.ks)]]
-        for c in self.criteria:
-            starred = [
-                f"*{cell}" if k == self.choices[c.name] else cell for k, cell in zip(self.ks, c.cells(), strict=True)
-            ]
-            columns.append([c.name, *starred])
-        widths = [5, *(max(len(criterion.name), 11) for criterion in self.criteria)]
-        rows = zip(*columns, strict=True)
-        lines = [" ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+        table = [["k", *(c.name for c in self.criteria)]]
+        for at, k in enumerate(self.ks):
+            table.append([str(k), *("*" * (k == self.choices[c.name]) + c.cells()[at] for c in self.criteria)])
+        widths = [5, *(max(len(c.name), 11) for c in self.criteria)]
+        lines = [" ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in table]
         return "\n".join([f"Comparison over k in {format_ks(self.ks)}; * marks the selected k", "", *lines])
 
     def plot(self, *, ax: Axes | None = None) -> Axes:

@@ -87,22 +87,20 @@ def check_clusters(labels: Any, n_points: int, k: int) -> Array:
 
 def number_by_size(labels: Array) -> Array:
     """Renumber the clusters by size, 0 for the largest; clusters of equal size keep their order."""
-    _, codes = np.unique(labels, return_inverse=True)
-    rank = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
+    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    rank = np.argsort(np.argsort(-sizes, kind="stable"))
     return np.asarray(rank[codes])
 
 
 def fit_all_rows(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, Array]:
-    """Cluster all rows into the chosen k; return the fitted estimator (None for a function) and the labels.
-
-    The name ``kmeans`` uses ten initialisations here: one is right for judging k, the final labels deserve the best.
-    """
+    """Cluster all rows into the chosen k; return the fitted estimator (None for a function) and the labels."""
     # Clusterers that write into sparse input change a copy; into dense input, they fail.
     X = X.copy() if sparse.issparse(X) else read_only(X)
     if clusterer.function is not None:
         return None, check_clusters(clusterer.function(X, k, seed), X.shape[0], k)
     estimator = clusterer.build(k, seed)
     if clusterer.name == "kmeans":
+        # A single initialisation is right for judging k, but not for the final labels.
         estimator.set_params(n_init=10)
     labels = np.asarray(fit_predict(estimator, X))
     check_clusters(labels, X.shape[0], k)
@@ -153,10 +151,8 @@ def _cluster_sums(X: Any, clusters: Array) -> Any:
 
 
 def adjusted_rand(first: Array, second: Array) -> float:
-    """Return the adjusted Rand index of two labelings (codes from 0).
-
-    Counts stay integers, so that the result is independent of the order of the clusters to the last bit.
-    """
+    """Return the adjusted Rand index of two labelings (codes from 0)."""
+    # Counts stay integers, so that the order of the clusters does not change the last bit.
     n_first, n_second = int(first.max()) + 1, int(second.max()) + 1
     joint = np.bincount(first.astype(np.intp) * n_second + second, minlength=n_first * n_second)
     cells = joint.reshape(n_first, n_second)

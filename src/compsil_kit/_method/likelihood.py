@@ -33,7 +33,7 @@ MIN_WITHIN = 1e-9
 
 @cache
 def model() -> dict[str, Any]:
-    """Load the coefficients and the limits of the data that they were fitted on."""
+    """Return the coefficients and the limits of the data that they were fitted on."""
     found: dict[str, Any] = json.loads(MODEL_FILE.read_text())
     return found
 
@@ -63,19 +63,17 @@ def why_unknown(plan: Plan, n_subsamples: int) -> str:
 def means(numbers: dict[str, Array]) -> dict[str, Array]:
     """Return the means over the last axis (the subsamples), and over their better half.
 
-    A single initialisation misses clusters in some subsamples. Those with the lowest within-cluster sum of squares show
-    what several initialisations would have found.
+    A single initialisation misses clusters in some subsamples; several would have found what the better half shows.
     """
     found = {name: finite_mean(values) for name, values in numbers.items()}
     within = np.nan_to_num(numbers["within"], nan=2.0)
     better = np.argsort(within, axis=-1, kind="stable")[..., : -(-within.shape[-1] // 2)]
     # For a k that was not run on all subsamples, half of those on which it was run.
     beyond = np.arange(better.shape[-1]) >= -(-np.isfinite(numbers["within"]).sum(axis=-1, keepdims=True) // 2)
-    halves = {
-        name: finite_mean(np.where(beyond, np.nan, np.take_along_axis(numbers[name], better, axis=-1)))
-        for name in BETTER_HALF
-    }
-    return found | {f"better {name}": values for name, values in halves.items()}
+    for name in BETTER_HALF:
+        half = np.take_along_axis(numbers[name], better, axis=-1)
+        found[f"better {name}"] = finite_mean(np.where(beyond, np.nan, half))
+    return found
 
 
 def likelihood(numbers: dict[str, Array], plan: Plan) -> Array:

@@ -65,7 +65,6 @@ def check_transform(transform: Any) -> Transform:
 
 
 def transform_name(transform: Transform) -> str:
-    """Return the name of a transform for display and files."""
     return transform if isinstance(transform, str) else getattr(transform, "__name__", type(transform).__name__)
 
 
@@ -144,7 +143,6 @@ class Summary:
 
 
 def summarise(values: Array, z: float) -> Summary:
-    """Summarise the finite values over the last axis. The standard error needs at least two of them."""
     mean, finite = finite_mean(values), np.isfinite(values)
     count = finite.sum(axis=-1)
     squares = np.where(finite, values - mean[..., None], 0.0) ** 2
@@ -161,7 +159,6 @@ def selectable(values: Array, n_run: NDArray[np.int64] | None = None) -> NDArray
 
 
 def maximised(summary: Summary, rule: str) -> Array:
-    """Return the values that the rule maximises."""
     return summary.mean if rule == "max" else summary.lcb
 
 
