@@ -169,7 +169,7 @@ def test_choice_is_the_largest_eligible_value(values, eligible, expected):
 def test_failures_are_counted_on_the_subsamples_that_were_run():
     values = np.array([[0.1, 0.2, NAN, NAN, NAN], [0.1, NAN, NAN, NAN, NAN], [0.1, 0.2, 0.3, 0.4, NAN]])
     assert selectable(values, np.array([2, 2, 5])).tolist() == [True, False, True]
-    assert selectable(values).tolist() == [False, False, True]
+    assert selectable(values, 5).tolist() == [False, False, True]
 
 
 def values_of(micro, macro, rule="max", largest=None):
@@ -186,7 +186,7 @@ def probability(micro, macro, rule="max", largest=None):
     """Return the selection probability by composites, from silhouettes given as ks by subsamples."""
     micro, macro = np.array(micro), np.array(macro)
     values = values_of(micro, macro, rule, largest)
-    return selection.selection_probability(micro.shape[1], selectable(micro), values)
+    return selection.selection_probability(micro.shape[1], selectable(micro, micro.shape[1]), values)
 
 
 def test_ties_ignore_rounding_errors():

@@ -135,7 +135,7 @@ def test_a_k_may_lose_a_fifth(n, data):
     lost = data.draw(st.integers(0, n))
     values = np.ones((1, n))
     values[0, :lost] = np.nan
-    assert selectable(values)[0] == (5 * lost <= n)
+    assert selectable(values, n)[0] == (5 * lost <= n)
 
 
 @given(pairs_of_trials, names, st.sampled_from(["max", "lcb"]))

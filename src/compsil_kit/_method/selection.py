@@ -151,10 +151,9 @@ def summarise(values: Array, z: float) -> Summary:
     return Summary(mean, sem, mean - z * sem, count)
 
 
-def selectable(values: Array, n_run: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
-    """Return which ks kept enough of the subsamples on which they were run (all of them if ``n_run`` is None)."""
-    planned = values.shape[-1] if n_run is None else n_run
-    kept: NDArray[np.bool_] = np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_FAILED_SHARE) * planned - 1e-9
+def selectable(values: Array, n_run: int | NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which ks kept enough of the subsamples on which they were run."""
+    kept: NDArray[np.bool_] = np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_FAILED_SHARE) * n_run - 1e-9
     return kept
 
 
