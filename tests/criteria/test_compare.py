@@ -3,6 +3,7 @@
 import json
 import math
 import threading
+from contextlib import nullcontext
 from typing import get_args
 
 import numpy as np
@@ -267,52 +268,38 @@ def test_progress_counts_all_steps(blobs, criteria, total):
     assert seen == [(done, total) for done in range(1, total + 1)]
 
 
-INTERRUPTS = {2: (), 6: CRITERIA[:3], 10: CRITERIA[:-1]}
+def thread_limits():
+    return {(pool["filepath"], pool["user_api"]): pool["num_threads"] for pool in threadpool_info()}
 
 
-@pytest.mark.parametrize(("stop_at", "finished"), INTERRUPTS.items())
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupt_keeps_finished_parts_and_restores_thread_limits(blobs, stop_at, finished, n_jobs):
-    """In the subsamples, in the runs on all the data, and in the references."""
-
-    def stop(done, total):
-        if done == stop_at:
-            raise KeyboardInterrupt("enough")
-
-    def limits():
-        return {(pool["filepath"], pool["user_api"]): pool["num_threads"] for pool in threadpool_info()}
-
-    before = limits()
-    with pytest.raises(Interrupted, match=f"stopped after {stop_at} of 11 steps") as stopped:
-        compare(blobs, n_jobs=n_jobs, progress=stop, **SMALL)
-    assert limits() == before
-    kept = stopped.value.result
-    assert (kept is None) == (not finished)
-    assert kept is None or tuple(kept.values.columns) == finished
+# In the subsamples, in the runs on all the data, and in the references.
+FINISHED = [(2, ()), (6, CRITERIA[:3]), (10, CRITERIA[:-1])]
 
 
 @pytest.mark.parametrize(
-    ("stop_at", "finished"), [(0, None), (2, None), (5, CRITERIA[:3]), (9, CRITERIA[:-1]), (11, CRITERIA)]
+    ("how", "stop_at", "finished"),
+    [
+        *((how, *case) for how in (KeyboardInterrupt, LookupError) for case in FINISHED),
+        *(("event", *case) for case in [(0, ()), (2, ()), (5, CRITERIA[:3]), (9, CRITERIA[:-1]), (11, CRITERIA)]),
+    ],
 )
-def test_the_stop_event_ends_a_comparison(blobs, stop_at, finished):
-    """Only whole parts are kept."""
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_finished_parts_are_kept_and_thread_limits_restored(blobs, how, stop_at, finished, n_jobs):
     stop = threading.Event()
 
     def progress(done, total):
+        if done == stop_at and how != "event":
+            raise how
         if done == stop_at:
             stop.set()
 
     if stop_at == 0:
         stop.set()
-    found = run_comparison(blobs, ComparisonConfig(**SMALL), Events(progress=progress, stop=stop))
-    assert found is None if finished is None else tuple(found.values.columns) == finished
-
-
-def test_an_error_in_progress_keeps_the_finished_criteria(blobs):
-    def progress(done, total):
-        if done == 4:
-            raise LookupError("out")
-
-    with pytest.raises(LookupError) as ended:
-        compare(blobs, ks=[2, 3], n_subsamples=2, n_references=2, progress=progress)
-    assert list(ended.value.result.values.columns)[:3] == ["composite", "micro", "macro"]
+    before, config = thread_limits(), ComparisonConfig(**SMALL, n_jobs=n_jobs)
+    rule = f"stopped after {stop_at} of 11 steps" if how is KeyboardInterrupt else ""
+    with nullcontext() if how == "event" else pytest.raises((Interrupted, LookupError), match=rule) as stopped:
+        kept = run_comparison(blobs, config, Events(progress=progress, stop=stop))
+    if how != "event":
+        kept = stopped.value.result
+    assert thread_limits() == before
+    assert (() if kept is None else tuple(kept.values.columns)) == finished

@@ -61,10 +61,11 @@ def test_custom_transforms_receive_clipped_discrepancies():
 
     def record(x):
         seen.append((x.min(), x.max()))
-        return np.full(x.shape, 0.5)
+        return np.where(x > 0, 1.0, 0.0)
 
-    weigh(np.array([[0.9, NAN]]), np.array([[0.1, NAN]]), record, np.array([[0.1]]))
+    weights = weigh(np.array([[0.9, 0.1, NAN]]), np.array([[0.1, 0.1, NAN]]), record, np.array([[0.1]]))
     assert seen == [(0.0, 1.0)]
+    np.testing.assert_array_equal(weights, [[1.0, 0.0, NAN]])
 
 
 def test_zero_discrepancy_gives_equal_weights():

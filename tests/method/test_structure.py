@@ -83,13 +83,6 @@ def test_jitter_keeps_equal_rows_equal():
     assert len(np.unique(moved - points, axis=0)) == 4
 
 
-def test_values_that_differ_by_rounding_are_merged():
-    values = RANDOM.integers(0, 6, 200).astype(float)
-    noisy = values + 1e-14 * RANDOM.normal(size=200)
-    for exact, rounded in zip(_unimodal_fit(values), _unimodal_fit(noisy), strict=True):
-        np.testing.assert_allclose(rounded, exact, atol=1e-12)
-
-
 def test_constant_columns_are_dropped():
     points = standardised(np.column_stack([RANDOM.normal(size=(60, 2)), np.full(60, 7.0)]))
     assert all(draw(np.random.default_rng(0)).shape == (60, 2) for draw in references(points).values())
