@@ -296,7 +296,7 @@ def test_finished_parts_are_kept_and_thread_limits_restored(blobs, how, stop_at,
     if stop_at == 0:
         stop.set()
     before, config = thread_limits(), ComparisonConfig(**SMALL, n_jobs=n_jobs)
-    rule = f"stopped after {stop_at} of 11 steps" if how is KeyboardInterrupt else ""
+    rule = f"stopped after {stop_at} of 11 steps" if how is KeyboardInterrupt else None
     with nullcontext() if how == "event" else pytest.raises((Interrupted, LookupError), match=rule) as stopped:
         kept = run_comparison(blobs, config, Events(progress=progress, stop=stop))
     if how != "event":
