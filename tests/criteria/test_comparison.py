@@ -33,8 +33,6 @@ def rule(name, values, errors=None, ks=None):
         ([0.1, 0.5, 0.55, 0.9], [0.01, 0.01, 0.1, 0.01], 1),
         ([0.5, 0.5, 0.9], [0.0] * 3, 0),
         ([0.1, 0.2, 0.3, 0.4], [0.01] * 4, 3),
-        ([0.4], [0.1], 0),
-        ([np.nan, 0.3, 0.2], [np.nan, 0.1, 0.1], 1),
         ([0.1, np.nan, 0.3, 0.4], [0.0, np.nan, 0.0, 0.0], 3),
         ([np.nan, np.nan], [np.nan, np.nan], None),
     ],
@@ -78,13 +76,6 @@ def test_gap_rule(gaps, errors, expected):
 def test_knee(values, expected, scale):
     with np.errstate(divide="raise", over="raise", invalid="raise"):
         assert rule("elbow", scale * np.array(values, dtype=float)) == expected
-
-
-def test_the_knee_does_not_depend_on_small_noise():
-    rng = np.random.default_rng(0)
-    for at in range(1, 13):
-        slopes = np.r_[0.0, np.full(at, -0.5), np.full(13 - at, -0.05)]
-        assert rule("elbow", np.exp(np.cumsum(slopes) + rng.normal(0, 0.02, 14))) == at
 
 
 def test_knee_against_plain_loops():

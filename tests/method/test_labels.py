@@ -177,6 +177,8 @@ def test_within_shares_against_naive_sums(shape):
     for found, labels in zip(within_shares(X, labelings), labelings, strict=True):
         assert found == pytest.approx(naive.within_share(X, labels), rel=1e-12)
     assert within_shares(X, []) == []
+    # Identical points in each cluster.
+    assert within_shares(np.repeat(X, 2, axis=0), [np.arange(2 * len(X)) // 2]) == [pytest.approx(0.0, abs=1e-12)]
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16])
@@ -192,11 +194,6 @@ def test_within_shares_accumulate_in_double_precision():
     labels = np.arange(500) % 4
     assert within_shares(X, [labels]) == within_shares(X.astype(np.float64), [labels])
     assert within_shares(X, [labels])[0] == pytest.approx(naive.within_share(X, labels), rel=1e-9)
-
-
-def test_within_share_of_identical_points_in_each_cluster():
-    X = np.repeat([[0.0, 1.0], [5.0, 2.0], [9.0, 9.0]], 4, axis=0)
-    assert within_shares(X, [np.arange(12) // 4]) == [pytest.approx(0.0, abs=1e-12)]
 
 
 @pytest.mark.parametrize(
