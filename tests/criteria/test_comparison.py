@@ -119,7 +119,7 @@ def with_choices(**choices):
 @pytest.mark.parametrize(
     ("choices", "text"),
     [
-        ({"composite": 3, "micro": 3, "macro": 3}, "All 3 criteria select k = 3."),
+        ({"composite": 3, "micro": 3}, "All 2 criteria select k = 3."),
         ({"micro": 4}, "micro: k = 4."),
         (
             {"composite": 3, "micro": 2, "macro": 3, "full_micro": 2, "full_macro": 2},
@@ -164,6 +164,7 @@ def test_table(found):
     lines = repr(found).splitlines()
     assert lines[0] == "Comparison over k in 2..5; * marks the selected k"
     assert lines[2].split() == ["k", *KINDS]
+    assert lines[2].startswith("    k   composite ")
     assert [line.split()[0] for line in lines[3:]] == [str(k) for k in KS]
     for at, name in enumerate(KINDS, start=1):
         starred = [int(line.split()[0]) for line in lines[3:] if line.split()[at].startswith("*")]
