@@ -3,7 +3,7 @@
 import numpy as np
 
 from compsil_kit import Comparison, Plan, SelectionResult
-from compsil_kit._criteria.criteria import Criterion
+from compsil_kit._criteria.comparison import Criterion
 from compsil_kit._result.trials import Trials
 
 

@@ -20,8 +20,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.truth.runs import RESULTS, sets
 from compsil_kit import silhouettes
-from compsil_kit._method.agreement import adjusted_rand, shared_rows, within_shares
 from compsil_kit._method.clusterers import resolve_clusterer
+from compsil_kit._method.labels import adjusted_rand, shared_rows, within_shares
 from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._method.subsample import derive_seed, resolve_sample_size, subsample_rows
 

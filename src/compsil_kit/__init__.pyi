@@ -4,9 +4,9 @@ from compsil_kit._data.dataset import Preparation as Preparation
 from compsil_kit._data.dataset import PreparedTable as PreparedTable
 from compsil_kit._data.sources.table import SourceTable as SourceTable
 from compsil_kit._data.table import prepare as prepare
-from compsil_kit._method.guarantees import Guarantee as Guarantee
-from compsil_kit._method.guarantees import hoeffding_radius as hoeffding_radius
-from compsil_kit._method.guarantees import subsamples_for_margin as subsamples_for_margin
+from compsil_kit._method.selection import Guarantee as Guarantee
+from compsil_kit._method.selection import hoeffding_radius as hoeffding_radius
+from compsil_kit._method.selection import subsamples_for_margin as subsamples_for_margin
 from compsil_kit._method.silhouette import Silhouettes as Silhouettes
 from compsil_kit._method.silhouette import silhouettes as silhouettes
 from compsil_kit._method.structure import Structure as Structure

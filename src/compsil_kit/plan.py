@@ -7,9 +7,9 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Annotated, Any, NoReturn, Self, get_args, get_type_hints
 
 from compsil_kit._config.values import MAX_STARTS, MAX_SUBSAMPLES
-from compsil_kit._method.agreement import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.clusterers import NAMED_CLUSTERERS, PLAIN_KMEANS
 from compsil_kit._method.cost import cost_of
+from compsil_kit._method.labels import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.metrics import CLOSED_FORMS, METRIC_NAMES
 from compsil_kit._method.selection import CRITERIA, ROUND
 from compsil_kit._method.subsample import SEED_LIMIT

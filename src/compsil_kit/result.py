@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.guarantees import Guarantee, achieved
-from compsil_kit._method.selection import CRITERIA, RULES, check_transform, transform_name
+from compsil_kit._method.selection import CRITERIA, RULES, Guarantee, achieved, check_transform, transform_name
 from compsil_kit._method.structure import Structure
 from compsil_kit._result import records
 from compsil_kit._result.scores import Scores

@@ -1,8 +1,9 @@
-"""The other criteria beside the composite: exact values, on any data, whoever computes."""
+"""compare: exact values of all criteria, kinds of data, failures, threads and interrupts."""
 
 import json
 import math
 import threading
+from contextlib import nullcontext
 from typing import get_args
 
 import numpy as np
@@ -10,11 +11,17 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
-from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairwise_distances, silhouette_samples
+from sklearn.metrics import (
+    calinski_harabasz_score,
+    davies_bouldin_score,
+    pairwise_distances,
+    silhouette_samples,
+    silhouette_score,
+)
 from threadpoolctl import threadpool_info
 
 from compsil_kit import ClusteringError, Interrupted, compare, select_k
-from compsil_kit._criteria.compare import dispersion, run_comparison
+from compsil_kit._criteria.compare import run_comparison
 from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, derive_seed
 from compsil_kit._types import ComparedCriterion
 from compsil_kit.config import ComparisonConfig, Events
@@ -28,16 +35,6 @@ SMALL = {"ks": KS, "n_subsamples": 4, "n_references": 3}
 @pytest.fixture(scope="module")
 def found(blobs):
     return compare(blobs, **SMALL)
-
-
-@pytest.fixture(scope="module")
-def fits(blobs, found):
-    """The clusterings of all the data: one per seed and k, as the comparison makes them."""
-    return {(seed, k): KMeans(k, n_init=1, random_state=seed).fit(blobs) for seed in found.plan.seeds for k in KS}
-
-
-def mean_over_runs(fits, measure):
-    return [np.mean([measure(fit) for (_, k), fit in fits.items() if k == wanted]) for wanted in KS]
 
 
 def test_the_paper_table_for_its_imbalanced_set():
@@ -55,23 +52,22 @@ def macro_silhouette(points, labels):
 @pytest.mark.parametrize(
     ("name", "measure"),
     [
-        ("full-micro", lambda X, fit: silhouette_samples(X, fit.labels_).mean()),
-        ("full-macro", lambda X, fit: macro_silhouette(X, fit.labels_)),
-        ("calinski-harabasz", lambda X, fit: calinski_harabasz_score(X, fit.labels_)),
-        ("davies-bouldin", lambda X, fit: davies_bouldin_score(X, fit.labels_)),
+        ("full-micro", silhouette_score),
+        ("full-macro", macro_silhouette),
+        ("calinski-harabasz", calinski_harabasz_score),
+        ("davies-bouldin", davies_bouldin_score),
     ],
 )
-def test_all_data_values_are_those_of_scikit_learn(blobs, found, fits, name, measure):
-    expected = mean_over_runs(fits, lambda fit: measure(blobs, fit))
-    np.testing.assert_allclose(found.values[name], expected, rtol=1e-9)
-    runs = {k: [measure(blobs, fit) for (_, other), fit in fits.items() if other == k] for k in KS}
-    errors = [np.std(runs[k], ddof=1) / 2 for k in KS]
-    np.testing.assert_allclose(found.errors[name], errors, rtol=1e-6, atol=1e-9)
+def test_all_data_values_are_those_of_scikit_learn(blobs, found, name, measure):
+    fits = [[KMeans(k, n_init=1, random_state=seed).fit(blobs) for seed in found.plan.seeds] for k in KS]
+    runs = [[measure(blobs, fit.labels_) for fit in row] for row in fits]
+    np.testing.assert_allclose(found.values[name], np.mean(runs, axis=1), rtol=1e-9)
+    np.testing.assert_allclose(found.errors[name], np.std(runs, axis=1, ddof=1) / 2, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("n_repeats", [1, 4, 6])
+@pytest.mark.parametrize("n_repeats", [1, 6])
 def test_inertia_is_that_of_scikit_learn(blobs, n_repeats):
-    """To the end, that is: k-means that stops early leaves its centres a little beside the means."""
+    """With strict convergence; otherwise the centres of k-means differ slightly from the means."""
     model = KMeans(n_init=1, tol=0, max_iter=1000)
     found = compare(blobs, criteria=["elbow"], clusterer=model, n_repeats=n_repeats, **SMALL)
     assert found.n_repeats == n_repeats
@@ -88,11 +84,9 @@ def test_inertia_is_that_of_scikit_learn(blobs, n_repeats):
 def test_subsample_values_are_those_of_select_k(blobs, found):
     selection = select_k(blobs, ks=KS, n_subsamples=4)
     np.testing.assert_array_equal(found.selection.micro, selection.micro)
-    np.testing.assert_array_equal(found.values["composite"], selection.scores)
     np.testing.assert_array_equal(found.errors["composite"], selection.sem)
-    np.testing.assert_array_equal(found.values["micro"], selection.curve["micro"])
-    np.testing.assert_array_equal(found.values["macro"], selection.curve["macro"])
-    for name in ("composite", "micro", "macro"):
+    for name, values in {"composite": selection.scores, **selection.curve[["micro", "macro"]]}.items():
+        np.testing.assert_array_equal(found.values[name], values)
         assert found.choices[name] == selection.choices[name]
 
 
@@ -104,20 +98,13 @@ def test_silhouettes_follow_the_metric(blobs):
     assert found.values.loc[3, "elbow"] == pytest.approx(fit.inertia_, rel=1e-3)
 
 
-def test_inertia_of_a_clusterer_that_is_not_k_means(blobs):
-    found = compare(blobs, criteria="elbow", clusterer=lambda X, k, seed: np.arange(len(X)) % k, **SMALL)
-    parts = [[blobs[at::k] for at in range(k)] for k in KS]
+@pytest.mark.parametrize(("dtype", "shift"), [("float64", 0), ("float32", 1e4)])
+def test_inertia_of_other_clusterers_in_double_precision(blobs, dtype, shift):
+    X = (blobs + shift).astype(dtype)
+    found = compare(X, criteria="elbow", clusterer=lambda X, k, seed: np.arange(len(X)) % k, **SMALL)
+    parts = [[X[at::k].astype(float) for at in range(k)] for k in KS]
     expected = [sum(((part - part.mean(axis=0)) ** 2).sum() for part in split) for split in parts]
-    np.testing.assert_allclose(found.values["elbow"], expected)
-
-
-def test_inertia_of_single_precision_is_added_up_in_double():
-    X = (1e4 + np.random.default_rng(0).normal(size=(500, 3))).astype(np.float32)
-    codes = np.arange(500) % 3
-    assert dispersion(X, codes) == pytest.approx(dispersion(X.astype(np.float64), codes), rel=1e-12)
-
-
-# The gap statistic.
+    np.testing.assert_allclose(found.values["elbow"], expected, rtol=1e-12)
 
 
 def naive_gap(X, k, run_seeds, null_seeds):
@@ -152,7 +139,7 @@ def test_gap_against_plain_loops(blobs, found):
 
 @pytest.mark.filterwarnings("error")
 def test_as_many_clusters_as_distinct_points():
-    """The points alone end with an inertia of 0; points that differ by next to nothing go on with as good as 0."""
+    """An inertia of 0 has no logarithm; inertia due to tiny differences counts as 0."""
     X = np.repeat([[0.0, 0.0], [1.0, 7.0], [5.0, 3.0], [9.0, 9.0]], 10, axis=0)
     settings = {"criteria": "elbow", "clusterer": "agglomerative", "n_subsamples": 2}
     found = compare(X, ks=range(2, 5), **settings)
@@ -162,9 +149,6 @@ def test_as_many_clusters_as_distinct_points():
     assert np.isfinite(gap).tolist() == [True, True, False]
     nearly = X + np.random.default_rng(0).normal(0, 1e-9, X.shape)
     assert compare(nearly, ks=range(2, 8), **settings).choices["elbow"] == 4
-
-
-# Which criteria, on which data.
 
 
 @pytest.mark.parametrize(
@@ -189,16 +173,10 @@ def test_a_choice_of_criteria(blobs, found, criteria, expected):
     ("settings", "error", "message"),
     [
         ({"criteria": ["luck"]}, ValueError, "criteria must be among composite, .*gap; got 'luck'"),
-        ({"criteria": "luck"}, ValueError, "criteria must be among"),
         ({"criteria": []}, TypeError, "criteria must be 'all' or a list of names"),
-        ({"criteria": None}, TypeError, "criteria must be 'all' or a list of names; got None"),
         ({"criteria": {"gap"}}, TypeError, "got a value of type set"),
         ({"criteria": np.array(["gap", "micro"])}, TypeError, "got a value of type ndarray"),
-        ({"n_references": 1}, ValueError, "n_references must be an integer of at least 2; got 1"),
-        ({"n_repeats": 0}, ValueError, "n_repeats must be an integer of at least 1; got 0"),
-        ({"ks": [1]}, ValueError, "at least 2; got 1"),
         ({"progress": "yes"}, TypeError, "progress must be"),
-        ({"clusterer": "luck"}, ValueError, "clusterer must be one of"),
     ],
 )
 def test_wrong_settings(blobs, settings, error, message):
@@ -206,30 +184,25 @@ def test_wrong_settings(blobs, settings, error, message):
         compare(blobs, **settings)
 
 
-def test_sparse_data(blobs):
-    X = sparse.csr_array(np.where(blobs > 0, blobs, 0))
-    with pytest.raises(ValueError, match="criteria calinski-harabasz, davies-bouldin, elbow, gap need dense points"):
-        compare(X, **SMALL)
-    with pytest.raises(ValueError, match="criteria elbow need dense points, but X is a sparse matrix"):
-        compare(X, criteria=["micro", "elbow"], **SMALL)
+DISTANCES = {"metric": "precomputed", "clusterer": "agglomerative"}
+
+
+@pytest.mark.parametrize(
+    ("convert", "settings", "what"),
+    [(sparse.csr_array, {}, "a sparse matrix"), (pairwise_distances, DISTANCES, "a distance matrix")],
+    ids=["sparse", "distances"],
+)
+def test_data_other_than_dense_points(blobs, convert, settings, what):
+    X = np.where(blobs > 0, blobs, 0)
+    for criteria, needing in (("all", "calinski-harabasz, davies-bouldin, elbow, gap"), (["micro", "elbow"], "elbow")):
+        with pytest.raises(ValueError, match=f"criteria {needing} need dense points, but X is {what}"):
+            compare(convert(X), criteria=criteria, **settings, **SMALL)
     criteria = ["composite", "micro", "macro", "full-micro", "full-macro"]
-    found = compare(X, criteria=criteria, **SMALL)
-    dense = compare(X.toarray(), criteria=criteria, **SMALL)
-    np.testing.assert_allclose(found.values, dense.values, rtol=0, atol=1e-9)
-    assert found.n_failed == 0
-
-
-def test_distances(blobs):
-    distances = pairwise_distances(blobs)
-    settings = {"metric": "precomputed", "clusterer": "agglomerative", **SMALL}
-    with pytest.raises(ValueError, match="need dense points, but X is a distance matrix"):
-        compare(distances, **settings)
-    found = compare(distances, criteria=["composite", "full-micro"], **settings)
+    found = compare(convert(X), criteria=criteria, **settings, **SMALL)
     assert found.n_failed == 0
     assert found.choices["full-micro"] in KS
-
-
-# Failures, threads, progress, interrupts.
+    if not settings:
+        np.testing.assert_allclose(found.values, compare(X, criteria=criteria, **SMALL).values, rtol=0, atol=1e-9)
 
 
 def fails_at(*ks):
@@ -261,14 +234,13 @@ def test_failures_can_be_skipped(blobs, found):
     assert "nan" not in some._repr_html_()
 
 
-def test_when_everything_fails(blobs):
+def test_every_clustering_fails(blobs):
     nothing = compare(blobs, clusterer=fails_at(*KS), on_failure="skip", **SMALL)
     assert set(nothing.choices.values()) == {None}
     assert nothing.n_failed == 4 * 11
-    assert nothing.explain().startswith("No choice: composite, micro")
 
 
-def test_a_clusterer_that_writes_into_its_input_reaches_nothing(blobs):
+def test_clusterers_cannot_modify_the_input(blobs):
     def greedy(points, k, seed):
         points -= points.mean(axis=0)
         return np.arange(len(points)) % k
@@ -281,76 +253,53 @@ def test_a_clusterer_that_writes_into_its_input_reaches_nothing(blobs):
     assert X.flags.writeable
 
 
-def test_workers_do_not_matter(blobs, found):
+def test_results_do_not_depend_on_the_number_of_workers(blobs, found):
     again = compare(blobs, n_jobs=2, **SMALL)
     pd.testing.assert_frame_equal(again.values, found.values, check_exact=True)
     pd.testing.assert_frame_equal(again.errors, found.errors, check_exact=True)
 
 
-def test_another_seed_is_another_run(blobs, found):
-    other = compare(blobs, random_state=43, **SMALL)
-    assert not np.array_equal(other.values["gap"], found.values["gap"])
-    assert not set(other.plan.seeds) & set(found.plan.seeds)
-
-
 @pytest.mark.parametrize(
     ("criteria", "total"), [("all", 4 + 6 + 3), ("composite", 4), ("elbow", 6), (["gap", "micro"], 4 + 6 + 3)]
 )
-def test_progress_counts_to_what_was_announced(blobs, criteria, total):
+def test_progress_counts_all_steps(blobs, criteria, total):
     seen = []
     compare(blobs, criteria=criteria, n_repeats=6, progress=lambda *counts: seen.append(counts), **SMALL)
     assert seen == [(done, total) for done in range(1, total + 1)]
 
 
-@pytest.mark.parametrize("stop_at", [2, 6, 10])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupt_leaves_the_threads_as_they_were(blobs, stop_at, n_jobs):
-    """In the subsamples, in the runs on all the data, and in the references."""
+def thread_limits():
+    return {(pool["filepath"], pool["user_api"]): pool["num_threads"] for pool in threadpool_info()}
 
-    def stop(done, total):
-        assert total == 11
-        if done == stop_at:
-            raise KeyboardInterrupt("enough")
 
-    def settings():
-        return {(pool["filepath"], pool["user_api"]): pool["num_threads"] for pool in threadpool_info()}
-
-    before = settings()
-    with pytest.raises(Interrupted, match=f"stopped after {stop_at} of 11 steps") as stopped:
-        compare(blobs, n_jobs=n_jobs, progress=stop, **SMALL)
-    assert settings() == before
-    finished = {2: None, 6: ["composite", "micro", "macro"], 10: [name for name in CRITERIA if name != "gap"]}[stop_at]
-    kept = stopped.value.result
-    assert kept is None if finished is None else list(kept.values.columns) == finished
-    assert compare(blobs, criteria="micro", **SMALL).choices["micro"] in KS
+# In the subsamples, in the runs on all the data, and in the references.
+FINISHED = [(2, ()), (6, CRITERIA[:3]), (10, CRITERIA[:-1])]
 
 
 @pytest.mark.parametrize(
-    ("stop_at", "finished"), [(0, None), (2, None), (5, CRITERIA[:3]), (9, CRITERIA[:-1]), (11, CRITERIA)]
+    ("how", "stop_at", "finished"),
+    [
+        *((how, *case) for how in (KeyboardInterrupt, LookupError) for case in FINISHED),
+        *(("event", *case) for case in [(0, ()), (2, ()), (5, CRITERIA[:3]), (9, CRITERIA[:-1]), (11, CRITERIA)]),
+    ],
 )
-def test_somebody_else_may_stop_a_comparison(blobs, stop_at, finished):
-    """After the first part, and in the middle of each; only whole parts are kept."""
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_finished_parts_are_kept_and_thread_limits_restored(blobs, how, stop_at, finished, n_jobs):
     stop = threading.Event()
 
     def progress(done, total):
+        if done == stop_at and how != "event":
+            raise how
         if done == stop_at:
             stop.set()
 
     if stop_at == 0:
         stop.set()
-    found = run_comparison(blobs, ComparisonConfig(**SMALL), Events(progress=progress, stop=stop))
-    assert found is None if finished is None else tuple(found.values.columns) == finished
-
-
-class Lights(Exception):
-    """What a progress function of the user raises."""
-
-
-def test_a_comparison_that_fails_keeps_its_finished_criteria(blobs):
-    def progress(done, total):
-        if done == 4:
-            raise Lights("out")
-
-    with pytest.raises(Lights) as ended:
-        compare(blobs, ks=[2, 3], n_subsamples=2, n_references=2, progress=progress)
-    assert list(ended.value.result.values.columns)[:3] == ["composite", "micro", "macro"]
+    before, config = thread_limits(), ComparisonConfig(**SMALL, n_jobs=n_jobs)
+    rule = f"stopped after {stop_at} of 11 steps" if how is KeyboardInterrupt else None
+    with nullcontext() if how == "event" else pytest.raises((Interrupted, LookupError), match=rule) as stopped:
+        kept = run_comparison(blobs, config, Events(progress=progress, stop=stop))
+    if how != "event":
+        kept = stopped.value.result
+    assert thread_limits() == before
+    assert (() if kept is None else tuple(kept.values.columns)) == finished

@@ -63,7 +63,8 @@ def test_clusterers(plan):
         assert change(plan, clusterer=name).clustering == pytest.approx(4 * quadratic)
 
 
-def test_structure_test_clusters_296_sets_of_500_rows_with_two_initialisations():
+def test_cost_of_the_structure_test():
+    """It clusters 296 sets of 500 rows with two initialisations."""
     plan = dataclasses.replace(plan_of([2, 3, 5], 40, sample_size=20_000), n_rows=10**6)
     without, tested = cost_of(plan), change(plan, structure=True)
     assert (tested.clustering, tested.distances) == (without.clustering, without.distances)

@@ -1,50 +1,94 @@
-"""Criteria, scores per k, the choice, its selection probability, and adaptive stopping."""
+"""Weights, criteria, scores per k, the choice, its selection probability, adaptive stopping, and Hoeffding bounds."""
 
 import numpy as np
 import pytest
 
+from compsil_kit import hoeffding_radius, select_k, subsamples_for_margin
 from compsil_kit._method import selection
 from compsil_kit._method.selection import (
     LIKELY,
     STABLE,
+    achieved,
+    check_transform,
     choose,
     combine,
     criterion_values,
     finite_mean,
+    largest_discrepancy,
     maximised,
     review_candidates,
     second_criterion,
     selectable,
     summarise,
+    transform_name,
     weigh,
 )
 
 NAN = np.nan
+MICRO, MACRO = np.array([[0.5, 0.1, 0.4]]), np.array([[0.3, 0.5, 0.4]])
+
+
+def test_invalid_transforms_fail_before_any_clustering():
+    def forbidden(X, k, seed):
+        raise AssertionError("work was done")
+
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(ValueError, match="transform 'int' must map an array"):
+        select_k(X, ks=2, n_subsamples=2, transform=int, clusterer=forbidden)
+
+
+def test_transform_names_are_validated():
+    assert check_transform("tanh") == "tanh"
+    assert (transform_name("tanh"), transform_name(np.abs)) == ("tanh", "absolute")
+    rule = r"^transform must be one of 'tanh', 'linear', 'sigmoid', 'step', or a function"
+    for wrong, error in (("cube", ValueError), (3, TypeError)):
+        with pytest.raises(error, match=rule):
+            check_transform(wrong)
+
+
+def test_largest_discrepancy_ignores_failed_subsamples():
+    micro, macro = np.array([[0.5, NAN, 0.1], [NAN] * 3]), np.array([[0.4, NAN, 0.4], [NAN] * 3])
+    np.testing.assert_allclose(largest_discrepancy(micro, macro), [[0.3], [NAN]])
+    np.testing.assert_array_equal(np.isnan(weigh(micro, macro, "tanh")), np.isnan(micro))
+
+
+def test_calibrated_discrepancies_beyond_one_are_clipped():
+    assert weigh(MICRO, MACRO, "linear", np.array([[0.1]])).tolist() == [[1.0, 0.0, 0.5]]
+
+
+def test_custom_transforms_receive_clipped_discrepancies():
+    seen = []
+
+    def record(x):
+        seen.append((x.min(), x.max()))
+        return np.where(x > 0, 1.0, 0.0)
+
+    weights = weigh(np.array([[0.9, 0.1, NAN]]), np.array([[0.1, 0.1, NAN]]), record, np.array([[0.1]]))
+    assert seen == [(0.0, 1.0)]
+    np.testing.assert_array_equal(weights, [[1.0, 0.0, NAN]])
+
+
+def test_zero_discrepancy_gives_equal_weights():
+    assert weigh(MICRO, MICRO, lambda x: np.ones(x.shape)).tolist() == [[0.5, 0.5, 0.5]]
+
+
 TRIALS = {
     "micro": np.array([[0.5, 0.4, 0.6], [0.3, NAN, 0.2]]),
     "macro": np.array([[0.1, 0.2, 0.3], [0.4, NAN, 0.6]]),
     "best_micro": np.array([[0.8, 0.6, 0.7], [0.5, NAN, 0.4]]),
     "agreement": np.array([[NAN, 0.5, 0.7], [NAN, NAN, -0.2]]),
 }
-COMPOSITE = np.array([[0.2, 0.3, 0.4], [0.5, NAN, 0.7]])
 
 
-def values(name, at=slice(None)):
-    return criterion_values(name, lambda number: TRIALS[number][:, at], lambda: COMPOSITE[:, at])
+def values(name, at=slice(None), composite=None):
+    # Only the composite needs weights.
+    return criterion_values(name, lambda number: TRIALS[number][:, at], composite)
 
 
 def test_composite_micro_and_macro_are_taken_unchanged():
-    np.testing.assert_array_equal(values("composite"), COMPOSITE)
+    assert values("composite", composite=lambda: "composite") == "composite"
     for name in ("micro", "macro"):
         np.testing.assert_array_equal(values(name), TRIALS[name])
-
-
-def test_only_the_composite_computes_weights():
-    def never():
-        raise AssertionError("weights are not needed here")
-
-    for name in ("micro", "macro", STABLE):
-        criterion_values(name, TRIALS.__getitem__, never)
 
 
 def test_stable_silhouette_is_best_micro_times_stability():
@@ -55,10 +99,8 @@ def test_stable_silhouette_is_best_micro_times_stability():
 
 def test_each_resample_has_its_own_stability():
     draws = np.array([[0, 1, 1], [2, 2, 0], [0, 1, 2]])
-    found = values(STABLE, draws)
-    assert found.shape == (2, 3, 3)
-    for at, draw in enumerate(draws):
-        np.testing.assert_array_equal(found[:, at], values(STABLE, draw))
+    expected = np.stack([values(STABLE, draw) for draw in draws], axis=1)
+    np.testing.assert_array_equal(values(STABLE, draws), expected)
 
 
 @pytest.mark.parametrize(
@@ -109,70 +151,49 @@ def test_summary_ignores_failed_subsamples():
     np.testing.assert_array_equal(found.mean, [2.0, 5.0, 5.0, NAN])
     np.testing.assert_allclose(found.sem, [1 / np.sqrt(3), 1.0, NAN, NAN])
     np.testing.assert_allclose(found.lcb, found.mean - 2.0 * found.sem)
-
-
-def test_rule_selects_mean_or_lower_bound():
-    summary = summarise(np.array([[1.0, 2.0]]), z=1.0)
-    assert maximised(summary, "max") is summary.mean
-    assert maximised(summary, "lcb") is summary.lcb
+    assert maximised(found, "max") is found.mean
+    assert maximised(found, "lcb") is found.lcb
 
 
 @pytest.mark.parametrize(
     ("values", "eligible", "expected"),
     [
-        ([0.1, 0.3, 0.2], [True] * 3, 1),
         ([0.1, 0.3, 0.2], [True, False, True], 2),
-        ([0.3, 0.3, 0.2], [True] * 3, 0),
         ([NAN, -0.5, NAN], [True] * 3, 1),
-        ([NAN, NAN, NAN], [True] * 3, None),
         ([0.1, 0.3, 0.2], [False] * 3, None),
-        ([-0.5, -0.1], [True] * 2, 1),
     ],
 )
 def test_choice_is_the_largest_eligible_value(values, eligible, expected):
     assert choose(np.array(values), np.array(eligible)) == expected
 
 
-@pytest.mark.parametrize(
-    ("n", "lost", "expected"), [(10, 2, True), (10, 3, False), (5, 1, True), (4, 1, False), (1, 0, True)]
-)
-def test_a_k_may_lose_a_fifth_of_its_subsamples(n, lost, expected):
-    values = np.ones((1, n))
-    values[0, :lost] = NAN
-    assert selectable(values).tolist() == [expected]
-
-
 def test_failures_are_counted_on_the_subsamples_that_were_run():
     values = np.array([[0.1, 0.2, NAN, NAN, NAN], [0.1, NAN, NAN, NAN, NAN], [0.1, 0.2, 0.3, 0.4, NAN]])
     assert selectable(values, np.array([2, 2, 5])).tolist() == [True, False, True]
-    assert selectable(values).tolist() == [False, False, True]
+    assert selectable(values, 5).tolist() == [False, False, True]
+
+
+def values_of(micro, macro, rule="max", largest=None):
+    """Return a function from draws of subsamples to what the rule maximises, under the composite."""
+
+    def maximised_of(draws):
+        some = micro[:, draws], macro[:, draws]
+        return maximised(summarise(combine(*some, weigh(*some, "tanh", largest)), 1.0), rule)
+
+    return maximised_of
 
 
 def probability(micro, macro, rule="max", largest=None):
     """Return the selection probability by composites, from silhouettes given as ks by subsamples."""
     micro, macro = np.array(micro), np.array(macro)
-    fixed = None if largest is None else largest[:, None, :]
-
-    def values_of(draws):
-        some = micro[:, draws], macro[:, draws]
-        return maximised(summarise(combine(*some, weigh(*some, "tanh", fixed)), 1.0), rule)
-
-    return selection.selection_probability(micro.shape[1], selectable(micro), values_of)
+    values = values_of(micro, macro, rule, largest)
+    return selection.selection_probability(micro.shape[1], selectable(micro, micro.shape[1]), values)
 
 
 def test_ties_ignore_rounding_errors():
     micro = np.array([[0.5, 0.6, 0.4], [0.5, 0.6, 0.4], [0.1, 0.1, 0.1]])
     for last_bit in (-1e-16, 0.0, 1e-16):
         assert probability(micro + last_bit * np.arange(3)[:, None], micro).tolist() == [1, 0, 0]
-
-
-def test_probability_of_a_clear_choice_and_of_a_tie():
-    clear = [[0.9, 0.8, 0.85, 0.9], [0.1, 0.2, 0.15, 0.1]]
-    assert probability(clear, clear).tolist() == [1.0, 0.0]
-    rng = np.random.default_rng(0)
-    noise = rng.normal(0.5, 0.1, (2, 40))
-    noise[1] = noise[0][::-1]
-    assert probability(noise, noise)[0] == pytest.approx(0.5, abs=0.05)
 
 
 def test_ineligible_ks_have_probability_zero():
@@ -201,39 +222,64 @@ def test_long_runs_use_fewer_resamples(monkeypatch):
 
 
 def test_probability_uses_the_given_largest_discrepancy():
-    rng = np.random.default_rng(2)
-    micro, macro = rng.normal(0.5, 0.1, (2, 3, 9))
-    wide = probability(micro, macro, largest=np.full((3, 1), 10.0))
+    micro, macro = np.random.default_rng(2).normal(0.5, 0.1, (2, 3, 9))
     half = (micro + macro) / 2
+    wide = probability(micro, macro, largest=np.full((3, 1, 1), 10.0))
     assert wide == pytest.approx(probability(half, half), abs=0.02)
-
-
-def test_bootstrap_noise_is_scaled_to_that_of_runs():
-    """Resamples of B subsamples vary less than new runs, by (B - 1) / B; computed step by step for B = 3."""
-    values = np.array([[0.50, 0.40, 0.60], [0.48, 0.51, 0.48]])
-    draws = np.random.default_rng(0).integers(3, size=(1000, 3))
-    resampled = np.array([[row[draw].mean() for draw in draws] for row in values])
-    noise = np.sqrt(3 / 2) * (resampled - np.roll(resampled, 1, axis=1))
-    winners = (values.mean(axis=1)[:, None] + noise).argmax(axis=0)
-    expected = np.bincount(winners, minlength=2) / 1000
-    found = selection.selection_probability(3, np.array([True, True]), lambda draws: values[:, draws].mean(axis=-1))
-    assert found.tolist() == expected.tolist()
-    assert 0.05 < found[1] < 0.95
 
 
 @pytest.mark.parametrize("rule", ["max", "lcb"])
 def test_probability_against_a_naive_loop(rule):
-    """A new run has these values plus the scaled difference of two resamples."""
-    rng = np.random.default_rng(5)
-    micro, macro = rng.normal(0.5, 0.1, (2, 3, 4))
+    """A new run has these values plus the scaled difference of two resamples.
 
-    def values(draw):
-        some = micro[:, draw], macro[:, draw]
-        return maximised(summarise(combine(*some, weigh(*some, "tanh")), 1.0), rule)
-
+    Resamples of B subsamples vary less than new runs, by (B - 1) / B.
+    """
+    micro, macro = np.random.default_rng(5).normal(0.5, 0.1, (2, 3, 4))
+    values = values_of(micro, macro, rule)
     resampled = [values(draw) for draw in np.random.default_rng(0).integers(4, size=(1000, 4))]
     wins = np.zeros(3)
     for at in range(1000):
         others = values(np.arange(4)) + np.sqrt(4 / 3) * (resampled[at] - resampled[at - 1])
         wins[np.argmax(np.where(np.isfinite(others), others, -np.inf))] += 1
     assert probability(micro, macro, rule=rule).tolist() == (wins / 1000).tolist()
+    assert (wins > 50).sum() > 1
+
+
+def test_hoeffding_formulas():
+    assert hoeffding_radius(30) == pytest.approx(np.sqrt(2 * np.log(40) / 30))
+    assert hoeffding_radius(30, n_ks=9, delta=0.1) == pytest.approx(np.sqrt(2 * np.log(180) / 30))
+    n = subsamples_for_margin(0.5, n_ks=9, delta=0.05)
+    assert 2 * hoeffding_radius(n, n_ks=9) <= 0.5 < 2 * hoeffding_radius(n - 1, n_ks=9)
+    assert subsamples_for_margin(2, n_ks=1) == 8
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: hoeffding_radius(0), "n_subsamples must be an integer of at least 1; got 0"),
+        (lambda: hoeffding_radius(10, delta=0), r"delta must be a number in \(0, 1\); got 0"),
+        (lambda: hoeffding_radius(10, n_ks=0), "n_ks must be an integer of at least 1; got 0"),
+        (lambda: subsamples_for_margin(0.0, n_ks=3), r"margin must be a number in \(0, 2\]; got 0.0"),
+        (lambda: subsamples_for_margin(3, n_ks=3), r"margin must be a number in \[0, 2\]; got 3"),
+        (lambda: subsamples_for_margin(0.5, n_ks=0), "n_ks must be an integer of at least 1; got 0"),
+        (lambda: subsamples_for_margin(0.5, n_ks=3, delta=1.0), r"delta must be a number in \(0, 1\)"),
+    ],
+)
+def test_invalid_arguments_of_bounds(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_lead_of_two_radii_proves_the_choice():
+    """Each score may deviate by one radius."""
+    radius = hoeffding_radius(100, n_ks=4, delta=0.1)
+    settings = {"n_subsamples": 100, "n_ks": 4, "delta": 0.1, "independent": True}
+    assert not achieved(1.99 * radius, **settings).proven
+    assert achieved(2.01 * radius, **settings).proven
+    assert not achieved(2.01 * radius, **{**settings, "independent": False}).proven
+    found = achieved(0.5, **settings)
+    assert (found.radius_all, found.radius_one) == (radius, hoeffding_radius(100, delta=0.1))
+    assert found.needed == subsamples_for_margin(0.5, n_ks=4, delta=0.1)
+    for lead in (0.0, -0.1, NAN):
+        found = achieved(lead, **settings)
+        assert (found.needed, found.proven) == (None, False)

@@ -1,12 +1,17 @@
-"""The authors' package, in the same process, on the same seeds: the numbers must be the same."""
+"""The authors' package on the same seeds: the numbers must be equal, also at the authors' settings."""
 
 import numpy as np
 import pytest
 from compsil import CompSil
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
+from sklearn.metrics import silhouette_score
 from sklearn.preprocessing import StandardScaler
 
-from compsil_kit import select_k
+from benchmarks.paper.protocols import AUTHORS, Unit
+from benchmarks.paper.runs import against_theirs, run
+from compsil_kit import select_k, silhouettes
 from compsil_kit.datasets import imbalanced_blobs
 
 
@@ -14,7 +19,7 @@ def unlabelled(load):
     return StandardScaler().fit_transform(load(return_X_y=True)[0])
 
 
-# Their use of pandas is theirs to mend.
+# The warning comes from their use of pandas.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:the columns of X differ in scale")
 
 CASES = {
@@ -54,3 +59,32 @@ def test_equal_sample_sizes(size):
     ours = select_k(X, ks=[2, 3], n_subsamples=3, sample_size=size, random_state=[5, 6, 7])
     assert ours.plan.sample_size == theirs.sample_size
     np.testing.assert_allclose(ours.scores, theirs.get_results_dataframe()["S_mM"], **TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["Wne", "Dgt"])
+def test_equal_to_the_authors_package(name):
+    theirs, _ = run(Unit("authors", name, seed=AUTHORS[name][1], part="compsil"))
+    ours, _ = run(Unit("authors", name, seed=AUTHORS[name][1]))
+    assert max(theirs["differences"].values()) < 1e-14
+    assert theirs["choices"]["composite"] == ours["choices"]["composite"]
+
+
+@pytest.fixture(scope="module")
+def repeated():
+    """Counts far from 0 with many equal rows, on which scikit-learn's distances lose digits."""
+    X, _ = make_blobs(700, 4, centers=3, cluster_std=1.0, random_state=1)
+    return np.round(X) / 3 + 20
+
+
+def test_equal_to_the_authors_package_on_repeated_rows(repeated):
+    keywords = {"ks": range(2, 6), "n_subsamples": 6, "random_state": range(42, 48)}
+    theirs = against_theirs(repeated, keywords)
+    assert 1e-10 < max(theirs["differences"].values()) < 1e-6
+    assert max(theirs["differences_exact"].values()) < 1e-14
+
+
+def test_silhouettes_of_repeated_rows_are_exact(repeated):
+    labels = KMeans(6, n_init=1, random_state=0).fit_predict(repeated)
+    exact = silhouette_score(cdist(repeated, repeated), labels, metric="precomputed")
+    assert silhouettes(repeated, labels).micro == pytest.approx(exact, abs=1e-14)
+    assert np.abs(silhouette_score(repeated, labels) - exact) > 1e-11

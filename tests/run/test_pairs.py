@@ -10,7 +10,7 @@ import pytest
 from samples import interrupting, plan_of
 from sklearn.metrics import adjusted_rand_score
 
-from compsil_kit._method.agreement import agreement
+from compsil_kit._method.labels import agreement
 from compsil_kit._method.subsample import subsample_rows
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.subsample import Clustered, Pairs, with_predecessors

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Generator
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,19 +12,19 @@ from scipy import sparse
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 from compsil_kit._config.setting import takes
-from compsil_kit._criteria.comparison import Comparison, subsample_criteria
-from compsil_kit._criteria.criteria import Criterion
+from compsil_kit._criteria.comparison import KINDS, Comparison, Criterion
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._data.table import load_data
+from compsil_kit._method.labels import read_only
 from compsil_kit._method.selection import summarise
 from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, derive_seed
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.planning import load, make_plan, resolve_workers
-from compsil_kit._run.progress import Meter, make_meter
+from compsil_kit._run.progress import make_meter
 from compsil_kit._run.select import compile_notice
-from compsil_kit._run.subsample import Labelings, cluster_all, score_labelings
-from compsil_kit._run.workers import Tick, in_threads, n_workers
+from compsil_kit._run.subsample import cluster_all, score_labelings
+from compsil_kit._run.workers import Tick, in_threads
 from compsil_kit._types import CompareKeywords
 from compsil_kit.config import ComparisonConfig, Events
 from compsil_kit.errors import Interrupted
@@ -33,14 +32,27 @@ from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 
 Array = NDArray[np.float64]
+# Measures by name, ks by runs.
+Measured = dict[str, Array]
+
+
+def dispersion(X: Any, codes: NDArray[Any]) -> float:
+    """Return the sum of squared distances to the cluster means (k-means' inertia, for any clusterer)."""
+    total = 0.0
+    for c in range(int(codes.max()) + 1):
+        members = X[codes == c].astype(np.float64, copy=False)
+        total += float(((members - members.mean(axis=0)) ** 2).sum())
+    return total
+
 
 SUBSAMPLED = ("composite", "micro", "macro")
 FULL_SILHOUETTES = ("full-micro", "full-macro")
-INDICES: dict[str, Callable[[Any, Any], float]] = {
+MEASURES: dict[str, Callable[[Any, Any], float]] = {
     "calinski-harabasz": calinski_harabasz_score,
     "davies-bouldin": davies_bouldin_score,
+    "elbow": dispersion,
 }
-NEED_POINTS = (*INDICES, "elbow", "gap")
+NEED_POINTS = (*MEASURES, "gap")
 
 
 @takes(ComparisonConfig, Events, leave_out=("checkpoint",))
@@ -90,15 +102,21 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
     table = load_data(X)
     plan = make_plan(table, config.selection())
     data = load(table, plan, events)
-    _check_points(data.matrix, plan, config)
+    precomputed = plan.config.resolved_metric.precomputed
+    needing = [name for name in config.criteria if name in NEED_POINTS]
+    if needing and (precomputed or sparse.issparse(data.matrix)):
+        what = "a distance matrix" if precomputed else "a sparse matrix"
+        raise ValueError(
+            f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
+        )
     work = _Work(data.matrix, plan, config, events)
-    if work.run_seeds:
-        work.workers = resolve_workers(plan, plan.n_rows)
     meter = make_meter(events.progress, work.n_steps)
     try:
         meter.announce(compile_notice(plan, data))
         with warnings.catch_warnings():
-            work.do(meter)
+            for _ in work.steps():
+                work.n_done += 1
+                meter.advance()
     except KeyboardInterrupt as stop:
         stopped = Interrupted(work.n_done, work.n_steps, "steps", "the finished criteria are in .result.")
         stopped.result = work.comparison(data.preparation)
@@ -115,167 +133,95 @@ class _Work:
     """The three parts of a comparison (subsamples, runs on all the data, reference sets), and what is finished."""
 
     def __init__(self, X: Any, plan: Plan, config: ComparisonConfig, events: Events) -> None:
-        self.X, self.plan, self.events = X, plan, events
-        self.wanted, self.workers = tuple(config.criteria), n_workers(config.n_jobs)
+        self.X, self.plan, self.events, self.wanted = X, plan, events, set(config.criteria)
         seeds = plan.seeds
         repeats = config.n_repeats or plan.n_subsamples
         further = [derive_seed(seeds[0], i, stream=REPEAT_STREAM) for i in range(max(0, repeats - len(seeds)))]
-        self.run_seeds = [*seeds, *further][:repeats] if set(self.wanted) - set(SUBSAMPLED) else []
+        self.run_seeds = [*seeds, *further][:repeats] if self.wanted.difference(SUBSAMPLED) else []
         n_references = config.n_references if "gap" in self.wanted else 0
         self.null_seeds = [derive_seed(seeds[0], i, stream=REFERENCE_STREAM) for i in range(n_references)]
-        self.subsampled = bool(set(self.wanted) & set(SUBSAMPLED))
+        self.subsampled = bool(self.wanted.intersection(SUBSAMPLED))
         self.n_steps = self.subsampled * len(seeds) + len(self.run_seeds) + len(self.null_seeds)
         self.n_done = 0
+        self.workers = resolve_workers(plan, plan.n_rows) if self.run_seeds else 0
         self.trials: list[Trial] = []
-        self.runs: list[dict[str, Array]] = []
-        self.nulls: list[dict[str, Array]] = []
+        self.runs: Measured = {}
+        self.nulls: Measured = {}
 
-    def do(self, meter: Meter) -> None:
-        """Run the parts in turn; an unfinished part leaves nothing."""
-
-        def advance() -> None:
-            self.n_done += 1
-            meter.advance()
-
+    def steps(self) -> Generator[None, None, None]:
+        """Run the parts in turn, and yield after every step; an unfinished part leaves nothing."""
         if self.subsampled:
             trials = []
             for trial in run(self.X, self.plan, self.events):
                 trials.append(trial)
-                advance()
+                yield
             self.trials = trials if len(trials) == len(self.plan.seeds) else []
-        self.runs = self._in_order(_full_run(self.X, self.plan, self.wanted), self.run_seeds, advance)
-        if len(self.runs) == len(self.run_seeds):
-            self.nulls = self._in_order(_null_run(self.X, self.plan), self.null_seeds, advance)
+        points = read_only(self.X)
+        if self.run_seeds:
+            names = self.wanted | ({"elbow"} if "gap" in self.wanted else set())
+            self.runs = yield from self._measure(lambda _: points, self.run_seeds, names)
+        if self.runs and self.null_seeds:
+            self.nulls = yield from self._measure(lambda seed: _null(points, seed), self.null_seeds, {"elbow"})
 
-    def _in_order(
-        self, work: Callable[[int, int, Tick], dict[str, Array]], seeds: list[int], advance: Callable[[], None]
-    ) -> list[dict[str, Array]]:
-        """Run the work on every seed in threads; return the outcomes in the order of the seeds, or none if stopped."""
+    def _measure(
+        self, points_of: Callable[[int], Any], seeds: list[int], names: set[str]
+    ) -> Generator[None, None, Measured]:
+        """Cluster the points of every seed in threads; return the measures, or none if stopped."""
+        plan = self.plan
 
-        def numbered(item: tuple[int, int], tick: Tick) -> tuple[int, dict[str, Array]]:
-            return item[0], work(*item, tick)
+        def work(item: tuple[int, int], tick: Tick) -> tuple[int, Measured]:
+            index, seed = item
+            points = points_of(seed)
+            labelings, _, failures = cluster_all(points, index, plan, tick, seed=seed)
+            found = {"failed": np.array(len(failures))}
+            if names.intersection(FULL_SILHOUETTES):
+                found["full-micro"], found["full-macro"] = score_labelings(points, labelings, plan, tick)
+            for name in (name for name in MEASURES if name in names):
+                found[name] = np.full(len(plan.ks), np.nan)
+                for at, codes in labelings.items():
+                    tick()
+                    found[name][at] = MEASURES[name](points, codes)
+            return index, found
 
-        found = {}
-        for index, outcome in in_threads(numbered, list(enumerate(seeds)), self.workers, self.events.stop):
-            found[index] = outcome
-            advance()
-        return [found[index] for index in range(len(seeds))] if len(found) == len(seeds) else []
+        outcomes = {}
+        for index, outcome in in_threads(work, list(enumerate(seeds)), self.workers, self.events.stop):
+            outcomes[index] = outcome
+            yield
+        if len(outcomes) < len(seeds):
+            return {}
+        return {name: np.array([outcomes[index][name] for index in range(len(seeds))]).T for name in outcomes[0]}
 
     def comparison(self, preparation: Preparation | None) -> Comparison | None:
         """Return the criteria whose part is finished; None if there is none."""
         choice = self.plan.config.choice
         selection = collect(self.plan, self.trials, **choice, preparation=preparation) if self.trials else None
-        found = [] if selection is None else subsample_criteria(selection, self.wanted)
-        found += [*_full_criteria(self.runs, self.wanted), *_gap(self.runs, self.nulls)]
-        lost = sum(int(row["failed"].sum()) for row in [*self.runs, *self.nulls])
+        tables = {} if selection is None else {name: getattr(selection, name) for name in SUBSAMPLED}
+        tables |= self.runs
+        names = [name for name in KINDS if name in self.wanted and name in tables]
+        summaries = [summarise(tables[name], 1.0) for name in names]
+        found = [Criterion(name, each.mean, each.sem) for name, each in zip(names, summaries, strict=True)]
+        if self.nulls:
+            found.append(_gap(self.runs["elbow"], self.nulls["elbow"]))
+        lost = sum(int(part["failed"].sum()) for part in (self.runs, self.nulls) if part)
         lost += sum(len(trial.failures) for trial in self.trials)
         counts = len(self.run_seeds), len(self.null_seeds)
         return Comparison(self.plan, selection, tuple(found), *counts, lost) if found else None
 
 
-def _check_points(X: Any, plan: Plan, config: ComparisonConfig) -> None:
-    """Raise for criteria that need dense points if X is a distance matrix or sparse."""
-    needing = [name for name in config.criteria if name in NEED_POINTS]
-    precomputed = plan.config.resolved_metric.precomputed
-    if needing and (precomputed or sparse.issparse(X)):
-        what = "a distance matrix" if precomputed else "a sparse matrix"
-        raise ValueError(
-            f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
-        )
+def _null(X: Any, seed: int) -> Any:
+    """Return uniform data in the box of X (Tibshirani's null)."""
+    null = np.random.default_rng(seed).uniform(X.min(axis=0), X.max(axis=0), size=X.shape).astype(X.dtype)
+    return read_only(null)
 
 
-def _full_run(X: Any, plan: Plan, wanted: tuple[str, ...]) -> Callable[[int, int, Tick], dict[str, Array]]:
-    """Return a function that clusters all the data under every k and computes each criterion."""
-    measures = {name: measure for name, measure in INDICES.items() if name in wanted}
-    if {"elbow", "gap"} & set(wanted):
-        measures["dispersion"] = dispersion
-    points = _read_only(X)
+def _gap(*dispersions: Array) -> Criterion:
+    """Return the gap statistic from dispersions (ks by runs) of the data and of n null sets.
 
-    def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
-        labelings, *_ = cluster_all(points, index, plan, tick, seed=seed)
-        found = {"failed": _failed(labelings, plan)}
-        if set(wanted) & set(FULL_SILHOUETTES):
-            found["full-micro"], found["full-macro"] = score_labelings(points, labelings, plan, tick)
-        for name, measure in measures.items():
-            found[name] = _per_k(labelings, plan, partial(measure, points), tick)
-        return found
-
-    return work
-
-
-def _null_run(X: Any, plan: Plan) -> Callable[[int, int, Tick], dict[str, Array]]:
-    """Return a function that clusters uniform data in the box of X (Tibshirani's null)."""
-    low, high = X.min(axis=0), X.max(axis=0)
-
-    def work(index: int, seed: int, tick: Tick) -> dict[str, Array]:
-        null = _read_only(np.random.default_rng(seed).uniform(low, high, size=X.shape).astype(X.dtype))
-        labelings, *_ = cluster_all(null, index, plan, tick, seed=seed)
-        return {
-            "failed": _failed(labelings, plan),
-            "dispersion": _per_k(labelings, plan, partial(dispersion, null), tick),
-        }
-
-    return work
-
-
-def _read_only(X: Any) -> Any:
-    """Return a read-only view of X, so that a clusterer that writes into it fails; sparse data are copied later."""
-    if sparse.issparse(X):
-        return X
-    view = X.view()
-    view.setflags(write=False)
-    return view
-
-
-def _failed(labelings: Labelings, plan: Plan) -> Array:
-    """Return 1 for every k without a clustering."""
-    return np.array([float(at not in labelings) for at in range(len(plan.ks))])
-
-
-def _per_k(labelings: Labelings, plan: Plan, value: Callable[[Any], float], tick: Tick) -> Array:
-    values = np.full(len(plan.ks), np.nan)
-    for at, codes in labelings.items():
-        tick()
-        values[at] = value(codes)
-    return values
-
-
-def dispersion(X: Any, codes: NDArray[Any]) -> float:
-    """Return the sum of squared distances to the cluster means (k-means' inertia, for any clusterer)."""
-    total = 0.0
-    for c in range(int(codes.max()) + 1):
-        members = X[codes == c].astype(np.float64, copy=False)
-        total += float(((members - members.mean(axis=0)) ** 2).sum())
-    return total
-
-
-def _full_criteria(runs: list[dict[str, Array]], wanted: tuple[str, ...]) -> list[Criterion]:
-    found: list[Criterion] = []
-    if not runs:
-        return found
-    for name in (*FULL_SILHOUETTES, *INDICES, "elbow"):
-        if name in wanted:
-            key = "dispersion" if name == "elbow" else name
-            summary = summarise(np.array([row[key] for row in runs]).T, 1.0)
-            found.append(Criterion(name, summary.mean, summary.sem))
-    return found
-
-
-def _gap(runs: list[dict[str, Array]], nulls: list[dict[str, Array]]) -> list[Criterion]:
-    """Return the gap statistic with its standard error ``sd sqrt(1 + 1/n)`` over the n null sets, if there are any."""
-    if not nulls:
-        return []
-    expected = summarise(_logs(nulls), 1.0)
-    observed = summarise(_logs(runs), 1.0)
+    The standard error is ``sd sqrt(1 + 1/n)``. A dispersion of 0 (fewer distinct points than clusters) is ignored.
+    """
+    logs = (np.log(each, out=np.full_like(each, np.nan), where=each > 0) for each in dispersions)
+    observed, expected = (summarise(each, 1.0) for each in logs)
     # The standard error has n - 1 below the root; Tibshirani's spread has n.
     spread = expected.sem * np.sqrt(np.maximum(expected.count - 1, 0))
-    return [
-        Criterion("gap", expected.mean - observed.mean, spread * np.sqrt(1.0 + 1.0 / np.maximum(expected.count, 1)))
-    ]
-
-
-def _logs(runs: list[dict[str, Array]]) -> Array:
-    """Return log dispersions, ks by runs; a dispersion of 0 (fewer distinct points than clusters) has none."""
-    table = np.array([row["dispersion"] for row in runs]).T
-    logs: Array = np.log(table, out=np.full_like(table, np.nan), where=table > 0)
-    return logs
+    errors = spread * np.sqrt(1.0 + 1.0 / np.maximum(expected.count, 1))
+    return Criterion("gap", expected.mean - observed.mean, errors)

@@ -1,4 +1,1 @@
-"""The steps of the method: subsample, clusterers, metrics, silhouette, selection, likelihood, structure, guarantees.
-
-May import ``_kmeans``, ``_data`` and ``_util``; computes, and neither plots nor prints.
-"""
+"""The steps of the method; they neither plot nor print."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from compsil_kit._method.clusterers import PLAIN_KMEANS
 from compsil_kit._method.silhouette import MIN_COMPILED_SILHOUETTE_POINTS
+from compsil_kit._method.structure import N_NULL, N_STARTS, REFERENCE_KINDS, n_compared
 from compsil_kit._util.imports import has
 
 if TYPE_CHECKING:
@@ -38,19 +39,14 @@ class Cost:
 
 def cost_of(plan: Plan) -> Cost:
     """Estimate the cost of a plan."""
-    clustering = plan.n_starts * sum(_clustering(plan, k) for k in plan.ks)
-    structure = _structure(plan) if plan.structure else 0.0
-    return Cost(plan.scanned_bytes / SCAN_RATE, len(plan.seeds) * clustering, plan.n_pairs * _pair(plan), structure)
-
-
-def _structure(plan: Plan) -> float:
-    """Return the seconds of the structure test, which clusters many small reference data sets."""
-    # Imported late: the structure test depends on the plan, which depends on this module.
-    from compsil_kit._method.structure import N_NULL, N_STARTS, REFERENCE_KINDS, n_compared
-
-    each = replace(plan, sample_size=n_compared(plan), seeds=plan.seeds[:1], n_starts=N_STARTS, structure=False)
-    cost = cost_of(replace(each, scanned_bytes=0))
-    return (1 + N_NULL * len(REFERENCE_KINDS)) * (cost.clustering + cost.distances)
+    clustering = len(plan.seeds) * (plan.n_starts * sum(_clustering(plan, k) for k in plan.ks))
+    structure = 0.0
+    if plan.structure:
+        # The test clusters the data and many small reference data sets.
+        each = replace(plan, sample_size=n_compared(plan), seeds=plan.seeds[:1], n_starts=N_STARTS, structure=False)
+        cost = cost_of(each)
+        structure = (1 + N_NULL * len(REFERENCE_KINDS)) * (cost.clustering + cost.distances)
+    return Cost(plan.scanned_bytes / SCAN_RATE, clustering, plan.n_pairs * _pair(plan), structure)
 
 
 def _pair(plan: Plan) -> float:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._method.agreement import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.clusterers import PLAIN_KMEANS
+from compsil_kit._method.labels import MIN_SHARED_PER_CLUSTER
 from compsil_kit._method.selection import TIE_TOLERANCE, finite_mean
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MIN_WITHIN = 1e-9
 
 @cache
 def model() -> dict[str, Any]:
-    """Load the coefficients and the limits of the data that they were fitted on."""
+    """Return the coefficients and the limits of the data that they were fitted on."""
     found: dict[str, Any] = json.loads(MODEL_FILE.read_text())
     return found
 
@@ -63,19 +63,18 @@ def why_unknown(plan: Plan, n_subsamples: int) -> str:
 def means(numbers: dict[str, Array]) -> dict[str, Array]:
     """Return the means over the last axis (the subsamples), and over their better half.
 
-    A single initialisation misses clusters in some subsamples. Those with the lowest within-cluster sum of squares show
-    what several initialisations would have found.
+    A single initialisation misses clusters in some subsamples. The half with the lowest within-cluster sum of squares
+    shows what several initialisations would have found.
     """
     found = {name: finite_mean(values) for name, values in numbers.items()}
     within = np.nan_to_num(numbers["within"], nan=2.0)
     better = np.argsort(within, axis=-1, kind="stable")[..., : -(-within.shape[-1] // 2)]
     # For a k that was not run on all subsamples, half of those on which it was run.
     beyond = np.arange(better.shape[-1]) >= -(-np.isfinite(numbers["within"]).sum(axis=-1, keepdims=True) // 2)
-    halves = {
-        name: finite_mean(np.where(beyond, np.nan, np.take_along_axis(numbers[name], better, axis=-1)))
-        for name in BETTER_HALF
-    }
-    return found | {f"better {name}": values for name, values in halves.items()}
+    for name in BETTER_HALF:
+        half = np.take_along_axis(numbers[name], better, axis=-1)
+        found[f"better {name}"] = finite_mean(np.where(beyond, np.nan, half))
+    return found
 
 
 def likelihood(numbers: dict[str, Array], plan: Plan) -> Array:
@@ -91,16 +90,13 @@ def likelihood(numbers: dict[str, Array], plan: Plan) -> Array:
 
 
 def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the features of each k, and those of the outcome that no candidate is correct.
-
-    The features of a k are its silhouettes and stability, their excess over the neighbouring ks, and the elbow in the
-    within-cluster sum of squares, over all subsamples and over the better half.
-    """
-    ks, columns = np.array(plan.ks, dtype=np.float64), float(np.log(plan.n_features))
+    """Return the features of each k, and those of the outcome that no candidate is correct."""
+    ks = np.array(plan.ks, dtype=np.float64)
     micro, macro = numbers["best_micro"], numbers["best_macro"]
     stability = np.nan_to_num(numbers["agreement"])
     stable = micro * stability
-    bend, better_bend = _bend(numbers["within"]), _bend(numbers["better within"])
+    # The elbow in the within-cluster sum of squares, on a logarithmic scale.
+    bend, better_bend = (-_bump(np.log(np.maximum(numbers[name], MIN_WITHIN))) for name in ("within", "better within"))
     zeros = np.zeros_like(micro)
     silhouettes = {
         "micro": micro,
@@ -135,7 +131,7 @@ def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], d
         "largest micro x stability": stable.max(axis=-1),
         "log number of ks": one * np.log(len(ks)),
         "log mean k": one * np.log(ks.mean()),
-        "log columns": one * columns,
+        "log columns": one * float(np.log(plan.n_features)),
         "the best is last": one * (best == len(ks) - 1),
         "the best is first": one * ((best == 0) & (ks[0] > 2)),
     }
@@ -145,14 +141,8 @@ def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], d
 def _bump(values: Array) -> Array:
     """Return the excess of each value over the mean of its neighbours; the ends are extrapolated linearly."""
     first, last = 2 * values[..., :1] - values[..., 1:2], 2 * values[..., -1:] - values[..., -2:-1]
-    longer = np.concatenate([first, values, last], axis=-1)
-    bumps: Array = values - (longer[..., :-2] + longer[..., 2:]) / 2
-    return bumps
-
-
-def _bend(within: Array) -> Array:
-    """Return the sharpness of the elbow at each k, on a logarithmic scale."""
-    return -_bump(np.log(np.maximum(within, MIN_WITHIN)))
+    longer: Array = np.concatenate([first, values, last], axis=-1)
+    return values - (longer[..., :-2] + longer[..., 2:]) / 2
 
 
 def _is_best(values: Array) -> Array:

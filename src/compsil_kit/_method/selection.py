@@ -1,10 +1,12 @@
-"""Weigh micro and macro, score each k under a criterion, and choose one (method, steps 4 to 8).
+"""Weigh micro and macro, score each k under a criterion, choose one (method, steps 4 to 8), and bound the error.
 
-Subsamples are the last axis of all arrays.
+Subsamples are the last axis of all arrays. The bounds are Hoeffding's (method, "Guarantees"). They hold strictly if the
+largest discrepancies are estimated on separate subsamples (``n_calibration``); otherwise they are a guide.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._types import Criterion, Rule, Transform
-from compsil_kit._util.checks import describe
+from compsil_kit._util.checks import check_integer, check_real, describe
 
 Array = NDArray[np.float64]
 
@@ -32,7 +34,7 @@ _ALL_RESAMPLES = 50_000_000
 _RESAMPLE_CELLS = 2_000_000
 # n_subsamples="auto": candidates are reviewed after each round of subsamples.
 ROUND, MAX_AUTO_SUBSAMPLES = 10, 200
-# Stop once one k has this selection probability; drop candidates below the other one.
+# Stop once one k is selected with the first probability; drop candidates below the second.
 STOP_PROBABILITY, DROP_PROBABILITY = 0.99, 0.001
 # Keeps the normalised discrepancy finite (step 5).
 EPSILON = 1e-12
@@ -47,11 +49,11 @@ TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def check_transform(transform: Any) -> Transform:
-    """Return a valid transform: a known name, or a function that passes a trial call."""
+    """Return a transform that is a known name, or a function that passes a trial call; raise for others."""
     if isinstance(transform, str) and transform in TRANSFORMS:
         return transform  # type: ignore[return-value]  # one of the words
     if callable(transform):
-        # An unsuitable function fails here, before any clustering.
+        # Fail before any clustering.
         _custom(transform, np.linspace(-1.0, 1.0, 6).reshape(2, 3))
         return transform  # type: ignore[no-any-return]
     names = ", ".join(repr(name) for name in TRANSFORMS)
@@ -63,7 +65,6 @@ def check_transform(transform: Any) -> Transform:
 
 
 def transform_name(transform: Transform) -> str:
-    """Return the name of a transform for display and files."""
     return transform if isinstance(transform, str) else getattr(transform, "__name__", type(transform).__name__)
 
 
@@ -73,10 +74,7 @@ def largest_discrepancy(micro: Array, macro: Array) -> Array:
 
 
 def weigh(micro: Array, macro: Array, transform: Transform, largest: Array | None = None) -> Array:
-    """Return the weight of micro in every subsample (steps 4 to 6), NaN where the clustering failed.
-
-    ``largest`` is the largest discrepancy per k; by default that of these subsamples.
-    """
+    """Return the weight of micro in every subsample (steps 4 to 6), NaN where the clustering failed."""
     if largest is None:
         largest = largest_discrepancy(micro, macro)
     normalised = (micro - macro) / (largest + EPSILON)
@@ -145,7 +143,6 @@ class Summary:
 
 
 def summarise(values: Array, z: float) -> Summary:
-    """Summarise the finite values over the last axis. The standard error needs at least two of them."""
     mean, finite = finite_mean(values), np.isfinite(values)
     count = finite.sum(axis=-1)
     squares = np.where(finite, values - mean[..., None], 0.0) ** 2
@@ -154,15 +151,13 @@ def summarise(values: Array, z: float) -> Summary:
     return Summary(mean, sem, mean - z * sem, count)
 
 
-def selectable(values: Array, n_run: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
-    """Return which ks kept enough of the subsamples on which they were run (all of them if ``n_run`` is None)."""
-    planned = values.shape[-1] if n_run is None else n_run
-    kept: NDArray[np.bool_] = np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_FAILED_SHARE) * planned - 1e-9
+def selectable(values: Array, n_run: int | NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which ks kept enough of the subsamples on which they were run."""
+    kept: NDArray[np.bool_] = np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_FAILED_SHARE) * n_run - 1e-9
     return kept
 
 
 def maximised(summary: Summary, rule: str) -> Array:
-    """Return the values that the rule maximises."""
     return summary.mean if rule == "max" else summary.lcb
 
 
@@ -181,13 +176,12 @@ def _first_largest(values: Array) -> NDArray[np.intp]:
 def selection_probability(
     n_subsamples: int, eligible: NDArray[np.bool_], values_of: Callable[[NDArray[np.int64]], Array]
 ) -> Array:
-    """Estimate how often a new run on the same data, with other subsamples, would choose each k.
+    """Estimate how often a new run on the same data, with other subsamples, would choose each k; NaN below two.
 
     ``values_of`` maps draws of subsamples (draws by subsamples) to the values that the rule maximises (ks by draws).
-
     A new run has the values of this run, minus the noise of this run, plus its own. Both noises come from a paired
     bootstrap: all ks share the resampled subsamples, so common noise cancels, and so does the bias of a largest
-    discrepancy that is recomputed in every resample. NaN below two subsamples.
+    discrepancy that is recomputed in every resample.
     """
     n_ks = len(eligible)
     if n_subsamples < 2 or not eligible.any():
@@ -212,3 +206,103 @@ def review_candidates(
     dropped = ~eligible | (probability < DROP_PROBABILITY)
     remaining = tuple(at for at in candidates if not dropped[at])
     return bool((probability >= STOP_PROBABILITY).any()) or not remaining, remaining
+
+
+def hoeffding_radius(n_subsamples: int, *, delta: float = 0.05, n_ks: int = 1) -> float:
+    """Return the half-width of an interval that covers the expected score with probability 1 - delta.
+
+    Parameters
+    ----------
+    n_subsamples : int
+        Number of scored subsamples.
+    delta : float, default=0.05
+        Error probability.
+    n_ks : int, default=1
+        Number of candidates covered simultaneously; 1 for a single k.
+
+    Returns
+    -------
+    float
+        ``sqrt(2 ln(2 n_ks / delta) / n_subsamples)``.
+
+    Examples
+    --------
+    >>> from compsil_kit import hoeffding_radius
+    >>> round(hoeffding_radius(30), 4)
+    0.4959
+    """
+    n_subsamples = check_integer("n_subsamples", n_subsamples, minimum=1)
+    n_ks = check_integer("n_ks", n_ks, minimum=1)
+    delta = check_real("delta", delta, low=0.0, high=1.0, open_ends=True)
+    return math.sqrt(2.0 * math.log(2.0 * n_ks / delta) / n_subsamples)
+
+
+def subsamples_for_margin(margin: float, *, n_ks: int, delta: float = 0.05) -> int:
+    """Return the number of subsamples that finds the best k with probability 1 - delta if it leads by ``margin``.
+
+    Parameters
+    ----------
+    margin : float
+        Expected lead of the best k over the second, in (0, 2].
+    n_ks : int
+        Number of candidates.
+    delta : float, default=0.05
+        Error probability.
+
+    Returns
+    -------
+    int
+        ``(8 / margin^2) ln(2 n_ks / delta)``, rounded up.
+
+    Examples
+    --------
+    >>> from compsil_kit import subsamples_for_margin
+    >>> subsamples_for_margin(0.5, n_ks=9)
+    189
+    """
+    margin = check_real("margin", margin, low=0.0, high=2.0)
+    if margin == 0.0:
+        raise ValueError("margin must be a number in (0, 2]; got 0.0: no number of subsamples resolves a tie.")
+    n_ks = check_integer("n_ks", n_ks, minimum=1)
+    delta = check_real("delta", delta, low=0.0, high=1.0, open_ends=True)
+    return math.ceil(8.0 / margin**2 * math.log(2.0 * n_ks / delta))
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Hoeffding bounds of a finished run.
+
+    Attributes
+    ----------
+    delta : float
+        Error probability.
+    n_subsamples : int
+        Smallest number of scored subsamples of any k.
+    radius_one, radius_all : float
+        Half-width for the score of a single k, and for all ks simultaneously.
+    lead : float
+        Lead of the best k over the second; NaN with a single k.
+    needed : int or None
+        Subsamples that would prove the choice if the observed lead is the true one; None with a tie or a single k.
+    proven : bool
+        Whether the lead exceeds twice ``radius_all``, so that the best k also has the highest expected score.
+    independent : bool
+        Whether the bounds hold strictly: the largest discrepancies were estimated on separate subsamples.
+    """
+
+    delta: float
+    n_subsamples: int
+    radius_one: float
+    radius_all: float
+    lead: float
+    needed: int | None
+    proven: bool
+    independent: bool
+
+
+def achieved(lead: float, *, n_subsamples: int, n_ks: int, delta: float, independent: bool) -> Guarantee:
+    """Return the bounds of a run whose best k leads by ``lead``."""
+    one = hoeffding_radius(n_subsamples, delta=delta)
+    every = hoeffding_radius(n_subsamples, delta=delta, n_ks=n_ks)
+    needed = subsamples_for_margin(lead, n_ks=n_ks, delta=delta) if lead > 0 else None
+    return Guarantee(delta, n_subsamples, one, every, lead, needed, independent and lead > 2.0 * every, independent)

@@ -1,15 +1,23 @@
-"""Test whether the data contain any clusters: compare their silhouettes with those of data without clusters."""
+"""Test whether the data contain any clusters: compare their silhouettes with those of data without clusters.
+
+All reference data are unimodal and have exactly the covariance of the data. They are drawn in the coordinates of the
+principal components, because a rotation leaves distances unchanged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
+from sklearn.isotonic import isotonic_regression
 
 from compsil_kit._method.clusterers import MIN_COMPILED_KMEANS_POINTS, Clusterer
 from compsil_kit._method.metrics import Metric
@@ -19,20 +27,29 @@ if TYPE_CHECKING:
     from compsil_kit.plan import Plan
 
 Array = NDArray[np.float64]
+Draw = Callable[[np.random.Generator], Array]
 
 # Reference data sets of each kind.
 N_NULL = 59
-# Significance level.
 LEVEL = 0.05
 # Rows compared, unless a large k needs more.
 MAX_COMPARED_ROWS = 500
-# Initialisations of each clustering.
 N_STARTS = 2
 # Differences below this are rounding errors.
 MAX_ROUNDING = 1e-9
-# Distinct rows are moved by up to this share of the range, so that ties do not depend on the CPU.
+# Distinct rows are moved by up to this share of the range: on a grid many are equally far from two centres.
 JITTER = 1e-6
-# Descriptions of the kinds of reference data.
+# Relative to the largest singular value: differences below this are ties, values below this are zero.
+AXES_TOLERANCE = 1e-6
+# Candidate positions for the mode of a column.
+N_MODES = 20
+# Independent component analysis: leading principal components, iterations, and decimals kept between iterations.
+# Without independent components the iteration does not converge and would amplify rounding errors.
+MAX_ICA_COMPONENTS = 30
+MAX_ICA_ITERATIONS = 100
+ICA_DECIMALS = 5
+# Differences below this share of the range are rounding errors.
+ROUNDING_SHARE = 1e-9
 REFERENCE_KINDS = {
     "gaussian": "a Gaussian of the same covariance",
     "uniform": "a uniform box of the same covariance",
@@ -104,7 +121,6 @@ def check_testable(clusterer: Clusterer, metric: Metric, X: Any) -> None:
 
 
 def n_compared(plan: Plan) -> int:
-    """Return the number of rows in the comparison."""
     return min(plan.n_rows, max(MAX_COMPARED_ROWS, POINTS_PER_CLUSTER * plan.ks[-1]))
 
 
@@ -122,20 +138,15 @@ def standardised(X: Any) -> Array:
 
 
 def break_ties(points: Array, random: np.random.Generator) -> Array:
-    """Add a tiny jitter to each distinct point; equal points stay equal.
-
-    On a grid many points are equally far from two centres, and rounding would decide.
-    """
+    """Add a tiny jitter to each distinct point; equal points stay equal."""
     distinct, which = np.unique(points, axis=0, return_inverse=True)
     moved = distinct + JITTER * random.uniform(-1.0, 1.0, size=distinct.shape)
     return np.ascontiguousarray(moved[which.ravel()])
 
 
 def compare_with(observed: Array, drawn: Array) -> tuple[float, float]:
-    """Return the p-value and the excess of silhouettes per k against those of reference data (sets by ks).
-
-    For the p-value each k is standardised over all sets including the data, so that all sets are treated alike.
-    """
+    """Return the p-value and the excess of silhouettes per k against those of reference data (sets by ks)."""
+    # Standardised over all sets including the data, so that all sets are treated alike.
     pooled = np.vstack([observed, drawn])
     excess = _standardise(pooled, pooled).max(axis=1)
     return float((excess >= excess[0] - MAX_ROUNDING).mean()), float(_standardise(observed, drawn).max())
@@ -160,3 +171,131 @@ def judge(observed: Array, drawn: Mapping[str, Array], n_rows: int) -> Structure
     # Requiring rejection by every kind is too conservative: it rejects 1 % of data without clusters at the 5 % level.
     mean = fsum(p_values.values()) / len(p_values)
     return Structure(mean, p_values, min(excess for _, excess in outcomes.values()), n_null, n_rows)
+
+
+def references(points: Array) -> dict[str, Draw]:
+    """Return a function for each kind of reference data that draws a set resembling these centred points."""
+    points = points[:, np.ptp(points, axis=0) > 0]
+    white, spread, axes = principal_axes(points)
+    shape = white.shape
+    radii = np.linalg.norm(white, axis=1)
+    rotation = _independent_rotation(white)
+    margins = [_unimodal_fit(column) for column in (white @ rotation).T]
+
+    def elliptical(random: np.random.Generator) -> Array:
+        directions = random.normal(size=shape)
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return directions * random.permutation(radii)[:, None]
+
+    def unimodal(random: np.random.Generator) -> Array:
+        return np.column_stack([np.interp(random.uniform(size=shape[0]), *margin) for margin in margins]) @ rotation.T
+
+    columns = _copula(points)
+    raw: dict[str, Draw] = {
+        "gaussian": lambda random: random.normal(size=shape),
+        "uniform": lambda random: random.uniform(-1.0, 1.0, size=shape),
+        "elliptical": elliptical,
+        "unimodal": unimodal,
+        "columns": lambda random: columns(random) @ axes.T / spread,
+    }
+    return {name: partial(_with_spread, draw, spread) for name, draw in raw.items()}
+
+
+def _with_spread(draw: Draw, spread: Array, random: np.random.Generator) -> Array:
+    """Draw points and give them exactly the covariance of the data, without the noise of estimating it."""
+    drawn = draw(random)
+    left, _, right = np.linalg.svd(drawn - drawn.mean(axis=0), full_matrices=False)
+    return np.ascontiguousarray(left @ right * spread)
+
+
+def _copula(points: Array) -> Draw:
+    """Return a function that draws unimodal columns with the rank correlations of the points (Gaussian copula)."""
+    ranks = np.column_stack([rankdata(_merge_rounding(column)) for column in points.T])
+    _, spread, axes = np.linalg.svd(ndtri((ranks - 0.5) / len(points)), full_matrices=False)
+    # The symmetric root is unique, whatever the signs and order of the axes.
+    root = axes.T * spread @ axes
+    margins = [_unimodal_fit(column) for column in points.T]
+
+    def draw(random: np.random.Generator) -> Array:
+        normal = random.normal(size=points.shape) @ root
+        shares = ndtr(normal / normal.std(axis=0))
+        return np.column_stack([np.interp(share, *margin) for share, margin in zip(shares.T, margins, strict=True)])
+
+    return draw
+
+
+def principal_axes(points: Array) -> tuple[Array, Array, Array]:
+    """Return scores of unit length, singular values and unique axes (as rows) of centred points, without null axes."""
+    left, spread, axes = np.linalg.svd(points, full_matrices=False)
+    kept = spread > AXES_TOLERANCE * spread.max(initial=0.0)
+    left, spread, axes = left[:, kept], spread[kept], axes[kept]
+    fixed = fix_axes(spread, axes)
+    return left @ (axes @ fixed.T), spread, fixed
+
+
+def fix_axes(spread: Array, axes: Array) -> Array:
+    """Return a unique basis for each group of nearly equal singular values, which are sorted in descending order.
+
+    A decomposition leaves the signs open and, within a group, any rotation: rounding, and so the CPU, decides. The
+    projection onto a group's space is unique, whatever its basis; its columns are orthogonalised, longest first.
+    """
+    ends = np.flatnonzero(-np.diff(spread) > AXES_TOLERANCE * spread.max(initial=0.0)) + 1
+    return np.vstack([_unique_basis(group) for group in np.split(axes, ends)]) if len(axes) else axes
+
+
+def _unique_basis(group: Array) -> Array:
+    basis = np.empty_like(group)
+    rest = group.copy()
+    for row in basis:
+        lengths = np.linalg.norm(rest, axis=0)
+        # The first of the longest: two standardised columns always tie.
+        longest = int(np.argmax(lengths >= (1.0 - AXES_TOLERANCE) * lengths.max()))
+        direction = rest[:, longest] / lengths[longest]
+        row[:] = direction @ group
+        rest = rest - np.outer(direction, direction @ rest)
+    return basis
+
+
+def _independent_rotation(white: Array) -> Array:
+    """Rotate uncorrelated columns towards independent ones (FastICA, symmetric, log cosh)."""
+    leading = white[:, :MAX_ICA_COMPONENTS] * np.sqrt(len(white))
+    rotation = rounded = np.eye(leading.shape[1])
+    for _ in range(MAX_ICA_ITERATIONS):
+        bent = np.tanh(leading @ rounded)
+        left, _, right = np.linalg.svd(leading.T @ bent / len(leading) - rounded * (1.0 - bent**2).mean(axis=0))
+        rotation = left @ right
+        previous, rounded = rounded, np.round(rotation, ICA_DECIMALS)
+        if np.abs(np.abs((rounded * previous).sum(axis=0)) - 1.0).max(initial=0.0) < 1e-4:
+            break
+    full = np.eye(white.shape[1])
+    full[: len(rotation), : len(rotation)] = rotation
+    return full
+
+
+def _merge_rounding(values: Array) -> Array:
+    """Replace values that differ only by rounding with the smallest of them."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    distinct = np.diff(ordered) > ROUNDING_SHARE * (ordered[-1] - ordered[0])
+    merged = np.empty_like(values)
+    merged[order] = ordered[np.maximum.accumulate(np.append(0, np.arange(1, len(values)) * distinct))]
+    return merged
+
+
+def _unimodal_fit(values: Array) -> tuple[Array, Array]:
+    """Fit the closest unimodal distribution; return its cumulative shares and the values where they apply."""
+    places, counts = np.unique(_merge_rounding(values), return_counts=True)
+    if len(places) < 3:
+        return np.linspace(0.0, 1.0, len(places)), places
+    shares = (np.cumsum(counts) - counts[0]) / (len(values) - counts[0])
+    gaps = np.diff(places)
+    density = np.diff(shares) / gaps
+
+    def fit(mode: int) -> Array:
+        rising = isotonic_regression(density[:mode], sample_weight=gaps[:mode]) if mode else density[:0]
+        falling = isotonic_regression(density[mode:], sample_weight=gaps[mode:], increasing=False)
+        return np.concatenate([[0.0], np.cumsum(np.concatenate([rising, falling]) * gaps)])
+
+    fits = [fit(mode) for mode in np.unique(np.linspace(0, len(gaps) - 1, N_MODES + 1).astype(int))]
+    errors = np.array([np.abs(fitted - shares).max() for fitted in fits])
+    return fits[int(np.argmax(errors <= errors.min() + ROUNDING_SHARE))], places

@@ -27,11 +27,6 @@ SHUFFLE, ONE_BY_ONE = 1, 2
 MAX_SHUFFLED_ROWS = 50_000
 
 
-def fresh_entropy() -> int:
-    """Return a new random seed for ``random_state=None``; the plan stores it, so that the run can be repeated."""
-    return int(np.random.SeedSequence().generate_state(1)[0])
-
-
 def derive_seed(entropy: int, index: int, *, stream: int = 0) -> int:
     """Return the seed of subsample ``index``, which depends on nothing else; each other use has its own stream."""
     sequence = np.random.SeedSequence((entropy, index), spawn_key=(stream,) if stream else ())
@@ -41,7 +36,9 @@ def derive_seed(entropy: int, index: int, *, stream: int = 0) -> int:
 def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tuple[int, ...]:
     """Return one seed per subsample: first the scored ones, then those for calibration."""
     if random_state is None or is_integer(random_state):
-        entropy = fresh_entropy() if random_state is None else _check_seed(random_state)
+        # The plan stores random seeds, so that the run can be repeated.
+        entropy = np.random.SeedSequence().generate_state(1)[0] if random_state is None else random_state
+        entropy = _check_seed(entropy)
         scored = [derive_seed(entropy, b) for b in range(n_subsamples)]
         return (*scored, *(derive_seed(entropy, b, stream=CALIBRATION_STREAM) for b in range(n_calibration)))
     flat = not isinstance(random_state, np.ndarray) or random_state.ndim == 1
@@ -60,12 +57,11 @@ def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tupl
 
 
 def _check_seed(seed: Any) -> int:
+    rule = f"random_state must be made of integers from 0 to {SEED_LIMIT - 1}"
     if not is_integer(seed):
-        raise TypeError(f"random_state must be made of integers from 0 to {SEED_LIMIT - 1}; got {describe(seed)}.")
+        raise TypeError(f"{rule}; got {describe(seed)}.")
     if not 0 <= seed < SEED_LIMIT:
-        raise ValueError(
-            f"random_state must be made of integers from 0 to {SEED_LIMIT - 1}; got {describe(int(seed))}."
-        )
+        raise ValueError(f"{rule}; got {describe(int(seed))}.")
     return int(seed)
 
 

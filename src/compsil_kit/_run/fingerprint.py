@@ -37,7 +37,6 @@ def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
     # How a seed determines rows; files without this entry are from before the second way of drawing.
     draw = draw_version(plan.n_rows, plan.sample_size)
     metric = plan.config.resolved_metric
-    name = metric.name if metric.function is None else describe(metric.function)
     return {
         "data": data.digest,
         "rows": plan.n_rows,
@@ -50,7 +49,7 @@ def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
         **({"rows for stability": plan.n_common} if plan.n_common else {}),
         **(adaptive if plan.adaptive else {}),
         **_of_clusterer(plan.config.resolved_clusterer),
-        "metric": f"{name} {describe(dict(metric.params))}" if metric.params else name,
+        "metric": metric.name if metric.function is None else describe(metric.function),
         "on_failure": plan.on_failure,
         **_versions(),
     }

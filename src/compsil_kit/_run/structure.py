@@ -11,7 +11,6 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
-from compsil_kit._method.reference_data import references
 from compsil_kit._method.structure import (
     N_NULL,
     REFERENCE_KINDS,
@@ -20,6 +19,7 @@ from compsil_kit._method.structure import (
     judge,
     n_compared,
     n_starts,
+    references,
     standardised,
 )
 from compsil_kit._method.subsample import STRUCTURE_STREAM, derive_seed, subsample_rows
@@ -36,7 +36,6 @@ def n_steps(plan: Plan) -> int:
 
 
 def compared_rows(plan: Plan) -> NDArray[np.int64]:
-    """Return the rows that are compared with the reference data."""
     return subsample_rows(derive_seed(plan.seeds[0], 0, stream=STRUCTURE_STREAM), plan.n_rows, n_compared(plan))
 
 
@@ -48,7 +47,18 @@ def find_structure(
         return None
     points = standardised(X[compared_rows(plan)])
     # A k with too few distinct points is skipped, whatever on_failure is.
-    work = _work(points, replace(plan, n_starts=n_starts(len(points)), on_failure="skip"))
+    plan = replace(plan, n_starts=n_starts(len(points)), on_failure="skip")
+    with sklearn.config_context(skip_parameter_validation=True), one_blas_thread():
+        draws = references(points)
+
+    def work(step: int, tick: Tick) -> tuple[int, Array]:
+        """Return the silhouettes (sets by ks) of a step: step 0 is the data, the others are references."""
+        # The random numbers depend on the step only, so that results do not depend on the number of workers.
+        seed = derive_seed(plan.seeds[0], step, stream=STRUCTURE_STREAM)
+        random = np.random.default_rng(seed)
+        sets = [break_ties(points, random)] if step == 0 else [draw(random) for draw in draws.values()]
+        return step, np.array([_silhouettes(each, seed, plan, tick) for each in sets])
+
     found: dict[int, Array] = {}
     workers = n_workers(plan.config.n_jobs)
     for step, values in in_threads(work, range(n_steps(plan)), workers, stop, skip_parameter_validation=True):
@@ -58,23 +68,6 @@ def find_structure(
         return None
     drawn = np.array([found[step] for step in range(1, n_steps(plan))])
     return judge(found[0][0], {name: drawn[:, at] for at, name in enumerate(REFERENCE_KINDS)}, len(points))
-
-
-def _work(points: Array, plan: Plan) -> Callable[[int, Tick], tuple[int, Array]]:
-    """Return a function that computes the silhouettes (sets by ks) of a step: step 0 is the data, others references.
-
-    The random numbers of a step depend on its number only, so that results do not depend on the number of workers.
-    """
-    with sklearn.config_context(skip_parameter_validation=True), one_blas_thread():
-        draws = references(points)
-
-    def work(step: int, tick: Tick) -> tuple[int, Array]:
-        seed = derive_seed(plan.seeds[0], step, stream=STRUCTURE_STREAM)
-        random = np.random.default_rng(seed)
-        sets = [break_ties(points, random)] if step == 0 else [draw(random) for draw in draws.values()]
-        return step, np.array([_silhouettes(each, seed, plan, tick) for each in sets])
-
-    return work
 
 
 def _silhouettes(points: Array, seed: int, plan: Plan, tick: Tick) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from compsil_kit._method.agreement import agreement, nearest_clusters, shared_rows, within_shares
+from compsil_kit._method.labels import agreement, nearest_clusters, shared_rows, within_shares
 from compsil_kit._method.metrics import Metric
 from compsil_kit._method.silhouette import averages, point_silhouettes
 from compsil_kit._method.subsample import POINTS_PER_CLUSTER, subsample_rows

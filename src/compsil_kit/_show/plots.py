@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsil_kit._method.guarantees import hoeffding_radius
-from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA
+from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA, hoeffding_radius
 from compsil_kit._show.curve import MAX_LABELS, SCORED, half_width, lines, selected, thinned
 from compsil_kit._show.text import confidence_text, probability_text
 from compsil_kit._util.checks import check_choice
