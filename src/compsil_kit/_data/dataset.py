@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -12,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from compsil_kit._data.matrix import row_blocks
 from compsil_kit._types import Scale
 from compsil_kit._util.format import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_BLOCK_BYTES = 16 * 2**20
 DIGEST_BYTES = 16
 # Prefix of the digest of an out-of-core table, which differs from that of the same rows in memory.
 OUT_OF_CORE = "outside memory "
@@ -111,11 +110,6 @@ def content_digest(X: Any) -> str:
     """Return a digest of a dense or sparse array; it is read in blocks, so that a memory map is not loaded whole."""
     hasher = blake2b(f"{X.shape} {X.dtype}".encode(), digest_size=DIGEST_BYTES)
     for part in (X.indptr, X.indices, X.data) if sparse.issparse(X) else (np.atleast_1d(X),):
-        for block in _blocks(part):
+        for _, block in row_blocks(part):
             hasher.update(block.tobytes())
     return hasher.hexdigest()
-
-
-def _blocks(array: Any) -> Iterator[Any]:
-    step = max(1, _BLOCK_BYTES * len(array) // max(1, array.nbytes))
-    return (array[low : low + step] for low in range(0, len(array), step))

@@ -86,7 +86,7 @@ def column_notes(names: Sequence[str], matrix: Array, numbers: Array | None = No
     numbers = np.arange(len(matrix)) if numbers is None else numbers
     columns = list(matrix.T)
     constant = [at for at, column in enumerate(columns) if (column == column[0]).all()]
-    ids = [names[at] for at, column in enumerate(columns) if _is_id(names[at], column, numbers)]
+    ids = [name for name, column in zip(names, columns, strict=True) if _is_id(name, column, numbers)]
     notes = []
     if constant:
         found = [names[at] for at in constant]
@@ -131,13 +131,11 @@ def rounded_by_float64(values: Array) -> NDArray[np.bool_]:
 
 
 def _is_rounded_object(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or abs(int(value)) <= _MAX_EXACT:
+    if not isinstance(value, int | np.integer):
         return False
-    try:
-        return float(value) != int(value)
-    except OverflowError:
-        # Beyond the range of float64, which raises elsewhere.
-        return False
+    size = abs(int(value))
+    # float64 keeps the leading 53 bits; the number is exact if all others are 0.
+    return size.bit_length() - (size & -size).bit_length() >= 53
 
 
 def column_is_rounded(column: Any, values: Array) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,12 @@ _COMPLEX = "X: Complex data not supported. Pass real numbers."
 _FILL = "Drop or fill such rows first, for example with df.dropna() or sklearn.impute.SimpleImputer."
 
 
-def as_matrix(X: Any, *, min_rows: int = 2) -> Any:
-    """Return X as a finite float32 or float64 matrix, dense or CSR.
+def validate_matrix(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any]:
+    """Return the column names of a table as text (None for anything else), and X as a finite matrix, dense or CSR.
 
     float32 stays float32; every other numeric or boolean type becomes float64. X is never modified, and copied only if
     its dtype must change.
     """
-    return validate_matrix(X, min_rows=min_rows)[1]
-
-
-def validate_matrix(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any]:
-    """Return the column names of a table as text (None for anything else), and X as a finite matrix."""
     names, matrix = to_matrix(X)
     if matrix.shape[0] < min_rows:
         rows = "1 row" if min_rows == 1 else f"{min_rows} rows"
@@ -46,19 +41,14 @@ def validate_matrix(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any
 
 def to_matrix(X: Any) -> tuple[list[Any] | None, Any]:
     """Return the column names of a table (None for anything else), and X as a matrix that may contain NaN."""
-    library = _table_library(X)
+    homes = (base.__module__.partition(".")[0] for base in type(X).__mro__)
+    library = next((home for home in homes if home in _LIBRARIES), "")
     if library and len(getattr(X, "shape", ())) == 2:
         return _from_table(X, library)
     if library and hasattr(X, "to_numpy"):
         fix = "X.to_frame()" if hasattr(X, "to_frame") else "a table with this column"
         raise ValueError(f"X must have two dimensions, rows and columns; got one column of {library}. Pass {fix}.")
     return None, _from_sparse(X) if sparse.issparse(X) else _from_array(X)
-
-
-def _table_library(X: Any) -> str:
-    """Return the library of a table, a column or an instance of their subclasses; "" for anything else."""
-    homes = (base.__module__.partition(".")[0] for base in type(X).__mro__)
-    return next((home for home in homes if home in _LIBRARIES), "")
 
 
 def _from_table(X: Any, library: str) -> tuple[list[Any], Array]:
@@ -171,7 +161,12 @@ def _from_array(X: Any) -> Array:
     except ValueError as error:
         raise ValueError("X must be rectangular: its rows have different lengths.") from error
     if array.ndim != 2:
-        raise ValueError(f"X must have two dimensions, rows and columns; {_describe_shape(X, array)}")
+        got = f"got shape {array.shape}." if array.ndim else f"got a value of type {type(X).__name__}."
+        if array.ndim == 0:
+            got += " Pass an array or a table."
+        elif array.ndim == 1 and array.size:
+            got += " Reshape your data with X.reshape(-1, 1) if it has one feature."
+        raise ValueError(f"X must have two dimensions, rows and columns; {got}")
     rounded = rounded_by_float64(array).any(axis=0) if array.dtype.kind in "iuO" else np.zeros(0, dtype=bool)
     if array.dtype.kind == "O":
         array = _from_objects(array)
@@ -196,13 +191,6 @@ def _unmasked(X: Any) -> Array:
     return np.asarray(X.astype(np.result_type(X.dtype, np.float32)).filled(np.nan))
 
 
-def _describe_shape(X: Any, array: Array) -> str:
-    if array.ndim == 0:
-        return f"got a value of type {type(X).__name__}. Pass an array or a table."
-    hint = " Reshape your data with X.reshape(-1, 1) if it has one feature." if array.ndim == 1 and array.size else ""
-    return f"got shape {array.shape}.{hint}"
-
-
 def _from_objects(array: Array) -> Array:
     for row, column in np.ndindex(array.shape):
         value = array[row, column]
@@ -221,6 +209,12 @@ def _from_objects(array: Array) -> Array:
         raise ValueError("X must be finite; it has an integer beyond the range of float64. Scale it first.") from error
 
 
+def row_blocks(array: Any) -> Iterator[tuple[int, Any]]:
+    """Yield an array in blocks of rows of about 16 MiB, each with the number of its first row."""
+    step = max(1, _BLOCK_BYTES * len(array) // max(1, array.nbytes))
+    return ((low, array[low : low + step]) for low in range(0, len(array), step))
+
+
 def _check_finite(matrix: Any, names: list[Any] | None) -> None:
     """Raise at the first NaN or infinite cell; dense matrices are tested in blocks, to allocate little."""
     if sparse.issparse(matrix):
@@ -229,9 +223,9 @@ def _check_finite(matrix: Any, names: list[Any] | None) -> None:
             where = matrix.tocoo()
             raise_not_finite(matrix.data[bad[0]], int(where.row[bad[0]]), int(where.col[bad[0]]), bad.size, names)
         return
-    step, first, count = max(1, _BLOCK_BYTES // (matrix.itemsize * matrix.shape[1])), None, 0
-    for low in range(0, len(matrix), step):
-        places = np.argwhere(~np.isfinite(matrix[low : low + step]))
+    first, count = None, 0
+    for low, block in row_blocks(matrix):
+        places = np.argwhere(~np.isfinite(block))
         if len(places):
             first, count = first or (low + int(places[0, 0]), int(places[0, 1])), count + len(places)
     if first is not None:

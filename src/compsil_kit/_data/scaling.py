@@ -80,23 +80,20 @@ def scale_matrix(names: Sequence[str], matrix: Array, scale: str) -> Array:
 
 
 def scale_rows(moments: Moments, names: Sequence[str], rows: Array, scale: str) -> Array:
-    """Return some rows of a table, scaled by the moments of all its rows."""
+    """Return some rows of a table, scaled by the moments of all its rows; ``"robust"`` needs the rows themselves."""
     _check_range(names, np.maximum(np.abs(moments.low), np.abs(moments.high)), moments.n, scale)
-    scaled: Array = _fitted_scaler(moments, scale).transform(rows)
-    return scaled
-
-
-def _fitted_scaler(moments: Moments, scale: str) -> Any:
-    """Return scikit-learn's scaler as if it had been fitted to the rows; ``"robust"`` needs the rows themselves."""
+    scaler = SCALERS[scale]()
     if scale == "minmax":
-        return MinMaxScaler().fit(np.vstack([moments.low, moments.high]))
-    variance = moments.squares / moments.n
-    scaler = StandardScaler()
-    scaler.n_features_in_ = len(variance)
-    scaler.n_samples_seen_, scaler.mean_, scaler.var_ = moments.n, moments.mean, variance
-    constant = (moments.low == moments.high) | (variance == 0)
-    scaler.scale_ = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
-    return scaler
+        scaler.fit(np.vstack([moments.low, moments.high]))
+    else:
+        # As if it had been fitted to all rows.
+        variance = moments.squares / moments.n
+        constant = (moments.low == moments.high) | (variance == 0)
+        scaler.n_features_in_, scaler.n_samples_seen_ = len(variance), moments.n
+        scaler.mean_, scaler.var_ = moments.mean, variance
+        scaler.scale_ = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
+    scaled: Array = scaler.transform(rows)
+    return scaled
 
 
 def _check_range(names: Sequence[str], largest: Array, n_rows: int, scale: str) -> None:

@@ -76,7 +76,8 @@ def test_the_digest_depends_on_every_cell():
 def test_nothing_is_collected_without_need():
     work = Work(WANTED, "float64")
     assert scan(list(MATRIX.T), work, parts=[300]).moments is None
-    assert work(split(list(MATRIX.T), 0, N, []), 0).pieces == []
+    part = work(split(list(MATRIX.T), 0, N, []), 0)
+    assert (part.head, part.blocks, part.tail) == (None, [], [])
 
 
 @given(EDGES, st.sampled_from([np.nan, np.inf, -np.inf]))

@@ -78,7 +78,7 @@ class Source:
         """Yield the results of a pass in the order of the rows; distributed sources scan where their data are."""
         # Tracebacks keep generators alive, so an interrupted pass must close files explicitly.
         with closing(self.chunks(positions)) as chunks:
-            yield work(_counted(chunks, tick), 0)
+            yield work(chunks, 0, tick)
 
 
 class ArraySource(Source):
@@ -109,12 +109,6 @@ def array_fields(array: Any, what: str) -> tuple[Field, ...]:
         raise ValueError(f"X must have two dimensions, rows and columns; got {what} of shape {array.shape}.")
     dtype = np.dtype(array.dtype)
     return tuple(Field(at, str(dtype), dtype if dtype.kind in "biuf" else None) for at in range(array.shape[1]))
-
-
-def _counted(chunks: Iterable[Chunk], tick: Tick) -> Iterator[Chunk]:
-    for chunk in chunks:
-        yield chunk
-        tick(len(chunk[0]))
 
 
 @contextmanager
@@ -167,8 +161,10 @@ class Part:
     not_finite: list[NotFinite] = field(default_factory=list)
     # Positions of columns whose integers float64 cannot represent.
     rounded: set[int] = field(default_factory=set)
-    # In order: blocks, and the rows of blocks that extend beyond this part.
-    pieces: list[Block | Array] = field(default_factory=list)
+    # Complete blocks, and the rows before the first and after the last of them.
+    head: Array | None = None
+    blocks: list[Block] = field(default_factory=list)
+    tail: list[Array] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -195,33 +191,35 @@ class Work:
     moments: bool = False
     digest: bool = False
 
-    def __call__(self, chunks: Iterable[Chunk], start: int) -> Part:
+    def __call__(self, chunks: Iterable[Chunk], start: int, tick: Tick = lambda _: None) -> Part:
         """Scan consecutive rows, the first of which has the number ``start``."""
-        part, pending = Part(start, start), list[Array]()
+        part = Part(start, start)
         for chunk in chunks:
-            if not len(chunk[0]):
+            n_rows, at = len(chunk[0]), part.stop
+            if not n_rows:
                 continue
-            columns, at = [_to_double(column) for column in chunk], part.stop
-            part.stop += len(columns[0])
+            columns = [_to_double(column) for column in chunk]
+            part.stop += n_rows
             low, high = np.searchsorted(self.rows, (at, part.stop))
             part.found.append(self._matrix(columns, self.rows[low:high] - at))
             part.not_finite += _find_not_finite(columns, at)
             part.rounded |= {place for place, column in enumerate(columns) if rounded_by_float64(column).any()}
             if self.moments or self.digest:
                 first_cut = -at % BLOCK_ROWS or BLOCK_ROWS
-                for rows in np.split(self._matrix(columns, slice(None)), range(first_cut, len(chunk[0]), BLOCK_ROWS)):
-                    pending.append(rows)
+                for rows in np.split(self._matrix(columns, slice(None)), range(first_cut, n_rows, BLOCK_ROWS)):
+                    part.tail.append(rows)
                     at += len(rows)
                     if at % BLOCK_ROWS == 0:
-                        part.pieces.append(self._piece(pending))
-                        pending = []
-        if pending:
-            part.pieces.append(self._piece(pending))
+                        self._end_block(part)
+            tick(n_rows)
+        if part.tail:
+            # A copy, because a view keeps its whole chunk in memory.
+            part.tail = [np.concatenate(part.tail)]
         return part
 
     def merge(self, parts: Iterable[Part]) -> Scan:
         """Merge the parts of a table, which come in the order of their rows."""
-        total, blocks, pending = Part(0, 0), list[Block](), list[Array]()
+        total = Part(0, 0)
         for part in parts:
             if part.start != total.stop:
                 raise RuntimeError(f"a pass must return rows in order; row {part.start} came after row {total.stop}")
@@ -229,24 +227,21 @@ class Work:
             total.found += part.found
             total.not_finite += part.not_finite
             total.rounded |= part.rounded
-            for piece in part.pieces:
-                if isinstance(piece, Block):
-                    blocks.append(piece)
-                    continue
-                pending.append(piece)
-                if sum(map(len, pending)) == BLOCK_ROWS:
-                    blocks.append(self._block(np.concatenate(pending)))
-                    pending = []
-        if pending:
-            blocks.append(self._block(np.concatenate(pending)))
-        moments = [block.moments for block in blocks if block.moments is not None]
+            if part.head is not None:
+                total.tail.append(part.head)
+                self._end_block(total)
+            total.blocks += part.blocks
+            total.tail += part.tail
+        if total.tail:
+            total.blocks.append(self._block(np.concatenate(total.tail)))
+        moments = [block.moments for block in total.blocks if block.moments is not None]
         return Scan(
             total.stop,
             np.concatenate(total.found or [np.empty((0, 0))]),
             total.not_finite,
             total.rounded,
             merge_moments(moments) if moments else None,
-            blake2b(b"".join(block.digest for block in blocks), digest_size=DIGEST_BYTES).hexdigest(),
+            blake2b(b"".join(block.digest for block in total.blocks), digest_size=DIGEST_BYTES).hexdigest(),
         )
 
     def split(self, lengths: Sequence[int]) -> list[tuple[Work, int]]:
@@ -255,9 +250,14 @@ class Work:
         shares = [self.rows[low:high] for low, high in pairwise(np.searchsorted(self.rows, starts))]
         return [(replace(self, rows=rows), start) for rows, start in zip(shares, starts[:-1], strict=True)]
 
-    def _piece(self, pending: list[Array]) -> Block | Array:
-        rows = np.concatenate(pending)
-        return self._block(rows) if len(rows) == BLOCK_ROWS else rows
+    def _end_block(self, part: Part) -> None:
+        """Replace the last rows of a part, which end where a block does."""
+        rows = np.concatenate(part.tail)
+        part.tail.clear()
+        if len(rows) == BLOCK_ROWS:
+            part.blocks.append(self._block(rows))
+        else:
+            part.head = rows
 
     def _block(self, rows: Array) -> Block:
         digest = blake2b(rows.tobytes(), digest_size=DIGEST_BYTES).digest() if self.digest else b""
@@ -277,15 +277,12 @@ def _to_double(column: Array) -> Array:
 
 def _find_not_finite(columns: Chunk, start: int) -> list[NotFinite]:
     """Return the first cell that is not finite, if any, by row and then by column, as for a matrix in memory."""
-    places = {at: np.flatnonzero(~np.isfinite(values)) for at, values in enumerate(columns) if not _is_finite(values)}
+    # A finite sum has finite terms only.
+    with np.errstate(all="ignore"):
+        doubtful = {at: v for at, v in enumerate(columns) if v.dtype.kind == "f" and not np.isfinite(v.sum())}
+    places = {at: np.flatnonzero(~np.isfinite(values)) for at, values in doubtful.items()}
     firsts = [(int(rows[0]), at) for at, rows in places.items() if len(rows)]
     if not firsts:
         return []
     row, at = min(firsts)
     return [NotFinite(start + row, at, float(columns[at][row]), sum(map(len, places.values())))]
-
-
-def _is_finite(column: Array) -> bool:
-    """Return True if all values are certainly finite: a finite sum has finite terms only."""
-    with np.errstate(all="ignore"):
-        return column.dtype.kind != "f" or bool(np.isfinite(column.sum()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,9 @@ class SourceTable:
     @property
     def preparation(self) -> Preparation | None:
         """Columns and scale, as known before a pass; None for an array that is used as it is."""
-        return self._preparation(())
+        if not self.source.named and not self.prepared:
+            return None
+        return Preparation(self.names, self.left_out, self.scale)
 
     def fetch(self, rows: NDArray[np.int64], tick: Tick = lambda _: None, *, digest: bool = False) -> FetchedData:
         """Fetch the rows of these ascending numbers in one pass, which also validates all rows and counts them.
@@ -144,21 +146,21 @@ class SourceTable:
         scan = work.merge(self.source.scan(self.positions, work, tick))
         self._validate(scan)
         known = np.ascontiguousarray(scan.found)
-        notes = column_notes(self.names, known, rows) if self.prepared else ()
+        preparation = self._with_notes(known, rows)
         if self.scale is not None and scan.moments is not None:
             known = scale_rows(scan.moments, self.names, known, self.scale)
         key = f"{OUT_OF_CORE}{scan.digest} scale {self.scale}" if digest else ""
         fetched = FetchedRows(scan.n_rows, rows, known)
-        return FetchedData(fetched, self._preparation(notes), key, scan.moments, prepared=self.prepared)
+        return FetchedData(fetched, preparation, key, scan.moments, prepared=self.prepared)
 
     def load(self) -> Dataset:
         """Load and validate all rows, and scale them."""
         frame = self.frame()
         _, matrix = validate_matrix(frame if self.source.named else frame.to_numpy(self.dtype))
-        notes = column_notes(self.names, matrix) if self.prepared else ()
+        preparation = self._with_notes(matrix)
         if self.scale is not None:
             matrix = scale_matrix(self.names, matrix, self.scale)
-        return Dataset(matrix, self._preparation(notes), prepared=self.prepared)
+        return Dataset(matrix, preparation, prepared=self.prepared)
 
     def frame(self) -> pd.DataFrame:
         """Load all rows as they are; a MemoryError is raised before reading if they do not fit into memory."""
@@ -198,20 +200,19 @@ class SourceTable:
         if scan.not_finite:
             bad, count = scan.not_finite[0], sum(cells.count for cells in scan.not_finite)
             column = bad.column if names else self.positions[bad.column]
-            raise_not_finite(bad.value, bad.row, column, count, names, self._advice(bad.value))
+            # The caller has no frame to drop the row from.
+            how = "missing='drop' (--missing drop)" if self.prepared else "prepare(X, missing='drop')"
+            advice = f"Drop or fill such rows where the table comes from, or with {how} if it fits into memory."
+            if np.isinf(bad.value):
+                advice = "Replace such values where the table comes from."
+            raise_not_finite(bad.value, bad.row, column, count, names, advice)
         warn_of_rounding([names[at] if names else self.positions[at] for at in sorted(scan.rounded)])
 
-    def _advice(self, value: float) -> str:
-        """Return what to do about a cell that is not finite; the caller has no frame to drop its row from."""
-        if np.isinf(value):
-            return "Replace such values where the table comes from."
-        how = "missing='drop' (--missing drop)" if self.prepared else "prepare(X, missing='drop')"
-        return f"Drop or fill such rows where the table comes from, or with {how} if it fits into memory."
-
-    def _preparation(self, notes: tuple[str, ...]) -> Preparation | None:
-        if not self.source.named and not self.prepared:
-            return None
-        return Preparation(self.names, self.left_out, self.scale, notes=notes)
+    def _with_notes(self, matrix: Array, numbers: Array | None = None) -> Preparation | None:
+        preparation = self.preparation
+        if preparation is None or not self.prepared:
+            return preparation
+        return replace(preparation, notes=column_notes(self.names, matrix, numbers))
 
 
 def select_all(source: Source) -> SourceTable:
