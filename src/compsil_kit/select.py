@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, Unpack
 
 from compsil_kit._config.setting import documented, takes
-from compsil_kit._data.sources.table import SourceTable
+from compsil_kit._data.dataset import SourceTable
 from compsil_kit._data.table import open_data
 from compsil_kit._run.load import load
 from compsil_kit._run.planning import make_plan, resolve_workers

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from compsil_kit._data.diagnostics import check_enough_distinct, column_notes, scale_ratio, warn_of_rounding
+from compsil_kit._data.columns import check_enough_distinct, column_notes, scale_ratio, warn_of_rounding
 from compsil_kit._data.matrix import validate_matrix
 
 RNG = np.random.default_rng(3)

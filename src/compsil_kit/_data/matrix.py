@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from compsil_kit._data.diagnostics import column_is_rounded, rounded_by_float64, warn_of_rounding
+from compsil_kit._data.columns import column_is_rounded, rounded_by_float64, warn_of_rounding
 from compsil_kit._util.format import few, quoted
 
 Array = NDArray[Any]
 
+DIGEST_BYTES = 16
 _BLOCK_BYTES = 16 * 2**20
 _DTYPE_KINDS = "biuf"
 _COMPLEX = "X: Complex data not supported. Pass real numbers."
@@ -184,9 +186,7 @@ def _from_array(X: Any) -> Array:
 
 def _unmasked(X: Any) -> Array:
     """Return a masked array with NaN for masked cells."""
-    if np.ma.is_masked(X) and X.dtype.kind == "O":
-        return np.asarray(X.filled(np.nan))
-    if not np.ma.is_masked(X) or X.dtype.kind not in _DTYPE_KINDS:
+    if not np.ma.is_masked(X) or X.dtype.kind not in f"{_DTYPE_KINDS}O":
         return np.asarray(X)
     return np.asarray(X.astype(np.result_type(X.dtype, np.float32)).filled(np.nan))
 
@@ -240,3 +240,12 @@ def raise_not_finite(
     place = f"column {column}" if names is None else f"column {quoted(names[column])}"
     more = "" if count == 1 else f", and {count - 1} more cell(s) that are not finite"
     raise ValueError(f"X must be finite; it has {kind} at row {row}, {place}{more}. {advice}")
+
+
+def content_digest(X: Any) -> str:
+    """Return a digest of a dense or sparse array; it is read in blocks, so that a memory map is not loaded whole."""
+    hasher = blake2b(f"{X.shape} {X.dtype}".encode(), digest_size=DIGEST_BYTES)
+    for part in (X.indptr, X.indices, X.data) if sparse.issparse(X) else (np.atleast_1d(X),):
+        for _, block in row_blocks(part):
+            hasher.update(block.tobytes())
+    return hasher.hexdigest()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from joblib.parallel import get_active_backend
 
 from compsil_kit._config.values import AUTO
-from compsil_kit._data.dataset import Dataset
-from compsil_kit._data.sources.table import SourceTable
+from compsil_kit._data.dataset import Dataset, SourceTable
 from compsil_kit._method.likelihood import why_unknown
 from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA
 from compsil_kit._method.subsample import make_seeds, resolve_sample_size

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compsil_kit._data.scaling import BLOCK_ROWS, merge_moments, moments_of
+from compsil_kit._data.columns import BLOCK_ROWS, merge_moments, moments_of
 from compsil_kit._data.sources.source import NotFinite, Part, Work
 
 N = 2 * BLOCK_ROWS + 500

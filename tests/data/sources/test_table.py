@@ -8,9 +8,9 @@ import pytest
 from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
-from compsil_kit._data.dataset import Preparation
-from compsil_kit._data.sources import table as module
-from compsil_kit._data.sources.table import FetchedRows, SourceTable, known_rows, select_all
+from compsil_kit._data import dataset as module
+from compsil_kit._data.dataset import FetchedRows, Preparation, SourceTable, known_rows
+from compsil_kit._data.table import open_data
 
 ROWS = np.unique(np.random.default_rng(5).integers(0, LARGE, 500))
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
@@ -142,7 +142,7 @@ def test_values_too_large_to_be_scaled_raise_without_a_warning():
 def test_columns_that_are_not_numeric_raise_or_are_left_out():
     columns = {**columns_of(100), "city": np.array(["Rome"] * 100, dtype=object)}
     with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'city' \(object\)\. Leave them out"):
-        select_all(CutSource(columns))
+        open_data(CutSource(columns))
     assert prepare(CutSource(columns)).preparation.left_out == ("city",)
 
 
@@ -160,7 +160,7 @@ def test_the_preparation_is_known_before_the_pass():
     assert table.preparation == Preparation(("x0", "x1", "x2"), ("word",), "minmax")
     assert table.n_bytes == LARGE * 3 * 8
     assert source.handed == []
-    assert select_all(CutSource(columns_of(), named=False)).preparation is None
+    assert open_data(CutSource(columns_of(), named=False)).preparation is None
 
 
 def test_notes_are_on_the_fetched_rows():

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._data.dataset import DIGEST_BYTES
-from compsil_kit._data.diagnostics import rounded_by_float64
-from compsil_kit._data.matrix import arrow_values
-from compsil_kit._data.scaling import BLOCK_ROWS, Moments, merge_moments, moments_of
+from compsil_kit._data.columns import BLOCK_ROWS, Moments, merge_moments, moments_of, rounded_by_float64
+from compsil_kit._data.matrix import DIGEST_BYTES, arrow_values
 
 Array = NDArray[Any]
 # Consecutive rows, as one array per column.
