@@ -46,17 +46,6 @@ def test_all_rows_in_parts_have_the_scale_of_the_pass():
     np.testing.assert_array_equal(np.concatenate(list(plain.matrices(None))), plain.load().matrix)
 
 
-def test_columns_of_several_types_make_float64():
-    columns = {
-        "single": np.arange(LARGE, dtype=np.float32),
-        "whole": np.arange(LARGE) % 7,
-        "flag": np.arange(LARGE) % 2 == 0,
-    }
-    inside, outside = tables(columns, scale=None)
-    for table in outside:
-        np.testing.assert_array_equal(table.fetch(ROWS).matrix[ROWS], inside.matrix[ROWS])
-
-
 @pytest.mark.parametrize("scale", ["robust", "standard"])
 def test_settings_that_need_all_rows_load_them(scale):
     columns = columns_of()
@@ -113,14 +102,6 @@ def test_rounded_integers_are_warned_of_at_the_line_of_the_call(tmp_path):
     with pytest.warns(UserWarning, match=r"X: column 'key' has integers beyond 2\*\*53, which float64 rounds") as w:
         select_k(prepare(place), **FAST)
     assert w[0].filename == __file__
-
-
-def test_a_file_that_changes_raises(tmp_path):
-    place = write_parquet(tmp_path / "table", columns_of(), n_files=2)
-    table = prepare(place)
-    write_parquet(place / "part-1.parquet", columns_of(30_000))
-    with pytest.raises(ValueError, match=r"X has changed: a file of Parquet data at .* was written since its rows"):
-        select_k(table, **FAST)
 
 
 @pytest.mark.parametrize("n_rows", [LARGE - 1, LARGE + 1])
