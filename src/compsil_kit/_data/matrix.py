@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -58,12 +58,8 @@ def _from_table(X: Any, library: str) -> tuple[list[Any], Array]:
     columns = get_columns(X)
     names = list(X.schema.names if library == "pyarrow" else X.columns)
     types = [column.type if library == "pyarrow" else column.dtype for column in columns]
-    wrong = [f"{quoted(name)} ({kind})" for name, kind in zip(names, types, strict=True) if not is_numeric(kind)]
-    if wrong:
-        raise ValueError(
-            f"X has columns that are not numeric: {few(wrong)}. "
-            "Leave them out by passing only the numeric columns, or encode them as numbers first."
-        )
+    wrong = [(name, kind) for name, kind in zip(names, types, strict=True) if not is_numeric(kind)]
+    reject_not_numeric(wrong, "by passing only the numeric columns")
     arrays = [to_array(column) for column in columns]
     rounded = map(column_is_rounded, columns, arrays)
     warn_of_rounding([name for name, is_rounded in zip(names, rounded, strict=True) if is_rounded])
@@ -72,6 +68,15 @@ def _from_table(X: Any, library: str) -> tuple[list[Any], Array]:
     for at, array in enumerate(arrays):
         matrix[:, at] = array
     return names, matrix
+
+
+def reject_not_numeric(wrong: Sequence[tuple[Any, Any]], how: str) -> None:
+    """Raise if any columns, given by name and type, are not numeric."""
+    if wrong:
+        raise ValueError(
+            f"X has columns that are not numeric: {few([f'{quoted(name)} ({kind})' for name, kind in wrong])}. "
+            f"Leave them out {how}, or encode them as numbers first."
+        )
 
 
 def is_numeric_dtype(dtype: Any) -> bool:

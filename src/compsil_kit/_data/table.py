@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from compsil_kit._data.columns import WHOLE_ROWS, check_scale, column_notes, scale_matrix
 from compsil_kit._data.dataset import Dataset, Preparation, PreparedTable, SourceTable
-from compsil_kit._data.matrix import is_numeric_dtype, to_matrix, validate_matrix
+from compsil_kit._data.matrix import is_numeric_dtype, reject_not_numeric, to_matrix, validate_matrix
 from compsil_kit._data.sources import open_source
 from compsil_kit._data.sources.source import Source
 from compsil_kit._types import Missing, Scale
@@ -51,12 +51,8 @@ def _all_columns(source: Source) -> SourceTable:
     """Return all columns of a source, which must be numeric, unscaled."""
     if not source.fields:
         raise ValueError("X must have at least 1 column; it has none.")
-    wrong = [f"{quoted(field.name)} ({field.kind})" for field in source.fields if not field.numeric]
-    if wrong:
-        raise ValueError(
-            f"X has columns that are not numeric: {few(wrong)}. "
-            "Leave them out with prepare(X, columns=[...]), or encode them as numbers first."
-        )
+    wrong = [(field.name, field.kind) for field in source.fields if not field.numeric]
+    reject_not_numeric(wrong, "with prepare(X, columns=[...])")
     return SourceTable(source, tuple(range(len(source.fields))))
 
 

@@ -132,14 +132,6 @@ def changed(what: str, n_counted: int, n_read: int) -> ValueError:
 
 
 @dataclass(frozen=True)
-class Block:
-    """The moments and the digest of ``BLOCK_ROWS`` consecutive rows, or of the last rows of a table."""
-
-    moments: Moments | None
-    digest: bytes
-
-
-@dataclass(frozen=True)
 class NotFinite:
     """The first cell of some rows that is NaN or infinite, and the number of such cells."""
 
@@ -159,9 +151,10 @@ class Part:
     not_finite: list[NotFinite] = field(default_factory=list)
     # Positions of columns whose integers float64 cannot represent.
     rounded: set[int] = field(default_factory=set)
-    # Complete blocks, and the rows before the first and after the last of them.
+    # Of each complete block of BLOCK_ROWS, and the rows before the first and after the last of them.
+    moments: list[Moments] = field(default_factory=list)
+    digests: list[bytes] = field(default_factory=list)
     head: Array | None = None
-    blocks: list[Block] = field(default_factory=list)
     tail: list[Array] = field(default_factory=list)
 
 
@@ -228,18 +221,18 @@ class Work:
             if part.head is not None:
                 total.tail.append(part.head)
                 self._end_block(total)
-            total.blocks += part.blocks
+            total.moments += part.moments
+            total.digests += part.digests
             total.tail += part.tail
         if total.tail:
-            total.blocks.append(self._block(np.concatenate(total.tail)))
-        moments = [block.moments for block in total.blocks if block.moments is not None]
+            self._end_block(total, is_last=True)
         return Scan(
             total.stop,
             np.concatenate(total.found or [np.empty((0, 0))]),
             total.not_finite,
             total.rounded,
-            merge_moments(moments) if moments else None,
-            blake2b(b"".join(block.digest for block in total.blocks), digest_size=DIGEST_BYTES).hexdigest(),
+            merge_moments(total.moments) if total.moments else None,
+            blake2b(b"".join(total.digests), digest_size=DIGEST_BYTES).hexdigest(),
         )
 
     def split(self, lengths: Sequence[int]) -> list[tuple[Work, int]]:
@@ -248,18 +241,17 @@ class Work:
         shares = [self.rows[low:high] for low, high in pairwise(np.searchsorted(self.rows, starts))]
         return [(replace(self, rows=rows), start) for rows, start in zip(shares, starts[:-1], strict=True)]
 
-    def _end_block(self, part: Part) -> None:
-        """Replace the last rows of a part, which end where a block does."""
+    def _end_block(self, part: Part, *, is_last: bool = False) -> None:
+        """Collect what is needed of the last rows of a part, which end where a block does."""
         rows = np.concatenate(part.tail)
         part.tail.clear()
-        if len(rows) == BLOCK_ROWS:
-            part.blocks.append(self._block(rows))
-        else:
+        if len(rows) < BLOCK_ROWS and not is_last:
             part.head = rows
-
-    def _block(self, rows: Array) -> Block:
-        digest = blake2b(rows.tobytes(), digest_size=DIGEST_BYTES).digest() if self.digest else b""
-        return Block(moments_of(rows) if self.moments else None, digest)
+            return
+        if self.moments:
+            part.moments.append(moments_of(rows))
+        if self.digest:
+            part.digests.append(blake2b(rows.tobytes(), digest_size=DIGEST_BYTES).digest())
 
     def _matrix(self, columns: Chunk, rows: Any) -> Array:
         return np.stack([column[rows].astype(self.dtype, copy=False) for column in columns], axis=1)
