@@ -54,7 +54,7 @@ class Source:
     what: str
     n_rows: int
     fields: tuple[Field, ...]
-    # Whether the columns have names of their own; those of an array have none.
+    # Whether the columns have names; those of an array have none.
     named: bool = True
 
     def chunks(self, positions: Sequence[int]) -> Chunks:
