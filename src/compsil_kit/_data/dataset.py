@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._data.columns import Moments, column_notes, scale_matrix, scale_rows, warn_of_rounding
-from compsil_kit._data.matrix import content_digest, raise_not_finite, validate_matrix
-from compsil_kit._data.sources.source import Scan, Source, Tick, Work, changed
+from compsil_kit._data.matrix import DIGEST_BYTES, content_digest, raise_not_finite, validate_matrix
+from compsil_kit._data.sources.source import Part, Source, Tick, Work, changed
 from compsil_kit._types import Scale
 from compsil_kit._util.format import shorten
 from compsil_kit._util.memory import available_bytes
@@ -223,13 +224,16 @@ class SourceTable:
         work = Work(rows, str(self.dtype), moments=self.scale is not None, digest=digest)
         scan = work.merge(self.source.scan(self.positions, work, tick))
         self._validate(scan)
-        known = np.ascontiguousarray(scan.found)
+        known = np.ascontiguousarray(np.concatenate(scan.found))
         preparation = self._with_notes(known, rows)
-        if self.scale is not None and scan.moments is not None:
-            known = scale_rows(scan.moments, self.names, known, self.scale)
-        key = f"{OUT_OF_CORE}{scan.digest} scale {self.scale}" if digest else ""
-        fetched = FetchedRows(scan.n_rows, rows, known)
-        return FetchedData(fetched, preparation, key, scan.moments, prepared=self.prepared)
+        moments = None
+        if self.scale is not None:
+            (moments,) = scan.moments
+            known = scale_rows(moments, self.names, known, self.scale)
+        all_rows = blake2b(b"".join(scan.digests), digest_size=DIGEST_BYTES).hexdigest()
+        key = f"{OUT_OF_CORE}{all_rows} scale {self.scale}" if digest else ""
+        fetched = FetchedRows(scan.stop, rows, known)
+        return FetchedData(fetched, preparation, key, moments, prepared=self.prepared)
 
     def load(self) -> Dataset:
         """Load and validate all rows, and scale them."""
@@ -272,8 +276,8 @@ class SourceTable:
         if n_rows != self.source.n_rows:
             raise changed(self.source.what, self.source.n_rows, n_rows)
 
-    def _validate(self, scan: Scan) -> None:
-        self._check_length(scan.n_rows)
+    def _validate(self, scan: Part) -> None:
+        self._check_length(scan.stop)
         names = list(self.names) if self.source.named else None
         if scan.not_finite:
             bad, count = scan.not_finite[0], sum(cells.count for cells in scan.not_finite)

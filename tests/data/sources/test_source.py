@@ -173,7 +173,7 @@ def test_sidecar_columns_belong_to_the_rows_of_a_chunk(tmp_path, group_rows):
 def test_a_pass_keeps_no_sidecar_columns():
     source = SidecarColumns(ArrowSource(ds.dataset(TABLE)), ["word"])
     work = Work(np.array([1, 8]), "float64")
-    assert work.merge(source.scan([0], work, lambda _: None)).found.tolist() == [[1.0], [8.0]]
+    assert np.concatenate(work.merge(source.scan([0], work, lambda _: None)).found).tolist() == [[1.0], [8.0]]
     with pytest.raises(IndexError):
         source.take()
 

@@ -159,18 +159,6 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Scan:
-    """The result of a pass over all rows."""
-
-    n_rows: int
-    found: Array
-    not_finite: list[NotFinite]
-    rounded: set[int]
-    moments: Moments | None
-    digest: str
-
-
-@dataclass(frozen=True)
 class Work:
     """What a pass has to do: the ascending numbers of the rows to fetch, their dtype, and what to collect.
 
@@ -208,8 +196,8 @@ class Work:
             part.tail = [np.concatenate(part.tail)]
         return part
 
-    def merge(self, parts: Iterable[Part]) -> Scan:
-        """Merge the parts of a table, which come in the order of their rows."""
+    def merge(self, parts: Iterable[Part]) -> Part:
+        """Merge the parts of a table, which come in the order of their rows, and the moments of all blocks."""
         total = Part(0, 0)
         for part in parts:
             if part.start != total.stop:
@@ -226,14 +214,9 @@ class Work:
             total.tail += part.tail
         if total.tail:
             self._end_block(total, is_last=True)
-        return Scan(
-            total.stop,
-            np.concatenate(total.found or [np.empty((0, 0))]),
-            total.not_finite,
-            total.rounded,
-            merge_moments(total.moments) if total.moments else None,
-            blake2b(b"".join(total.digests), digest_size=DIGEST_BYTES).hexdigest(),
-        )
+        if total.moments:
+            total.moments = [merge_moments(total.moments)]
+        return total
 
     def split(self, lengths: Sequence[int]) -> list[tuple[Work, int]]:
         """Return the share of each partition of these lengths, and the number of its first row."""
