@@ -33,6 +33,11 @@ def write_parquet(place, columns, n_files=1, row_group_size=7_000):
     return place
 
 
+def rows(source, positions):
+    """Return all rows of a source, as one array per column."""
+    return [np.concatenate(parts) for parts in zip(*source.chunks(positions), strict=True)]
+
+
 class CutSource(Source):
     """Columns in memory as a source, split into chunks and, like partitions on workers, into parts at given rows."""
 

@@ -52,12 +52,12 @@ def from_parquet(place: Path) -> dict[str, Any]:
 def from_memory(place: Path) -> dict[str, Any]:
     """Time a selection on an array, and the check for non-finite cells."""
     from compsil_kit import plan_selection, select_k
-    from compsil_kit._data.matrix import as_matrix
+    from compsil_kit._data.matrix import validate_matrix
 
     X = loaded(place)
     warm_up()
     before = peak_bytes()
-    finite, _ = timed(lambda: as_matrix(X))
+    finite, _ = timed(lambda: validate_matrix(X))
     whole, result = timed(lambda: select_k(X, n_jobs=WORKERS, progress=False))
     return {
         "seconds": whole, "finite": finite, "extra": peak_bytes() - before, "best": result.best_k,

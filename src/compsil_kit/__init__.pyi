@@ -2,7 +2,7 @@ from compsil_kit._criteria.compare import compare as compare
 from compsil_kit._criteria.comparison import Comparison as Comparison
 from compsil_kit._data.dataset import Preparation as Preparation
 from compsil_kit._data.dataset import PreparedTable as PreparedTable
-from compsil_kit._data.sources.table import SourceTable as SourceTable
+from compsil_kit._data.dataset import SourceTable as SourceTable
 from compsil_kit._data.table import prepare as prepare
 from compsil_kit._method.selection import Guarantee as Guarantee
 from compsil_kit._method.selection import hoeffding_radius as hoeffding_radius

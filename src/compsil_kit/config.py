@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from compsil_kit._config import values
 from compsil_kit._config.setting import Config, Setting, interactive_defaults, one_of, setting, settings_of
 from compsil_kit._config.values import AUTO, MAX_STARTS, MAX_SUBSAMPLES
-from compsil_kit._data.scaling import check_scale
+from compsil_kit._data.columns import check_scale
 from compsil_kit._method.clusterers import Clusterer, resolve_clusterer
 from compsil_kit._method.metrics import METRIC_NAMES, Metric, resolve_metric
 from compsil_kit._method.selection import MAX_AUTO_SUBSAMPLES, check_transform

@@ -13,14 +13,14 @@ from sklearn.preprocessing import StandardScaler
 def imbalanced_blobs() -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Return the paper's set S3: 2,300 points in two large, loose clusters and three small, tight ones.
 
-    Micro-averaged silhouette sees 2 clusters here, macro-averaged 5.
+    The micro-averaged silhouette selects 2 clusters here, the macro-averaged one 5.
 
     Returns
     -------
     X : ndarray of shape (2300, 2)
         Standardised points.
     y : ndarray of shape (2300,)
-        The cluster each was drawn from.
+        The cluster that each point was drawn from.
     """
     centers = [(0, 0), (3, 3), (12, 12), (-12, 12), (0, 15)]
     X, y = make_blobs(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._config.setting import documented, takes
-from compsil_kit._data.sources.table import FetchedData, SourceTable
+from compsil_kit._data.dataset import FetchedData, SourceTable
 from compsil_kit._data.table import open_data
 from compsil_kit._method.labels import fit_all_rows, number_by_size
 from compsil_kit._method.subsample import subsample_rows

@@ -1,4 +1,4 @@
-"""Datasets, the record of their preparation, and digests of their content."""
+"""X in any of its forms, opened or loaded; the record of its preparation; and the digest of its content."""
 
 import json
 
@@ -8,10 +8,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from tables import LARGE, CutSource, columns_of, write_parquet
 
-from compsil_kit import SelectionResult, prepare, select_k
-from compsil_kit._data import dataset
-from compsil_kit._data.dataset import Preparation, content_digest
+from compsil_kit import PreparedTable, SelectionResult, prepare, select_k
+from compsil_kit._data import dataset, matrix
+from compsil_kit._data.dataset import Dataset, Preparation, SourceTable
+from compsil_kit._data.matrix import content_digest
+from compsil_kit._data.table import load_data, open_data
 from compsil_kit.datasets import imbalanced_blobs
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
@@ -91,11 +94,59 @@ def test_digests_are_computed_in_blocks(size, tmp_path, monkeypatch):
     whole = content_digest(X)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    monkeypatch.setattr(dataset, "_BLOCK_BYTES", size)
-    assert max(len(block) for block in dataset._blocks(mapped)) == min(20, max(1, size // 24))
+    monkeypatch.setattr(matrix, "_BLOCK_BYTES", size)
+    assert max(len(block) for _, block in matrix.row_blocks(mapped)) == min(20, max(1, size // 24))
     assert content_digest(mapped) == whole
 
 
 def test_digests_of_scalars_and_of_no_rows():
     assert content_digest(np.array(3.0)) != content_digest(np.array(4.0))
     assert content_digest(np.empty((0, 3))) != content_digest(np.empty((0, 2)))
+
+
+def test_the_digest_is_computed_once_on_first_access(monkeypatch):
+    calls = []
+    monkeypatch.setattr(dataset, "content_digest", lambda X: calls.append(X) or "digest")
+    data = load_data(X)
+    assert calls == []
+    assert (data.digest, data.digest) == ("digest", "digest")
+    assert len(calls) == 1
+
+
+def test_a_prepared_table_is_used_unchanged_and_validated(frame):
+    table = prepare(frame, scale="minmax")
+    assert isinstance(table, PreparedTable)
+    assert load_data(table) is open_data(table) is table
+    assert np.array_equal(select_k(table, **FAST).micro, select_k(table.matrix, **FAST).micro)
+    with pytest.raises(ValueError, match="X must have at least 2 rows"):
+        load_data(prepare(frame.head(1), scale=None))
+
+
+def test_data_in_memory_are_converted():
+    data = load_data([[1, 2], [3, 4]])
+    assert (type(data), data.matrix.dtype, data.preparation) == (Dataset, np.float64, None)
+    assert load_data(pd.DataFrame({"a": [1, 2], 7: [3, 4]})).preparation == Preparation(("a", "7"))
+
+
+@pytest.mark.parametrize("n_rows", [50_000, LARGE])
+def test_only_out_of_core_tables_up_to_50_000_rows_are_read(n_rows):
+    source = CutSource(columns_of(n_rows, dtype="float32"))
+    data = open_data(source)
+    assert (data.shape, data.dtype, data.prepared) == ((n_rows, 3), np.float32, False)
+    assert data.preparation == Preparation(("x0", "x1", "x2"))
+    if n_rows == LARGE:
+        assert isinstance(data, SourceTable)
+        assert source.handed == []
+        assert open_data(data) is data
+    else:
+        assert type(data) is Dataset
+        np.testing.assert_array_equal(data.matrix, np.column_stack(list(columns_of(n_rows, dtype="float32").values())))
+
+
+@pytest.mark.parametrize("wrap", [lambda X: X, prepare, str])
+def test_large_tables_are_loaded_on_request(wrap, tmp_path):
+    data = load_data(wrap(write_parquet(tmp_path / "a.parquet", columns_of())))
+    assert type(data) is Dataset
+    assert data.shape == (LARGE, 3)
+    assert data.preparation.scale == ("standard" if wrap is prepare else None)
+    assert load_data(CutSource(columns_of(), named=False)).preparation is None

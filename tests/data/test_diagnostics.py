@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from compsil_kit._data.diagnostics import check_enough_distinct, column_notes, scale_ratio, warn_of_rounding
-from compsil_kit._data.matrix import as_matrix
+from compsil_kit._data.columns import check_enough_distinct, column_notes, scale_ratio, warn_of_rounding
+from compsil_kit._data.matrix import validate_matrix
 
 RNG = np.random.default_rng(3)
 N = 120
@@ -23,27 +23,6 @@ def test_ratio_of_the_spreads_of_columns():
     assert scale_ratio(column[:, None]) == 1.0
     assert scale_ratio(np.ones((9, 2))) == 1.0
     assert scale_ratio(np.column_stack([column, 25 * column, 5 * column])) == pytest.approx(25)
-    # Constant columns and outliers do not count; sparse matrices are not measured.
-    outlier = np.where(column == 1, 1e6, column)
-    assert scale_ratio(np.column_stack([column, np.ones(101), outlier])) == pytest.approx(1)
-    assert scale_ratio(sparse.csr_array(np.column_stack([column, 25 * column]))) == 1.0
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_too_few_distinct_rows_raise(form):
-    rows = form(np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 0.0], [3.0, 3.0], [2.0, 0.0]]))
-    check_enough_distinct(rows, 3)
-    with pytest.raises(ValueError, match=r"up to 4 clusters, but X has only 3 distinct rows\. Pass ks of at most 3\."):
-        check_enough_distinct(rows, 4)
-    with pytest.raises(ValueError, match="X is constant"):
-        check_enough_distinct(rows[:2], 2)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_distinct_rows_may_come_late(form):
-    rows = np.zeros((1_000, 1))
-    rows[-1] = 1
-    check_enough_distinct(form(rows), 2)
 
 
 @pytest.mark.parametrize(("k_max", "n_distinct"), [(4, 3), (2, 1)])
@@ -120,32 +99,27 @@ def test_fetched_rows_are_compared_with_their_numbers(first):
     assert note.startswith("column 'serial' looks like an identifier")
 
 
-TABLES = {
-    "pandas": pd.DataFrame({"a": [1, 2], "number": [ROUNDED, 3]}),
-    "pandas uint64": pd.DataFrame({"a": [1, 2], "number": np.array([ROUNDED, 3], dtype=np.uint64)}),
-    **{
-        f"pandas {dtype}": pd.DataFrame({"a": [1, 2, 3], "number": pd.array([ROUNDED, 3, None], dtype=dtype)}).head(2)
-        for dtype in ("Int64", "UInt64", "int64[pyarrow]", "uint64[pyarrow]")
-    },
-    "polars": pl.DataFrame({"a": [1, 2], "number": [ROUNDED, 3]}),
-    "polars uint64": pl.DataFrame({"a": [1, 2], "number": pl.Series([ROUNDED, 3], dtype=pl.UInt64)}),
-    "arrow": pa.table({"a": [1, 2], "number": [ROUNDED, 3]}),
-    "arrow uint64": pa.table({"a": [1, 2], "number": pa.array([ROUNDED, 3], pa.uint64())}),
-}
+# How to make a table, how to make its column, and the types of columns.
+TABLES = [
+    (pd.DataFrame, pd.Series, ["Int64", "UInt64", "int64[pyarrow]", "uint64[pyarrow]"]),
+    (pl.DataFrame, pl.Series, [pl.Int64, pl.UInt64]),
+    (pa.table, pa.array, [pa.int64(), pa.uint64()]),
+]
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_rounded_integers_of_tables_are_warned_of(name):
+@pytest.mark.parametrize(("make", "column", "dtype"), [(a, b, dtype) for a, b, dtypes in TABLES for dtype in dtypes])
+def test_rounded_integers_of_tables_are_warned_of(make, column, dtype):
+    keyword = {"type" if column is pa.array else "dtype": dtype}
     with pytest.warns(UserWarning, match=r"column 'number' has integers beyond 2\*\*53"):
-        as_matrix(TABLES[name])
-
-
-@pytest.mark.parametrize("library", [pd.array, pa.array, pl.Series], ids=["pandas", "arrow", "polars"])
-def test_rounded_integers_beside_missing_values_are_warned_of(library):
-    column = pd.array([ROUNDED, None], dtype="Int64") if library is pd.array else library([ROUNDED, None])
-    table = {pd.array: pd.DataFrame, pa.array: pa.table, pl.Series: pl.DataFrame}[library]({"number": column})
+        validate_matrix(make({"a": [1, 2], "number": column([ROUNDED, 3], **keyword)}))
     with pytest.warns(UserWarning, match="column 'number'"), pytest.raises(ValueError, match="NaN at row 1"):
-        as_matrix(table)
+        validate_matrix(make({"number": column([ROUNDED, None], **keyword)}))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_rounded_integers_of_plain_pandas_columns_are_warned_of(dtype):
+    with pytest.warns(UserWarning, match="column 'number'"):
+        validate_matrix(pd.DataFrame({"a": [1, 2], "number": np.array([ROUNDED, 3], dtype)}))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +137,7 @@ def test_rounded_integers_beside_missing_values_are_warned_of(library):
 )
 def test_rounded_integers_are_warned_of_with_their_column(X):
     with pytest.warns(UserWarning, match=r"column 1 has integers beyond 2\*\*53.*rounds") as caught:
-        assert as_matrix(X).dtype == np.float64
+        assert validate_matrix(X)[1].dtype == np.float64
     assert caught[0].filename == __file__
     assert str(ROUNDED) not in str(caught[0].message)
 
@@ -181,7 +155,7 @@ def test_rounded_integers_are_warned_of_with_their_column(X):
 def test_exact_integers_are_not_warned_of(X):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        matrix = as_matrix(X)
+        _, matrix = validate_matrix(X)
     assert [[int(value) for value in row] for row in matrix] == X.astype(object).tolist()
 
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from compsil_kit import prepare
-from compsil_kit._data.scaling import (
+from compsil_kit._data.columns import (
     BLOCK_ROWS,
     WHOLE_ROWS,
     check_scale,

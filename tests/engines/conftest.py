@@ -1,4 +1,4 @@
-"""What the engines must know before they are imported: where to listen, which Python to run, whom to let in."""
+"""Settings that the engines read when they are imported: address, interpreter, authentication."""
 
 import os
 import secrets
@@ -7,7 +7,7 @@ import sys
 os.environ.update(
     PYSPARK_PYTHON=sys.executable,
     SPARK_LOCAL_IP="127.0.0.1",
-    # Ray listens on all interfaces, so nobody else may use it: a token of this run, which leaves no file behind.
+    # Ray listens on all interfaces, so a random token of this run keeps others out.
     RAY_AUTH_MODE="token",
     RAY_AUTH_TOKEN=secrets.token_hex(32),
     RAY_USAGE_STATS_ENABLED="0",

@@ -63,34 +63,41 @@ def test_a_selection_is_that_of_the_frame_in_memory(spark, place, scale, monkeyp
     np.testing.assert_array_equal(table.load().matrix, prepare(loaded, scale=scale).matrix)
 
 
-def test_float32_stays_float32(spark, tmp_path):
-    single = write_parquet(tmp_path / "a.parquet", columns_of(dtype="float32"))
-    frame = spark.read.parquet(str(single))
-    result = select_k(frame, **FAST)
-    assert result.plan.dtype == "float32"
-    assert result.to_dict() == select_k(frame.toPandas(), **FAST).to_dict()
+def single_precision(spark, folder):
+    return spark.read.parquet(str(write_parquet(folder / "a.parquet", columns_of(dtype="float32"))))
 
 
-def test_sorted_frames(spark, place):
+def sorted_rows(spark, folder):
     """Spark does not sort rows that are only counted, so the first counts per partition do not match the pass."""
-    frame = spark.read.parquet(str(place)).orderBy("x0", "x1", "x2")
-    loaded = frame.toPandas()
-    assert select_k(prepare(frame), **FAST).to_dict() == select_k(prepare(loaded), **FAST).to_dict()
+    return spark.read.parquet(str(write_parquet(folder / "b", COLUMNS, n_files=5))).orderBy("x0", "x1", "x2")
+
+
+def partitions_without_rows(spark, folder):
+    """They are missing from the counts; the numbers of later rows do not change."""
+    every = spark.range(0, 3 * LARGE, numPartitions=6).where((F.col("id") < LARGE) | (F.col("id") >= 2 * LARGE))
+    return every.select((F.col("id") % 5).alias("a"), F.sin("id").alias("b"))
+
+
+def small(spark, folder):
+    """Frames of pandas on Spark are recognised by their method to_spark, which may be the name of a column."""
+    return spark.range(300).select((F.col("id") % 5).alias("to_spark"), F.sin("id").alias("b"))
+
+
+@pytest.mark.parametrize(
+    ("make", "wrap"),
+    [(single_precision, lambda X: X), (small, lambda X: X), (sorted_rows, prepare), (partitions_without_rows, prepare)],
+)
+def test_other_frames_give_the_result_in_memory(spark, make, wrap, tmp_path):
+    frame = make(spark, tmp_path)
+    result = select_k(wrap(frame), **FAST)
+    assert result.to_dict() == select_k(wrap(frame.toPandas()), **FAST).to_dict()
+    assert result.plan.dtype == ("float32" if make is single_precision else "float64")
 
 
 def test_partitions_without_rows(spark, place):
     frame = spark.read.parquet(str(place)).repartition(7, "x0").where(F.spark_partition_id() % 2 == 1)
     source = SparkSource(frame)
-    n_rows = frame.count()
-    assert source.n_rows == n_rows
-    assert sum(len(chunk[0]) for chunk in source.chunks([0])) == n_rows
-
-
-def test_a_selection_on_partitions_without_rows(spark):
-    """They are missing from the counts; the numbers of later rows do not change."""
-    every = spark.range(0, 3 * LARGE, numPartitions=6).where((F.col("id") < LARGE) | (F.col("id") >= 2 * LARGE))
-    frame = every.select((F.col("id") % 5).alias("a"), F.sin("id").alias("b"))
-    assert select_k(prepare(frame), **FAST).to_dict() == select_k(prepare(frame.toPandas()), **FAST).to_dict()
+    assert sum(len(chunk[0]) for chunk in source.chunks([0])) == source.n_rows == frame.count()
 
 
 def test_columns_of_many_types_and_names(spark):
@@ -142,12 +149,6 @@ def test_rows_that_change_raise(spark, tmp_path):
         ValueError, match=r"X has changed: a Spark DataFrame had 60,0\d\d rows when .* and 60,0\d\d when"
     ):
         select_k(prepare(frame), **FAST)
-
-
-def test_a_small_frame_is_loaded(spark):
-    # Frames of pandas on Spark are recognised by their method to_spark.
-    frame = spark.range(300).select((F.col("id") % 5).alias("to_spark"), F.sin("id").alias("b"))
-    assert select_k(frame, **FAST).to_dict() == select_k(frame.toPandas(), **FAST).to_dict()
 
 
 def test_errors_do_not_quote_cells(spark):

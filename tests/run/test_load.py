@@ -1,4 +1,4 @@
-"""Data at every way in: what cannot be used is refused before computing, and columns that differ in scale are told."""
+"""Every entry point rejects invalid data before it computes, and warns of columns of different scales."""
 
 from __future__ import annotations
 
@@ -40,18 +40,21 @@ def sparse_with_nan():
     return sparse.csr_array(np.array([[0.0, 1.0, 0.0], [2.0, 0.0, np.nan], [0.0, 0.0, 3.0]]))
 
 
-# What X is, what is raised, and what the message must say.
+# X, the error, and its message.
 BAD_X = {
-    "none": (None, ValueError, "X must have two dimensions.*type NoneType.*Pass an array or a table"),
+    "none": (None, ValueError, "X must have two dimensions.*type NoneType. Pass an array or a table"),
     "zero dimensions": (np.array(3.0), ValueError, "X must have two dimensions.*Pass an array or a table"),
     "number": (7, ValueError, "X must have two dimensions.*type int"),
     "text": (SECRET, ValueError, "X as text must name Parquet data"),
     "dict": ({"a": [1, 2], "b": [SECRET, 2]}, ValueError, "X must have two dimensions.*type dict"),
-    "set": ({1, 2}, ValueError, "X must have two dimensions.*type set"),
     "generator": (([i, i] for i in range(9)), ValueError, "X must have two dimensions.*type generator"),
-    "one dimension": (np.arange(9.0), ValueError, r"X must have two dimensions.*\(9,\).*X.reshape\(-1, 1\)"),
-    "three dimensions": (np.zeros((4, 3, 2)), ValueError, r"X must have two dimensions.*\(4, 3, 2\)"),
-    "empty list": ([], ValueError, r"X must have two dimensions.*\(0,\)"),
+    "one dimension": (
+        np.arange(9.0),
+        ValueError,
+        r"X must have two dimensions.*got shape \(9,\). Resh.*X.reshape\(-1, 1\)",
+    ),
+    "three dimensions": (np.zeros((4, 3, 2)), ValueError, r"X must have two dimensions.*got shape \(4, 3, 2\).$"),
+    "empty list": ([], ValueError, r"X must have two dimensions.*got shape \(0,\).$"),
     "no rows": (np.empty((0, 3)), ValueError, "X must have at least 2 rows; got 0"),
     "one row": (np.ones((1, 3)), ValueError, "X must have at least 2 rows; got 1"),
     "no columns": (np.empty((9, 0)), ValueError, "X must have at least 1 column"),
@@ -59,7 +62,6 @@ BAD_X = {
     "frame without columns": (pd.DataFrame(index=range(9)), ValueError, "X must have at least 1 column"),
     "ragged": ([[1.0, 2.0], [3.0]], ValueError, "X must be rectangular: its rows have different lengths"),
     "strings": ([[SECRET, "a"], ["b", "c"]], ValueError, "X must be numeric or boolean.*<U.*Encode it"),
-    "numeric strings": ([["1", "2"], ["3", "4"]], ValueError, "X must be numeric or boolean.*<U.*Encode it"),
     "bytes": (np.array([[b"s3cret-cell"], [b"x"]]), ValueError, "X must be numeric or boolean.*Encode it"),
     "string type": (
         np.array([[SECRET], ["x"]], dtype=np.dtypes.StringDType()),
@@ -90,20 +92,7 @@ BAD_X = {
     ),
     "nan": (with_value(np.nan), ValueError, "X must be finite; it has NaN at row 5, column 1. Drop or fill"),
     "infinity": (with_value(-np.inf, 7, 2), ValueError, "X must be finite.*infinity.*row 7, column 2. Drop or fill"),
-    "nan in float32": (with_value(np.nan, dtype=np.float32), ValueError, "NaN at row 5, column 1"),
-    "nan in float16": (with_value(np.nan, dtype=np.float16), ValueError, "NaN at row 5, column 1"),
     "nan in objects": (with_value(np.nan, dtype=object), ValueError, "NaN at row 5, column 1"),
-    "several": (np.full((3, 2), np.nan), ValueError, "NaN at row 0, column 0, and 5 more cell"),
-    "masked": (
-        np.ma.array(np.arange(8.0).reshape(4, 2), mask=np.arange(8).reshape(4, 2) == 5),
-        ValueError,
-        "X must be finite; it has NaN at row 2, column 1",
-    ),
-    "masked integers": (
-        np.ma.array(np.arange(8).reshape(4, 2), mask=np.arange(8).reshape(4, 2) == 2),
-        ValueError,
-        "X must be finite; it has NaN at row 1, column 0",
-    ),
     "masked dates": (
         np.ma.array(np.zeros((4, 2), "M8[D]"), mask=np.eye(4, 2)),
         ValueError,
@@ -112,14 +101,9 @@ BAD_X = {
     "constant": (np.ones((30, 2)), ValueError, "X is constant: every row is the same"),
     "constant sparse": (sparse.csr_array((30, 2)), ValueError, "X is constant: every row is the same"),
     "few distinct": (
-        np.repeat(np.eye(2), 20, axis=0),
-        ValueError,
-        "ks asks for up to 3 clusters, but X has only 2 distinct rows. Pass ks of at most 2",
-    ),
-    "distinct but for the sign of zero": (
         np.repeat([[0.0, 1.0], [-0.0, 1.0], [5.0, 1.0]], 20, axis=0),
         ValueError,
-        "X has only 2 distinct rows",
+        "ks asks for up to 3 clusters, but X has only 2 distinct rows. Pass ks of at most 2",
     ),
     "few distinct sparse": (
         sparse.csr_array(np.repeat(np.eye(2), 20, axis=0)),
@@ -129,7 +113,11 @@ BAD_X = {
     "sparse nan": (sparse_with_nan(), ValueError, "X must be finite; it has NaN at row 1, column 2"),
     "sparse nan by columns": (sparse_with_nan().tocsc(), ValueError, "X must be finite; it has NaN at row 1, column 2"),
     "sparse complex": (sparse.csr_array(np.eye(3) * 1j), ValueError, "X: Complex data not supported"),
-    "sparse of one dimension": (sparse.coo_array(np.arange(9.0)), ValueError, "X must have two dimensions.*sparse"),
+    "sparse of one dimension": (
+        sparse.coo_array(np.arange(9.0)),
+        ValueError,
+        "X must have two dimensions.*got a sparse array",
+    ),
     "pandas column": (pd.Series([1.0, 2.0]), ValueError, r"X must have two dimensions.*pandas. Pass X.to_frame\(\)"),
     "polars column": (pl.Series([1.0, 2.0]), ValueError, r"X must have two dimensions.*polars. Pass X.to_frame\(\)"),
     "arrow column": (pa.array([1.0, 2.0]), ValueError, "X must have two dimensions.*pyarrow. Pass a table"),
@@ -143,11 +131,9 @@ BAD_TABLES = {
     "pandas durations": (pd.DataFrame({"a": pd.to_timedelta([1, 2])}), r"'a' \(timedelta64"),
     "pandas periods": (pd.DataFrame({"a": pd.period_range("2020", periods=2)}), r"'a' \(period"),
     "pandas categories": (pd.DataFrame({"a": pd.Categorical([1, 2])}), r"'a' \(category\)"),
-    "pandas true-false categories": (pd.DataFrame({"a": pd.Categorical([True, False])}), r"'a' \(category\)"),
     "pandas complex": (pd.DataFrame({"a": [1j, 2]}), r"'a' \(complex128\)"),
     "pandas arrow text": (pd.DataFrame({"a": pd.Series([SECRET, "x"], dtype="string[pyarrow]")}), r"'a' \(string\)"),
     "pandas unnamed": (pd.DataFrame([[1, SECRET], [2, "x"]]), r"numeric: 1 \(object|numeric: 1 \(str"),
-    "pandas two": (pd.DataFrame({"a": ["x", "y"], "b": [1, 2], "c": ["x", "y"]}), r"'a' \(str\), 'c' \(str\)"),
     "polars text": (pl.DataFrame({"a": [1, 2], "city": [SECRET, "x"]}), r"'city' \(String\)"),
     "polars dates": (pl.DataFrame({"a": pl.Series([1, 2]).cast(pl.Date)}), r"'a' \(Date\)"),
     "polars categories": (pl.DataFrame({"a": pl.Series(["x", "y"]).cast(pl.Categorical)}), r"'a' \(Categorical\)"),
@@ -182,10 +168,11 @@ MISSING = {
 
 
 @pytest.mark.parametrize("name", BAD_X)
-def test_bad_data_is_refused(name):
+def test_invalid_data_raise(name):
     X, error, message = BAD_X[name]
+    # Warnings are errors in these tests, so no other one is raised before.
     with pytest.raises(error, match=message) as raised:
-        select_k(X, ks=(2, 3), n_subsamples=2)
+        select_k(X, ks=(2, 3))
     assert SECRET not in str(raised.value)
 
 
@@ -204,17 +191,9 @@ def test_missing_cells_of_tables_are_located(name):
         select_k(X, ks=2, n_subsamples=2)
 
 
-def test_nan_in_a_later_block_is_located(monkeypatch):
-    monkeypatch.setattr("compsil_kit._data.matrix._BLOCK_BYTES", 64)
-    X = np.arange(90.0).reshape(30, 3)
-    X[17, 2] = X[29, 0] = np.nan
-    with pytest.raises(ValueError, match="NaN at row 17, column 2, and 1 more cell"):
-        select_k(X)
-
-
-def test_distinct_rows_are_sought_beyond_the_first_thousand():
-    X = np.zeros((1500, 1))
-    X[-3:, 0] = [1.0, 2.0, 3.0]
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_distinct_rows_are_sought_beyond_the_first_thousand(form):
+    X = form(np.repeat([[0.0], [1.0], [2.0], [3.0]], [1497, 1, 1, 1], axis=0))
     assert plan_selection(X, ks=4).ks == (4,)
     with pytest.raises(ValueError, match=r"X has only 4 distinct rows\. Pass ks of at most 4"):
         plan_selection(X, ks=5)
@@ -224,22 +203,19 @@ def fit(X, **keywords):
     return CompositeSilhouette(**keywords).fit(X)
 
 
-@pytest.mark.parametrize("enter", [select_k, stream, plan_selection, fit])
-@pytest.mark.parametrize("name", ["nan", "strings", "objects", "ragged", "one dimension", "one row", "constant"])
-def test_every_way_in_checks_the_data(enter, name):
+def score(X, **keywords):
+    return silhouettes(X, [0, 1, 1])
+
+
+@pytest.mark.parametrize("enter", [stream, plan_selection, fit, score])
+@pytest.mark.parametrize("name", ["nan", "strings", "objects", "ragged", "one dimension", "one row", "sparse nan"])
+def test_every_entry_point_checks_the_data(enter, name):
     X, error, message = BAD_X[name]
     with pytest.raises(error, match=message):
         enter(X, ks=(2, 3))
 
 
-@pytest.mark.parametrize("name", ["nan", "strings", "objects", "ragged", "one dimension", "one row", "sparse nan"])
-def test_silhouettes_checks_the_data(name):
-    X, error, message = BAD_X[name]
-    with pytest.raises(error, match=message):
-        silhouettes(X, [0, 1, 1])
-
-
-def test_an_unknown_keyword_is_refused():
+def test_an_unknown_keyword_raises():
     with pytest.raises(TypeError, match="n_clusters"):
         select_k(GOOD, n_clusters=3)
 
@@ -248,18 +224,9 @@ def test_an_unknown_keyword_is_refused():
 @pytest.mark.parametrize(
     ("name", "value"), [("n_subsamples", 2.7), ("ks", "2"), ("sample_size", True), ("random_state", 1.5)]
 )
-def test_every_way_in_checks_the_parameters(enter, name, value):
+def test_every_entry_point_checks_the_parameters(enter, name, value):
     with pytest.raises(TypeError, match=f"^{name} must be"):
         enter(GOOD, **{name: value})
-
-
-def test_refusals_warn_of_nothing():
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        for X, error, message in BAD_X.values():
-            with pytest.raises(error, match=message):
-                select_k(X, ks=(2, 3))
-    assert seen == []
 
 
 # --- columns that differ in scale -------------------------------------------------------------------------------------
@@ -280,7 +247,7 @@ FEW = {"ks": [2, 3], "n_subsamples": 2}
         lambda X: CompositeSilhouette(**FEW).fit(X),
     ],
 )
-def test_it_is_said_once_and_where_it_was_called(call):
+def test_columns_of_different_scales_are_warned_of_once_at_the_line_of_the_call(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call(WIDE)
@@ -299,22 +266,22 @@ def test_it_is_said_once_and_where_it_was_called(call):
         lambda: pd.DataFrame(WIDE, columns=["a", "b"]).compsil.select_k(**FEW),
         lambda: pd.DataFrame(WIDE, columns=["a", "b"]).compsil.select_k(scale=None, **FEW),
         lambda: select_k(sparse.csr_matrix(WIDE), **FEW),
-        # One far value is no scale.
+        # An outlier does not make a scale.
         lambda: select_k(np.vstack([ALIKE, [[0.0, 1e6]]]), **FEW),
-        # A constant column has none.
+        # A constant column has no scale.
         lambda: select_k(np.column_stack([ALIKE, np.ones(len(ALIKE))]), **FEW),
     ],
 )
-def test_nothing_is_said_where_scale_was_chosen_or_does_not_differ(call):
+def test_no_warning_if_the_scale_was_chosen_or_does_not_differ(call):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         call()
 
 
-@pytest.mark.parametrize(("factor", "told"), [(9.9, False), (10.1, True)])
-def test_from_which_difference_on_it_is_said(factor, told):
+@pytest.mark.parametrize(("factor", "warned"), [(9.9, False), (10.1, True)])
+def test_factors_above_ten_are_warned_of(factor, warned):
     column = np.linspace(0, 1, 50)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         plan_selection(np.column_stack([column, column[::-1] * factor]), ks=2)
-    assert [warning.category for warning in caught] == [ScaleWarning] * told
+    assert [warning.category for warning in caught] == [ScaleWarning] * warned

@@ -1,4 +1,4 @@
-"""A selection on a table outside memory: one pass for the rows of all subsamples, and the result of the data loaded."""
+"""A selection on an out-of-core table: one pass fetches the rows of all subsamples; the result is that in memory."""
 
 import json
 import warnings
@@ -55,21 +55,17 @@ def test_the_result_is_that_of_the_data_in_memory(keywords):
     assert select_k(FRAME, **settings).to_dict() == select_k(source(), **settings).to_dict()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
-def test_of_any_type(dtype, tmp_path):
-    columns = {name: (values > 0 if dtype == "bool" else 10 * values).astype(dtype) for name, values in COLUMNS.items()}
-    columns |= {"serial": np.arange(LARGE), "one": np.ones(LARGE)} if dtype == "int32" else {}
-    place = write_parquet(tmp_path / "a.parquet", columns)
+@pytest.mark.parametrize("dtypes", [["float32"] * 3, ["int32"] * 3, ["bool"] * 3, ["float32", "int64", "bool"]])
+def test_columns_of_any_type(dtypes, tmp_path):
+    """With a constant column and a serial number, which are noted."""
+    columns = {
+        name: (values > 0 if dtype == "bool" else 10 * values).astype(dtype)
+        for (name, values), dtype in zip(COLUMNS.items(), dtypes, strict=True)
+    }
+    columns |= {"serial": np.arange(LARGE), "one": np.ones(LARGE)} if "int32" in dtypes else {}
     settings = FAST | {"ks": [2, 3]}
-    assert (
-        select_k(prepare(place), **settings).to_dict() == select_k(prepare(pd.DataFrame(columns)), **settings).to_dict()
-    )
-
-
-def test_arrays_without_names():
-    result = select_k(source(named=False), **FAST)
-    assert result.preparation is None
-    assert result.to_dict() == select_k(FRAME.to_numpy(), **FAST).to_dict()
+    result = select_k(prepare(write_parquet(tmp_path / "a.parquet", columns)), **settings)
+    assert result.to_dict() == select_k(prepare(pd.DataFrame(columns)), **settings).to_dict()
 
 
 def test_the_table_is_read_once():
@@ -88,7 +84,7 @@ def test_a_plan_reads_nothing():
 def test_needed_rows_are_those_of_all_subsamples():
     plan = plan_selection(FRAME, **FAST)
     drawn = [subsample_rows(seed, LARGE, 300) for seed in plan.seeds]
-    # So few of them are shared that clusterings are compared on rows of their own.
+    # So few rows are shared that clusterings are compared on common rows.
     common = common_rows(LARGE, 300)
     np.testing.assert_array_equal(needed_rows(plan), np.unique(np.concatenate([*drawn, common])))
     # A subsample is compared with the one before it.
@@ -116,7 +112,7 @@ def test_a_stream_ends_with_the_result():
     assert results[-1].to_dict() == select_k(prepare(FRAME), **FAST).to_dict()
 
 
-def test_a_checkpoint_goes_on(tmp_path):
+def test_a_checkpoint_is_resumed(tmp_path):
     path, calls = tmp_path / "run.json", []
 
     def stop_at_two(done, total):
@@ -138,7 +134,7 @@ def test_a_checkpoint_goes_on(tmp_path):
         select_k(prepare(FRAME), **FAST, checkpoint=path)
 
 
-def test_a_function_is_told_of_subsamples_only():
+def test_a_progress_function_counts_subsamples_only():
     calls = []
     select_k(prepare(source(chunk_rows=20_000)), **FAST, progress=lambda done, total: calls.append((done, total)))
     assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -151,7 +147,7 @@ def test_a_bar_counts_the_rows(capfd):
     assert "/50.5k" in shown
 
 
-def test_an_interrupt_of_the_pass_says_how_far_it_got():
+def test_an_interrupt_reports_the_progress_of_the_pass():
     table = source(chunk_rows=20_000)
     chunks = table.chunks
 
@@ -195,16 +191,16 @@ def test_columns_of_different_scales_are_warned_of_unless_prepared():
         select_k(prepare(unscaled, scale=None), **FAST)
 
 
-def test_what_is_wrong_with_the_rows_is_told_as_in_memory():
+def test_few_distinct_rows_and_a_matrix_of_distances_raise():
     for n in (1, 2):
-        # Of the rows that were not fetched nothing is said.
+        # Rows that were not fetched may differ.
         with pytest.raises(ValueError, match=rf"up to 4 .*all subsamples together have only {n} distinct row"):
             select_k(CutSource({"a": np.arange(LARGE) % n}), **FAST)
     with pytest.raises(ValueError, match="metric='precomputed' needs the matrix of distances in memory"):
         select_k(source(), **FAST, metric="precomputed", clusterer="agglomerative")
 
 
-def test_rows_that_do_not_fit_are_refused_before_they_are_read(monkeypatch):
+def test_rows_that_do_not_fit_into_memory_raise_before_they_are_read(monkeypatch):
     table = source()
     monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 10_000)
     with pytest.raises(
@@ -217,13 +213,13 @@ def test_rows_that_do_not_fit_are_refused_before_they_are_read(monkeypatch):
 def test_a_comparison_loads_the_table(monkeypatch):
     settings = FAST | {"criteria": ["composite", "elbow"], "n_subsamples": 1, "ks": [2, 3]}
     assert compare(prepare(source()), **settings).choices == compare(prepare(FRAME), **settings).choices
-    monkeypatch.setattr("compsil_kit._data.sources.table.available_bytes", lambda: 1_000)
+    monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
     with pytest.raises(MemoryError, match="X must be loaded completely for this"):
         compare(prepare(source()), **settings)
 
 
 def test_an_interrupted_pass_leaves_nothing_open():
-    """The error may be kept for long, in sys.last_value, and with it all that was open where it was raised."""
+    """The error may be kept in sys.last_value, and with it the frames in which it was raised."""
     closed = []
 
     class Reader(CutSource):

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from compsil_kit._data.diagnostics import column_is_rounded, rounded_by_float64, warn_of_rounding
+from compsil_kit._data.columns import column_is_rounded, rounded_by_float64, warn_of_rounding
 from compsil_kit._util.format import few, quoted
 
 Array = NDArray[Any]
 
+DIGEST_BYTES = 16
 _BLOCK_BYTES = 16 * 2**20
 _DTYPE_KINDS = "biuf"
 _COMPLEX = "X: Complex data not supported. Pass real numbers."
 _FILL = "Drop or fill such rows first, for example with df.dropna() or sklearn.impute.SimpleImputer."
 
 
-def as_matrix(X: Any, *, min_rows: int = 2) -> Any:
-    """Return X as a finite float32 or float64 matrix, dense or CSR.
+def validate_matrix(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any]:
+    """Return the column names of a table as text (None for anything else), and X as a finite matrix, dense or CSR.
 
     float32 stays float32; every other numeric or boolean type becomes float64. X is never modified, and copied only if
     its dtype must change.
     """
-    return validate_matrix(X, min_rows=min_rows)[1]
-
-
-def validate_matrix(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any]:
-    """Return the column names of a table as text (None for anything else), and X as a finite matrix."""
     names, matrix = to_matrix(X)
     if matrix.shape[0] < min_rows:
         rows = "1 row" if min_rows == 1 else f"{min_rows} rows"
@@ -46,7 +43,8 @@ def validate_matrix(X: Any, *, min_rows: int = 2) -> tuple[list[str] | None, Any
 
 def to_matrix(X: Any) -> tuple[list[Any] | None, Any]:
     """Return the column names of a table (None for anything else), and X as a matrix that may contain NaN."""
-    library = _table_library(X)
+    homes = (base.__module__.partition(".")[0] for base in type(X).__mro__)
+    library = next((home for home in homes if home in _LIBRARIES), "")
     if library and len(getattr(X, "shape", ())) == 2:
         return _from_table(X, library)
     if library and hasattr(X, "to_numpy"):
@@ -55,23 +53,13 @@ def to_matrix(X: Any) -> tuple[list[Any] | None, Any]:
     return None, _from_sparse(X) if sparse.issparse(X) else _from_array(X)
 
 
-def _table_library(X: Any) -> str:
-    """Return the library of a table, a column or an instance of their subclasses; "" for anything else."""
-    homes = (base.__module__.partition(".")[0] for base in type(X).__mro__)
-    return next((home for home in homes if home in _LIBRARIES), "")
-
-
 def _from_table(X: Any, library: str) -> tuple[list[Any], Array]:
     get_columns, is_numeric, to_array = _LIBRARIES[library]
     columns = get_columns(X)
     names = list(X.schema.names if library == "pyarrow" else X.columns)
     types = [column.type if library == "pyarrow" else column.dtype for column in columns]
-    wrong = [f"{quoted(name)} ({kind})" for name, kind in zip(names, types, strict=True) if not is_numeric(kind)]
-    if wrong:
-        raise ValueError(
-            f"X has columns that are not numeric: {few(wrong)}. "
-            "Leave them out by passing only the numeric columns, or encode them as numbers first."
-        )
+    wrong = [(name, kind) for name, kind in zip(names, types, strict=True) if not is_numeric(kind)]
+    reject_not_numeric(wrong, "by passing only the numeric columns")
     arrays = [to_array(column) for column in columns]
     rounded = map(column_is_rounded, columns, arrays)
     warn_of_rounding([name for name, is_rounded in zip(names, rounded, strict=True) if is_rounded])
@@ -80,6 +68,15 @@ def _from_table(X: Any, library: str) -> tuple[list[Any], Array]:
     for at, array in enumerate(arrays):
         matrix[:, at] = array
     return names, matrix
+
+
+def reject_not_numeric(wrong: Sequence[tuple[Any, Any]], how: str) -> None:
+    """Raise if any columns, given by name and type, are not numeric."""
+    if wrong:
+        raise ValueError(
+            f"X has columns that are not numeric: {few([f'{quoted(name)} ({kind})' for name, kind in wrong])}. "
+            f"Leave them out {how}, or encode them as numbers first."
+        )
 
 
 def is_numeric_dtype(dtype: Any) -> bool:
@@ -171,7 +168,12 @@ def _from_array(X: Any) -> Array:
     except ValueError as error:
         raise ValueError("X must be rectangular: its rows have different lengths.") from error
     if array.ndim != 2:
-        raise ValueError(f"X must have two dimensions, rows and columns; {_describe_shape(X, array)}")
+        got = f"got shape {array.shape}." if array.ndim else f"got a value of type {type(X).__name__}."
+        if array.ndim == 0:
+            got += " Pass an array or a table."
+        elif array.ndim == 1 and array.size:
+            got += " Reshape your data with X.reshape(-1, 1) if it has one feature."
+        raise ValueError(f"X must have two dimensions, rows and columns; {got}")
     rounded = rounded_by_float64(array).any(axis=0) if array.dtype.kind in "iuO" else np.zeros(0, dtype=bool)
     if array.dtype.kind == "O":
         array = _from_objects(array)
@@ -189,18 +191,9 @@ def _from_array(X: Any) -> Array:
 
 def _unmasked(X: Any) -> Array:
     """Return a masked array with NaN for masked cells."""
-    if np.ma.is_masked(X) and X.dtype.kind == "O":
-        return np.asarray(X.filled(np.nan))
-    if not np.ma.is_masked(X) or X.dtype.kind not in _DTYPE_KINDS:
+    if not np.ma.is_masked(X) or X.dtype.kind not in f"{_DTYPE_KINDS}O":
         return np.asarray(X)
     return np.asarray(X.astype(np.result_type(X.dtype, np.float32)).filled(np.nan))
-
-
-def _describe_shape(X: Any, array: Array) -> str:
-    if array.ndim == 0:
-        return f"got a value of type {type(X).__name__}. Pass an array or a table."
-    hint = " Reshape your data with X.reshape(-1, 1) if it has one feature." if array.ndim == 1 and array.size else ""
-    return f"got shape {array.shape}.{hint}"
 
 
 def _from_objects(array: Array) -> Array:
@@ -221,6 +214,12 @@ def _from_objects(array: Array) -> Array:
         raise ValueError("X must be finite; it has an integer beyond the range of float64. Scale it first.") from error
 
 
+def row_blocks(array: Any) -> Iterator[tuple[int, Any]]:
+    """Yield an array in blocks of rows of about 16 MiB, each with the number of its first row."""
+    step = max(1, _BLOCK_BYTES * len(array) // max(1, array.nbytes))
+    return ((low, array[low : low + step]) for low in range(0, len(array), step))
+
+
 def _check_finite(matrix: Any, names: list[Any] | None) -> None:
     """Raise at the first NaN or infinite cell; dense matrices are tested in blocks, to allocate little."""
     if sparse.issparse(matrix):
@@ -229,9 +228,9 @@ def _check_finite(matrix: Any, names: list[Any] | None) -> None:
             where = matrix.tocoo()
             raise_not_finite(matrix.data[bad[0]], int(where.row[bad[0]]), int(where.col[bad[0]]), bad.size, names)
         return
-    step, first, count = max(1, _BLOCK_BYTES // (matrix.itemsize * matrix.shape[1])), None, 0
-    for low in range(0, len(matrix), step):
-        places = np.argwhere(~np.isfinite(matrix[low : low + step]))
+    first, count = None, 0
+    for low, block in row_blocks(matrix):
+        places = np.argwhere(~np.isfinite(block))
         if len(places):
             first, count = first or (low + int(places[0, 0]), int(places[0, 1])), count + len(places)
     if first is not None:
@@ -246,3 +245,12 @@ def raise_not_finite(
     place = f"column {column}" if names is None else f"column {quoted(names[column])}"
     more = "" if count == 1 else f", and {count - 1} more cell(s) that are not finite"
     raise ValueError(f"X must be finite; it has {kind} at row {row}, {place}{more}. {advice}")
+
+
+def content_digest(X: Any) -> str:
+    """Return a digest of a dense or sparse array; it is read in blocks, so that a memory map is not loaded whole."""
+    hasher = blake2b(f"{X.shape} {X.dtype}".encode(), digest_size=DIGEST_BYTES)
+    for part in (X.indptr, X.indices, X.data) if sparse.issparse(X) else (np.atleast_1d(X),):
+        for _, block in row_blocks(part):
+            hasher.update(block.tobytes())
+    return hasher.hexdigest()

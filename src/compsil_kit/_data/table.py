@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._data.dataset import Dataset, Preparation, PreparedTable
-from compsil_kit._data.diagnostics import column_notes
-from compsil_kit._data.matrix import is_numeric_dtype, to_matrix, validate_matrix
-from compsil_kit._data.scaling import check_scale, scale_matrix
+from compsil_kit._data.columns import WHOLE_ROWS, check_scale, column_notes, scale_matrix
+from compsil_kit._data.dataset import Dataset, Preparation, PreparedTable, SourceTable
+from compsil_kit._data.matrix import is_numeric_dtype, reject_not_numeric, to_matrix, validate_matrix
 from compsil_kit._data.sources import open_source
 from compsil_kit._data.sources.source import Source
-from compsil_kit._data.sources.table import SourceTable, select_all
 from compsil_kit._types import Missing, Scale
 from compsil_kit._util.checks import check_choice, describe
 from compsil_kit._util.format import did_you_mean, few, listed, quoted, shorten
@@ -43,10 +41,19 @@ def open_data(X: Any, *, min_rows: int = 2) -> Dataset | SourceTable:
         return X
     source = open_source(X)
     if source is not None:
-        table = select_all(source)
-        return table if table.is_large else table.load()
+        table = _all_columns(source)
+        return table if source.n_rows > WHOLE_ROWS else table.load()
     names, matrix = validate_matrix(X, min_rows=min_rows)
     return Dataset(matrix, None if names is None else Preparation(tuple(names)), prepared=False)
+
+
+def _all_columns(source: Source) -> SourceTable:
+    """Return all columns of a source, which must be numeric, unscaled."""
+    if not source.fields:
+        raise ValueError("X must have at least 1 column; it has none.")
+    wrong = [(field.name, field.kind) for field in source.fields if not field.numeric]
+    reject_not_numeric(wrong, "with prepare(X, columns=[...])")
+    return SourceTable(source, tuple(range(len(source.fields))))
 
 
 def load_data(X: Any, *, min_rows: int = 2) -> Dataset:
@@ -114,7 +121,7 @@ def prepare(
     positions, left_out = choose_columns(_empty_frame(source), columns)
     table = SourceTable(source, tuple(positions), left_out, scale, prepared=True)
     # Rows with missing values and medians cannot be known before the whole table was read.
-    if table.is_large and missing == "raise" and scale != "robust":
+    if source.n_rows > WHOLE_ROWS and missing == "raise" and scale != "robust":
         return table
     return prepare_frame(table.frame(), None, scale, missing, left_out)
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from compsil_kit._data.dataset import DIGEST_BYTES, OUT_OF_CORE, Dataset, content_digest
+from compsil_kit._data.dataset import OUT_OF_CORE, Dataset
+from compsil_kit._data.matrix import DIGEST_BYTES, content_digest
 from compsil_kit._method.clusterers import Clusterer
 from compsil_kit._method.subsample import SHUFFLE, draw_version
 from compsil_kit._result.trials import current_versions

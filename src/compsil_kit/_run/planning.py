@@ -11,9 +11,8 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from compsil_kit._config.values import AUTO
-from compsil_kit._data.dataset import Dataset
-from compsil_kit._data.diagnostics import MAX_SCALE_RATIO, check_enough_distinct, scale_ratio
-from compsil_kit._data.sources.table import FetchedData, SourceTable, known_rows
+from compsil_kit._data.columns import MAX_SCALE_RATIO, check_enough_distinct, scale_ratio
+from compsil_kit._data.dataset import Dataset, FetchedData, SourceTable, known_rows
 from compsil_kit._method.clusterers import check_input_kind
 from compsil_kit._method.likelihood import why_unknown
 from compsil_kit._method.metrics import check_metric_fits

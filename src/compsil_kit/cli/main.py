@@ -11,11 +11,10 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from compsil_kit._criteria.compare import compare
-from compsil_kit._data.dataset import PreparedTable
+from compsil_kit._data.dataset import PreparedTable, SourceTable
 from compsil_kit._data.files.detect import CsvOptions
 from compsil_kit._data.files.readers import read_file, reject_options
 from compsil_kit._data.sources.parquet import is_parquet, open_parquet
-from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._data.table import load_data, prepare
 from compsil_kit._method.warmup import cache_folders, warm_up
 from compsil_kit._show.report import write

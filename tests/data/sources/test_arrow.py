@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from tables import LARGE, columns_of, write_parquet
+from tables import columns_of, rows, write_parquet
 
-from compsil_kit import prepare, select_k
+from compsil_kit import select_k
 from compsil_kit._data.matrix import to_matrix
 from compsil_kit._data.sources import arrow
 from compsil_kit._data.sources.arrow import ArrowSource, PolarsSource, arrow_field
@@ -37,10 +37,6 @@ POLARS = {
 }
 
 
-def rows(source, positions):
-    return [np.concatenate(parts) for parts in zip(*source.chunks(positions), strict=True)]
-
-
 @pytest.mark.parametrize(("library", "kind"), [*((pa, kind) for kind in ARROW), *((pl, kind) for kind in POLARS)])
 def test_values_are_those_of_the_table_in_memory(library, kind):
     if library is pa:
@@ -54,31 +50,19 @@ def test_values_are_those_of_the_table_in_memory(library, kind):
     assert (source.fields[0].dtype == np.float32) == (kind in ("float", "Float32"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "width"), [(pa.float64(), 8), (pa.float32(), 4), (pa.int8(), 1), (pa.bool_(), 1), (pa.decimal128(9, 2), 8)]
-)
-def test_numeric_types(kind, width):
-    assert arrow_field(pa.field("a", kind)).dtype.itemsize == width
+WIDTHS = [(pa.float64(), 8), (pa.float32(), 4), (pa.int8(), 1), (pa.bool_(), 1), (pa.decimal128(9, 2), 8)]
+OTHER = [pa.string(), pa.timestamp("s"), pa.date32(), pa.dictionary(pa.int8(), pa.float64()), pa.list_(pa.int8())]
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.string(), pa.timestamp("s"), pa.date32(), pa.dictionary(pa.int8(), pa.float64()), pa.list_(pa.int8())]
-)
-def test_types_that_are_not_numeric(kind):
-    assert not arrow_field(pa.field("a", kind)).numeric
+@pytest.mark.parametrize(("kind", "width"), [*WIDTHS, *((kind, None) for kind in OTHER)])
+def test_types_of_columns(kind, width):
+    field = arrow_field(pa.field("a", kind))
+    assert (field.dtype.itemsize if field.numeric else None) == width
 
 
 @pytest.mark.parametrize("value", ["x", None, [1.0], date(2026, 1, 1), timedelta(1)])
 def test_polars_types_that_are_not_numeric(value):
     assert not PolarsSource(pl.LazyFrame({"a": [value]})).fields[0].numeric
-
-
-def test_rows_are_in_the_order_of_the_files(tmp_path):
-    columns = columns_of(60_000, 2)
-    folder = write_parquet(tmp_path / "table", columns, n_files=7, row_group_size=1_000)
-    source = ArrowSource(ds.dataset(folder))
-    assert source.n_rows == 60_000
-    np.testing.assert_array_equal(rows(source, [1, 0]), [columns["x1"], columns["x0"]])
 
 
 @pytest.mark.parametrize("n_files", [0, 3])
@@ -88,13 +72,6 @@ def test_filters_of_a_dataset_are_applied(tmp_path, n_files):
     source = ArrowSource(dataset.filter(ds.field("a") >= 1_500))
     assert source.n_rows == 1_500
     np.testing.assert_array_equal(rows(source, [0])[0], np.arange(1_500, 3_000))
-
-
-def test_excluded_columns_are_left_out():
-    source = ArrowSource(ds.dataset(pa.table({"a": [1], "word": ["x"], "b": [2]})), exclude=["a"])
-    assert [field.name for field in source.fields] == ["word", "b"]
-    (batch,) = source.records([1, 0])
-    assert batch.to_pydict() == {"b": [2], "word": ["x"]}
 
 
 def test_repeated_names_raise():
@@ -150,12 +127,6 @@ def test_a_query_is_streamed_in_order(tmp_path, monkeypatch):
     assert len(list(source.chunks([0]))) > 4
     expected = [(columns["x0"] + columns["x1"])[wanted], columns["x0"][wanted]]
     np.testing.assert_array_equal(rows(source, [2, 0]), expected)
-
-
-def test_columns_of_a_query_that_are_not_numeric_are_left_out():
-    table = prepare(pl.DataFrame(columns_of()).lazy().with_columns(city=pl.lit("Rome")))
-    assert table.shape == (LARGE, 3)
-    assert str(table.preparation) == "columns x0, x1, x2; scale standard; left out as not numeric: city"
 
 
 def test_a_query_whose_rows_can_be_read_once_raises():

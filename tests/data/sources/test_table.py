@@ -8,9 +8,9 @@ import pytest
 from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
-from compsil_kit._data.dataset import Preparation
-from compsil_kit._data.sources import table as module
-from compsil_kit._data.sources.table import FetchedRows, SourceTable, known_rows, select_all
+from compsil_kit._data import dataset as module
+from compsil_kit._data.dataset import FetchedRows, Preparation, SourceTable, known_rows
+from compsil_kit._data.table import open_data
 
 ROWS = np.unique(np.random.default_rng(5).integers(0, LARGE, 500))
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
@@ -44,17 +44,6 @@ def test_all_rows_in_parts_have_the_scale_of_the_pass():
         np.testing.assert_array_equal(np.concatenate(list(table.matrices(moments))), inside.matrix)
     plain = prepare(CutSource(columns_of()), scale=None)
     np.testing.assert_array_equal(np.concatenate(list(plain.matrices(None))), plain.load().matrix)
-
-
-def test_columns_of_several_types_make_float64():
-    columns = {
-        "single": np.arange(LARGE, dtype=np.float32),
-        "whole": np.arange(LARGE) % 7,
-        "flag": np.arange(LARGE) % 2 == 0,
-    }
-    inside, outside = tables(columns, scale=None)
-    for table in outside:
-        np.testing.assert_array_equal(table.fetch(ROWS).matrix[ROWS], inside.matrix[ROWS])
 
 
 @pytest.mark.parametrize("scale", ["robust", "standard"])
@@ -115,14 +104,6 @@ def test_rounded_integers_are_warned_of_at_the_line_of_the_call(tmp_path):
     assert w[0].filename == __file__
 
 
-def test_a_file_that_changes_raises(tmp_path):
-    place = write_parquet(tmp_path / "table", columns_of(), n_files=2)
-    table = prepare(place)
-    write_parquet(place / "part-1.parquet", columns_of(30_000))
-    with pytest.raises(ValueError, match=r"X has changed: a file of Parquet data at .* was written since its rows"):
-        select_k(table, **FAST)
-
-
 @pytest.mark.parametrize("n_rows", [LARGE - 1, LARGE + 1])
 def test_another_number_of_rows_raises(n_rows):
     source = CutSource(columns_of())
@@ -142,7 +123,7 @@ def test_values_too_large_to_be_scaled_raise_without_a_warning():
 def test_columns_that_are_not_numeric_raise_or_are_left_out():
     columns = {**columns_of(100), "city": np.array(["Rome"] * 100, dtype=object)}
     with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'city' \(object\)\. Leave them out"):
-        select_all(CutSource(columns))
+        open_data(CutSource(columns))
     assert prepare(CutSource(columns)).preparation.left_out == ("city",)
 
 
@@ -160,7 +141,7 @@ def test_the_preparation_is_known_before_the_pass():
     assert table.preparation == Preparation(("x0", "x1", "x2"), ("word",), "minmax")
     assert table.n_bytes == LARGE * 3 * 8
     assert source.handed == []
-    assert select_all(CutSource(columns_of(), named=False)).preparation is None
+    assert open_data(CutSource(columns_of(), named=False)).preparation is None
 
 
 def test_notes_are_on_the_fetched_rows():
@@ -202,22 +183,18 @@ FETCHED = FetchedRows(20, NUMBERS, MATRIX[NUMBERS])
 
 
 @pytest.mark.parametrize("rows", [[4], [19, 1], [5, 5, 4], []])
-def test_fetched_rows_are_indexed_by_their_numbers(rows):
+def test_fetched_rows_are_copied_by_their_numbers(rows):
     numbers = np.array(rows, dtype=np.int64)
     found = FETCHED[numbers]
     np.testing.assert_array_equal(found, MATRIX[numbers])
-    # They are copies.
     found[:] = -1
     np.testing.assert_array_equal(FETCHED[numbers], MATRIX[numbers])
-
-
-@pytest.mark.parametrize("rows", [[0], [1, 2], [4, 18], [20]])
-def test_rows_that_were_not_fetched_raise(rows):
-    with pytest.raises(IndexError, match="some of these rows were not fetched"):
-        FETCHED[np.array(rows)]
 
 
 def test_fetched_rows_have_the_size_of_the_whole_matrix():
     assert (FETCHED.shape, len(FETCHED), FETCHED.dtype) == ((20, 2), 20, np.float64)
     np.testing.assert_array_equal(known_rows(FETCHED), MATRIX[NUMBERS])
     assert known_rows(MATRIX) is MATRIX
+    for missing in ([0], [1, 2], [4, 18], [20]):
+        with pytest.raises(IndexError, match="some of these rows were not fetched"):
+            FETCHED[np.array(missing)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from itertools import accumulate, groupby
 from typing import Any
 
@@ -72,10 +73,10 @@ class ArrowSource(Source):
             return list(self._dataset.get_fragments())
         return []
 
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, names: list[str]) -> Iterator[Any]:
         import pyarrow.dataset as ds
 
-        options: dict[str, Any] = {"columns": list(names), "batch_size": CHUNK_ROWS}
+        options: dict[str, Any] = {"columns": names, "batch_size": CHUNK_ROWS}
         fragments = list[Any]()
         if isinstance(getattr(self._dataset, "format", None), ds.ParquetFileFormat):
             # By default a scan caches everything that it has read of a file.
@@ -106,7 +107,8 @@ class PolarsSource(Source):
                 "pip install --upgrade polars, or pass X.collect()."
             )
         self._frame = frame
-        with hide_content(self.what, pl.exceptions.PolarsError):
+        self._hide_content = partial(hide_content, self.what, pl.exceptions.PolarsError)
+        with self._hide_content():
             self.fields = tuple(
                 Field(name, str(kind), polars_values(pl.Series(dtype=kind)).dtype if polars_numeric(kind) else None)
                 for name, kind in frame.collect_schema().items()
@@ -129,7 +131,7 @@ class PolarsSource(Source):
 
         # By position: Polars interprets names such as ^b$ as patterns.
         query = self._frame.select(pl.nth(list(positions)))
-        with hide_content(self.what, pl.exceptions.PolarsError):
+        with self._hide_content():
             yield from query.collect_batches(chunk_size=CHUNK_ROWS, maintain_order=True, engine="streaming")
 
 
@@ -140,8 +142,16 @@ class DuckDBSource(Source):
 
     def __init__(self, relation: Any) -> None:
         """Read the schema, and count the rows with a separate query."""
+        import duckdb
+        import pyarrow as pa
+
         self._relation = relation
-        with _hide_duckdb_content():
+        advice = (
+            "The query runs twice, to count its rows and to read them; its connection must be open, and its input must "
+            "exist both times."
+        )
+        self._hide_content = partial(hide_content, self.what, duckdb.Error, pa.ArrowException, OSError, advice=advice)
+        with self._hide_content():
             counted = f"count(*), any_value(current_setting('{_DUCKDB_ORDER}'))"
             ((n_rows, ordered),) = relation.aggregate(counted).fetchall()
             self.fields = tuple(arrow_field(field) for field in _duckdb_reader(relation.limit(0)).schema)
@@ -155,7 +165,7 @@ class DuckDBSource(Source):
     def records(self, positions: Sequence[int]) -> Iterator[Any]:
         """Yield the record batches of the query in order."""
         names = ['"{}"'.format(self.fields[at].name.replace('"', '""')) for at in positions]
-        with _hide_duckdb_content():
+        with self._hide_content():
             yield from _duckdb_reader(self._relation.project(", ".join(names)))
 
 
@@ -223,14 +233,3 @@ def hide_arrow_content(what: str, file: str = "", n_files: int = 1) -> AbstractC
     )
     place = f"{what}, file {file!r}," if n_files > 1 else what
     return hide_content(place, pa.ArrowException, OSError, advice=advice)
-
-
-def _hide_duckdb_content() -> AbstractContextManager[None]:
-    import duckdb
-    import pyarrow as pa
-
-    advice = (
-        "The query runs twice, to count its rows and to read them; its connection must be open, and its input must "
-        "exist both times."
-    )
-    return hide_content(DuckDBSource.what, duckdb.Error, pa.ArrowException, OSError, advice=advice)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from importlib import import_module
 from math import isnan, nan
 from typing import Any
@@ -31,8 +32,10 @@ _SPARK_DTYPES = {
     "double": "f8", "float": "f4", "bigint": "i8", "int": "i4", "smallint": "i2", "tinyint": "i1", "boolean": "b1",
     "decimal": "f8",
 }  # fmt: skip
+# Errors of parsers and casts; those of files, memory and the cluster do not quote cells.
+_hide_dask_content = partial(hide_content, "a Dask collection", ValueError, TypeError, ArithmeticError)
 # What Spark's executors return: the number of the partition, and serialised content.
-_REPLY = "number int, content binary"
+_REPLY = "number long, content binary"
 
 
 class DaskSource(Source):
@@ -138,11 +141,6 @@ def _compute(tasks: Sequence[Any], at_once: int) -> Iterator[Any]:
             futures.pop()
     finally:
         client.cancel(futures)
-
-
-def _hide_dask_content() -> AbstractContextManager[None]:
-    # Errors of parsers and casts; those of files, memory and the cluster do not quote cells.
-    return hide_content("a Dask collection", ValueError, TypeError, ArithmeticError)
 
 
 def _dask() -> Any:
@@ -263,5 +261,4 @@ def _partition_number() -> int:
 def _reply(number: int, content: bytes) -> Any:
     import pyarrow as pa
 
-    schema = pa.schema([("number", pa.int32()), ("content", pa.binary())])
-    return pa.RecordBatch.from_pydict({"number": [number], "content": [content]}, schema=schema)
+    return pa.RecordBatch.from_pydict({"number": [number], "content": [content]})

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._data.dataset import DIGEST_BYTES
-from compsil_kit._data.diagnostics import rounded_by_float64
-from compsil_kit._data.matrix import arrow_values
-from compsil_kit._data.scaling import BLOCK_ROWS, Moments, merge_moments, moments_of
+from compsil_kit._data.columns import BLOCK_ROWS, Moments, merge_moments, moments_of, rounded_by_float64
+from compsil_kit._data.matrix import DIGEST_BYTES, arrow_values
 
 Array = NDArray[Any]
 # Consecutive rows, as one array per column.
@@ -56,7 +54,7 @@ class Source:
     what: str
     n_rows: int
     fields: tuple[Field, ...]
-    # Whether the columns have names of their own; those of an array have none.
+    # Whether the columns have names; those of an array have none.
     named: bool = True
 
     def chunks(self, positions: Sequence[int]) -> Chunks:
@@ -78,7 +76,7 @@ class Source:
         """Yield the results of a pass in the order of the rows; distributed sources scan where their data are."""
         # Tracebacks keep generators alive, so an interrupted pass must close files explicitly.
         with closing(self.chunks(positions)) as chunks:
-            yield work(_counted(chunks, tick), 0)
+            yield work(chunks, 0, tick)
 
 
 class ArraySource(Source):
@@ -111,12 +109,6 @@ def array_fields(array: Any, what: str) -> tuple[Field, ...]:
     return tuple(Field(at, str(dtype), dtype if dtype.kind in "biuf" else None) for at in range(array.shape[1]))
 
 
-def _counted(chunks: Iterable[Chunk], tick: Tick) -> Iterator[Chunk]:
-    for chunk in chunks:
-        yield chunk
-        tick(len(chunk[0]))
-
-
 @contextmanager
 def hide_content(what: str, *errors: type[Exception], advice: str = _HIDDEN) -> Iterator[None]:
     """Replace errors of a library by one without its message, which may quote cells."""
@@ -140,14 +132,6 @@ def changed(what: str, n_counted: int, n_read: int) -> ValueError:
 
 
 @dataclass(frozen=True)
-class Block:
-    """The moments and the digest of ``BLOCK_ROWS`` consecutive rows, or of the last rows of a table."""
-
-    moments: Moments | None
-    digest: bytes
-
-
-@dataclass(frozen=True)
 class NotFinite:
     """The first cell of some rows that is NaN or infinite, and the number of such cells."""
 
@@ -167,20 +151,11 @@ class Part:
     not_finite: list[NotFinite] = field(default_factory=list)
     # Positions of columns whose integers float64 cannot represent.
     rounded: set[int] = field(default_factory=set)
-    # In order: blocks, and the rows of blocks that extend beyond this part.
-    pieces: list[Block | Array] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Scan:
-    """The result of a pass over all rows."""
-
-    n_rows: int
-    found: Array
-    not_finite: list[NotFinite]
-    rounded: set[int]
-    moments: Moments | None
-    digest: str
+    # Of each complete block of BLOCK_ROWS, and the rows before the first and after the last of them.
+    moments: list[Moments] = field(default_factory=list)
+    digests: list[bytes] = field(default_factory=list)
+    head: Array | None = None
+    tail: list[Array] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -195,33 +170,35 @@ class Work:
     moments: bool = False
     digest: bool = False
 
-    def __call__(self, chunks: Iterable[Chunk], start: int) -> Part:
+    def __call__(self, chunks: Iterable[Chunk], start: int, tick: Tick = lambda _: None) -> Part:
         """Scan consecutive rows, the first of which has the number ``start``."""
-        part, pending = Part(start, start), list[Array]()
+        part = Part(start, start)
         for chunk in chunks:
-            if not len(chunk[0]):
+            n_rows, at = len(chunk[0]), part.stop
+            if not n_rows:
                 continue
-            columns, at = [_to_double(column) for column in chunk], part.stop
-            part.stop += len(columns[0])
+            columns = [_to_double(column) for column in chunk]
+            part.stop += n_rows
             low, high = np.searchsorted(self.rows, (at, part.stop))
             part.found.append(self._matrix(columns, self.rows[low:high] - at))
             part.not_finite += _find_not_finite(columns, at)
             part.rounded |= {place for place, column in enumerate(columns) if rounded_by_float64(column).any()}
             if self.moments or self.digest:
                 first_cut = -at % BLOCK_ROWS or BLOCK_ROWS
-                for rows in np.split(self._matrix(columns, slice(None)), range(first_cut, len(chunk[0]), BLOCK_ROWS)):
-                    pending.append(rows)
+                for rows in np.split(self._matrix(columns, slice(None)), range(first_cut, n_rows, BLOCK_ROWS)):
+                    part.tail.append(rows)
                     at += len(rows)
                     if at % BLOCK_ROWS == 0:
-                        part.pieces.append(self._piece(pending))
-                        pending = []
-        if pending:
-            part.pieces.append(self._piece(pending))
+                        self._end_block(part)
+            tick(n_rows)
+        if part.tail:
+            # A copy, because a view keeps its whole chunk in memory.
+            part.tail = [np.concatenate(part.tail)]
         return part
 
-    def merge(self, parts: Iterable[Part]) -> Scan:
-        """Merge the parts of a table, which come in the order of their rows."""
-        total, blocks, pending = Part(0, 0), list[Block](), list[Array]()
+    def merge(self, parts: Iterable[Part]) -> Part:
+        """Merge the parts of a table, which come in the order of their rows, and the moments of all blocks."""
+        total = Part(0, 0)
         for part in parts:
             if part.start != total.stop:
                 raise RuntimeError(f"a pass must return rows in order; row {part.start} came after row {total.stop}")
@@ -229,25 +206,17 @@ class Work:
             total.found += part.found
             total.not_finite += part.not_finite
             total.rounded |= part.rounded
-            for piece in part.pieces:
-                if isinstance(piece, Block):
-                    blocks.append(piece)
-                    continue
-                pending.append(piece)
-                if sum(map(len, pending)) == BLOCK_ROWS:
-                    blocks.append(self._block(np.concatenate(pending)))
-                    pending = []
-        if pending:
-            blocks.append(self._block(np.concatenate(pending)))
-        moments = [block.moments for block in blocks if block.moments is not None]
-        return Scan(
-            total.stop,
-            np.concatenate(total.found or [np.empty((0, 0))]),
-            total.not_finite,
-            total.rounded,
-            merge_moments(moments) if moments else None,
-            blake2b(b"".join(block.digest for block in blocks), digest_size=DIGEST_BYTES).hexdigest(),
-        )
+            if part.head is not None:
+                total.tail.append(part.head)
+                self._end_block(total)
+            total.moments += part.moments
+            total.digests += part.digests
+            total.tail += part.tail
+        if total.tail:
+            self._end_block(total, is_last=True)
+        if total.moments:
+            total.moments = [merge_moments(total.moments)]
+        return total
 
     def split(self, lengths: Sequence[int]) -> list[tuple[Work, int]]:
         """Return the share of each partition of these lengths, and the number of its first row."""
@@ -255,13 +224,17 @@ class Work:
         shares = [self.rows[low:high] for low, high in pairwise(np.searchsorted(self.rows, starts))]
         return [(replace(self, rows=rows), start) for rows, start in zip(shares, starts[:-1], strict=True)]
 
-    def _piece(self, pending: list[Array]) -> Block | Array:
-        rows = np.concatenate(pending)
-        return self._block(rows) if len(rows) == BLOCK_ROWS else rows
-
-    def _block(self, rows: Array) -> Block:
-        digest = blake2b(rows.tobytes(), digest_size=DIGEST_BYTES).digest() if self.digest else b""
-        return Block(moments_of(rows) if self.moments else None, digest)
+    def _end_block(self, part: Part, *, is_last: bool = False) -> None:
+        """Collect what is needed of the last rows of a part, which end where a block does."""
+        rows = np.concatenate(part.tail)
+        part.tail.clear()
+        if len(rows) < BLOCK_ROWS and not is_last:
+            part.head = rows
+            return
+        if self.moments:
+            part.moments.append(moments_of(rows))
+        if self.digest:
+            part.digests.append(blake2b(rows.tobytes(), digest_size=DIGEST_BYTES).digest())
 
     def _matrix(self, columns: Chunk, rows: Any) -> Array:
         return np.stack([column[rows].astype(self.dtype, copy=False) for column in columns], axis=1)
@@ -277,15 +250,12 @@ def _to_double(column: Array) -> Array:
 
 def _find_not_finite(columns: Chunk, start: int) -> list[NotFinite]:
     """Return the first cell that is not finite, if any, by row and then by column, as for a matrix in memory."""
-    places = {at: np.flatnonzero(~np.isfinite(values)) for at, values in enumerate(columns) if not _is_finite(values)}
+    # A finite sum has finite terms only.
+    with np.errstate(all="ignore"):
+        doubtful = {at: v for at, v in enumerate(columns) if v.dtype.kind == "f" and not np.isfinite(v.sum())}
+    places = {at: np.flatnonzero(~np.isfinite(values)) for at, values in doubtful.items()}
     firsts = [(int(rows[0]), at) for at, rows in places.items() if len(rows)]
     if not firsts:
         return []
     row, at = min(firsts)
     return [NotFinite(start + row, at, float(columns[at][row]), sum(map(len, places.values())))]
-
-
-def _is_finite(column: Array) -> bool:
-    """Return True if all values are certainly finite: a finite sum has finite terms only."""
-    with np.errstate(all="ignore"):
-        return column.dtype.kind != "f" or bool(np.isfinite(column.sum()))
