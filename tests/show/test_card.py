@@ -8,7 +8,7 @@ from pages import PROBE, Page, browse
 from samples import compared, made_up
 
 from compsil_kit._result.trials import Saved
-from compsil_kit._show.card import cells, safe
+from compsil_kit._show.html import cells, safe
 from compsil_kit._util.format import percent, sentence
 
 ATTACK = "<script>alert(1)</script>"

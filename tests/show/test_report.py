@@ -15,7 +15,8 @@ from samples import compared, made_up
 
 from compsil_kit._method.structure import REFERENCE_KINDS, Structure
 from compsil_kit._result.trials import Failure
-from compsil_kit._show import report, text
+from compsil_kit._show import html as report
+from compsil_kit._show.text import sentences
 from compsil_kit._util.format import sentence
 
 ATTACK = "<script>alert(1)</script>"
@@ -43,7 +44,7 @@ def test_content(table_result):
     assert f'<h1><span class="big">{result.best_k}</span> clusters</h1>' in markup
     assert "selected by composite silhouette" in page.text
     assert result.warnings
-    for line in [*text.sentences(result), *map(sentence, result.warnings)]:
+    for line in [*sentences(result), *map(sentence, result.warnings)]:
         assert line in page.text
     rows = {
         "data": "2,300 rows, 2 features, float64",
@@ -60,7 +61,7 @@ def test_content(table_result):
     for name, value in rows.items():
         assert f"<dt>{name}</dt><dd>{value}</dd>" in markup
     listed = {part.partition("<")[0] for part in markup.split("<dt>")}
-    assert set(text.settings(result)) - listed == {"random_state", "n_jobs"}
+    assert set(result.settings) - listed == {"random_state", "n_jobs"}
     assert f"numpy {np.__version__}" in page.text
     assert not [words for words in ("Other criteria", "Failed clusterings", "Note: ", "UTC") if words in page.text]
     assert "selected by stable silhouette" in Page(report.render(result.reweigh(criterion="stable", rule="max"))).text

@@ -7,8 +7,8 @@ from samples import made_up
 from compsil_kit import SelectionError, select_k
 from compsil_kit._method.selection import CRITERIA
 from compsil_kit._result.trials import Saved
-from compsil_kit._show.curve import BAND, SCORED, columns, half_width, lines, selected
-from compsil_kit._show.text import settings, settings_line
+from compsil_kit._show.facts import SCORED, band, columns, lines, selected
+from compsil_kit._show.text import settings_line
 from compsil_kit._util.format import percent
 from compsil_kit.datasets import imbalanced_blobs
 
@@ -33,8 +33,8 @@ def test_lines_of_the_curve(uneven):
         np.testing.assert_allclose(found["micro"], [0.4, 0.4, NAN])
         np.testing.assert_allclose(found["macro"], [0.4, 0.5, NAN])
     np.testing.assert_array_equal(lines(uneven)["composite"], uneven.scores)
-    assert pytest.approx(1.96, abs=0.001) == BAND
-    np.testing.assert_allclose(half_width(uneven), [*1.96 * uneven.sem[:2], 0])
+    half = np.array([*1.96 * uneven.sem[:2], 0])
+    np.testing.assert_allclose(band(uneven), [uneven.scores - half, uneven.scores + half])
     assert selected(uneven, "macro") == (3, pytest.approx(0.5))
     assert selected(uneven, "micro") == (2, pytest.approx(0.4))
     assert selected(made_up([[NAN, NAN]], [[NAN, NAN]]), "composite") is None
@@ -251,5 +251,5 @@ def test_settings(changes, line):
     }  # fmt: skip
     given = {"n_subsamples": 3, "sample_size": 404, "clusterer": "gmm", "metric": "manhattan", **changes}
     result = select_k(imbalanced_blobs()[0][::4], ks=[2, 3], **given)
-    assert settings(result) == {**defaults, **given}
+    assert result.settings == {"ks": [2, 3], **defaults, **given}
     assert settings_line(result) == repr(result).splitlines()[-1] == f"3 subsamples{line}"
