@@ -1,6 +1,7 @@
 """Plots of results and comparisons, by their content."""
 
-from types import SimpleNamespace
+import runpy
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,10 +9,13 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
-from samples import compared, made_up
+from PIL import Image
+from samples import UNUSUAL, compared, made_up
 
 from compsil_kit import hoeffding_radius, select_k
-from compsil_kit._show.plots import BLUE, GREY, KINDS, LINES, VERMILION, _bars, plot, thinned
+from compsil_kit._result.trials import Saved
+from compsil_kit._show.facts import thinned
+from compsil_kit._show.plots import BLUE, GREY, KINDS, LINES, VERMILION, plot
 from compsil_kit._util.format import percent
 from compsil_kit.datasets import imbalanced_blobs
 
@@ -196,19 +200,13 @@ def test_probability_without_confidence(ax):
     assert title(ax) == "Selection probability by k"
 
 
-@pytest.mark.parametrize(
-    ("n_ks", "note", "labels"),
-    [
-        (15, "why", ["", "4 %", "5 %", "50 %"]),
-        (16, "why", ["", "", "", "50 %"]),
-        (7, "", ["", "4 %", "5 %", "50 %"]),
-        (8, "", ["", "", "", "50 %"]),
-    ],
-)
-def test_small_bars_have_labels_only_if_there_is_space(ax, n_ks, note, labels):
-    many = SimpleNamespace(ks=range(n_ks), confidence_note=note, _best_index=3)
-    _bars(many, ax, "confidence", np.arange(4.0), [0.0, 0.04, 0.05, 0.5], 0.8)
-    assert [text.get_text() for text in ax.texts] == labels
+@pytest.mark.parametrize(("n_ks", "known", "space"), [(15, False, True), (16, False, False), (7, True, True), (8, True, False)])
+def test_small_bars_have_labels_only_if_there_is_space(ax, with_confidence, n_ks, known, space):
+    rows, shares = np.full((n_ks, 6), 0.5), np.array([0.5, 0.04, 0.05, *np.zeros(n_ks - 3)])
+    found = made_up(rows, rows, _saved=Saved(rows, shares))
+    (with_confidence(found, *shares, 0) if known else found).plot("probability", ax=ax)
+    labels = ["50 %", "4 %", "5 %", ""] if space else ["50 %", "", "", ""]
+    assert [text.get_text() for text in ax.texts[:4]] == labels
 
 
 def test_stability(result, ax, drawn):
@@ -236,19 +234,6 @@ def test_thinned_labels():
     assert thinned(range(15)) == list(range(15))
     assert thinned(range(16)) == [0, 2, 4, 6, 8, 10, 12, 14]
     assert thinned((2, 3)) == [2, 3]
-
-
-UNUSUAL = {
-    "one subsample": made_up([[0.5], [0.3]], [[0.4], [0.3]]),
-    "one k": made_up([[0.5] * 3], [[0.4] * 3]),
-    "equal scores": made_up([[0.5] * 3] * 3, [[0.5] * 3] * 3),
-    "partial": made_up([[0.5, 0.4], [0.3, 0.3]], [[0.5, 0.3], [0.3, 0.3]], planned=9),
-    "failures": made_up([[NAN] * 3, [0.5, 0.4, 0.3], [0.2, NAN, 0.1]], [[NAN] * 3, [0.5, 0.4, 0.2], [0.1, NAN, 0.1]]),
-    "no choice": made_up([[NAN] * 3] * 2, [[NAN] * 3] * 2),
-    "no lower bound": made_up([[0.5], [0.3]], [[0.5], [0.3]], rule="lcb"),
-    "uneven ks": made_up(np.eye(4, 5) / 2, np.eye(4, 5) / 3, ks=[2, 3, 10, 50]),
-    "40 ks": made_up(np.linspace(-1, 1, 1200).reshape(40, 30), np.linspace(0, 1, 1200).reshape(40, 30)),
-}
 
 
 @pytest.mark.parametrize("case", UNUSUAL)
@@ -358,3 +343,8 @@ def test_unknown_kind(result):
     with pytest.raises(ValueError, match=r"kind must be one of 'curve', .*; got 'pie'"):
         result.plot("pie")
     assert plt.get_fignums() == before
+
+
+def test_the_picture_of_the_readme_is_up_to_date():
+    drawn = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "pictures.py"))
+    assert Image.open(drawn["CURVE"]).text["Description"] == drawn["shown"]()[1], "run: python docs/pictures.py"
