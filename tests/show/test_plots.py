@@ -200,7 +200,9 @@ def test_probability_without_confidence(ax):
     assert title(ax) == "Selection probability by k"
 
 
-@pytest.mark.parametrize(("n_ks", "known", "space"), [(15, False, True), (16, False, False), (7, True, True), (8, True, False)])
+@pytest.mark.parametrize(
+    ("n_ks", "known", "space"), [(15, False, True), (16, False, False), (7, True, True), (8, True, False)]
+)
 def test_small_bars_have_labels_only_if_there_is_space(ax, with_confidence, n_ks, known, space):
     rows, shares = np.full((n_ks, 6), 0.5), np.array([0.5, 0.04, 0.05, *np.zeros(n_ks - 3)])
     found = made_up(rows, rows, _saved=Saved(rows, shares))
