@@ -36,7 +36,14 @@ def test_tables(imbalanced):
     np.testing.assert_allclose(curve["score"] - curve["sem"], curve["lcb"])
     np.testing.assert_allclose(curve["micro"], result.micro.mean(axis=1))
     np.testing.assert_allclose(curve["weight"], result.weights.mean(axis=1))
-    assert result.to_frame().shape == (9 * 12, 7)
+    frame = result.to_frame()
+    assert frame.index.names == ["k", "subsample"]
+    composite = result.weights * result.micro + (1 - result.weights) * result.macro
+    np.testing.assert_allclose(frame.pop("composite").unstack(), composite)
+    np.testing.assert_array_equal(frame.pop("weight").unstack(), result.weights)
+    assert list(frame) == ["micro", "macro", "best_micro", "best_macro", "agreement"]
+    for name in frame:
+        np.testing.assert_array_equal(frame[name].unstack(), getattr(result.trials, name))
 
 
 def test_results_are_frozen(imbalanced):

@@ -14,7 +14,6 @@ from samples import UNUSUAL, compared, made_up
 
 from compsil_kit import hoeffding_radius, select_k
 from compsil_kit._result.trials import Saved
-from compsil_kit._show.facts import thinned
 from compsil_kit._show.plots import BLUE, GREY, KINDS, LINES, VERMILION, plot
 from compsil_kit._util.format import percent
 from compsil_kit.datasets import imbalanced_blobs
@@ -111,13 +110,6 @@ def test_weights(result, ax):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of clusters k", "discrepancy")
 
 
-@pytest.mark.parametrize("n_subsamples", [3, 4])
-def test_weights_are_not_taken_for_one_rgb_colour(ax, n_subsamples):
-    values = np.linspace(0.1, 0.6, n_subsamples)
-    made_up([values], [values[::-1]]).plot("weights", ax=ax)
-    assert ax.collections[0].get_array().shape == (n_subsamples,)
-
-
 def test_convergence(result, ax, drawn):
     assert result.plot("convergence", ax=ax) is ax
     order = np.argsort(-result.scores)[: len(LINES)]
@@ -152,8 +144,12 @@ def test_hoeffding_band(result, ax, delta):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_convergence_of_few_subsamples(result, ax, drawn, n):
-    drawn(result.reweigh(n_subsamples=n).plot("convergence", ax=ax))
+def test_few_subsamples(result, ax, drawn, n):
+    found = result.reweigh(n_subsamples=n)
+    # Three weights are not one RGB colour.
+    values = found.reweigh(criterion="micro").plot("weights", ax=Figure().subplots()).collections[0].get_array()
+    np.testing.assert_allclose(values, found.weights.ravel())
+    drawn(found.plot("convergence", ax=ax))
     low, high = ax.get_xlim()
     assert [tick for tick in ax.get_xticks() if low <= tick <= high] == list(range(1, n + 1))
     # A line through one point needs a marker.
@@ -230,12 +226,6 @@ def test_agreement_below_chance_is_visible(ax, least, low):
     rows = [[0.5, 0.4], [0.3, 0.2]]
     made_up(rows, rows, agreement=np.array([[NAN, 0.9], [NAN, least]])).plot("stability", ax=ax)
     assert ax.get_ylim() == pytest.approx((low, 1.04))
-
-
-def test_thinned_labels():
-    assert thinned(range(15)) == list(range(15))
-    assert thinned(range(16)) == [0, 2, 4, 6, 8, 10, 12, 14]
-    assert thinned((2, 3)) == [2, 3]
 
 
 @pytest.mark.parametrize("case", UNUSUAL)
