@@ -155,9 +155,8 @@ class SelectionResult(Scores):
         """
         best = self._chosen()
         delta = check_real("delta", delta, low=0.0, high=1.0, open_ends=True)
-        others = np.where(self._selectable, self.scores, -np.inf)
-        others[best] = -np.inf
-        second = float(others.max())
+        others = self._selectable & (np.arange(len(self.ks)) != best)
+        second = float(self.scores[others].max(initial=-np.inf))
         return achieved(
             self.best_score - second if np.isfinite(second) else float("nan"),
             n_subsamples=max(1, int(self._summary.count[self._selectable].min(initial=self.n_subsamples))),

@@ -129,10 +129,10 @@ class Scores:
     @cached_property
     def confidence_note(self) -> str:
         """Reason why the confidence is unknown; empty if it is known."""
-        reason = likelihood.why_unknown(self.plan, self.n_subsamples)
-        if not reason and not all(np.isfinite(values).all() for values in self._means(ALL).values()):
-            return "confidence requires dense data and a successful clustering for every k"
-        return reason
+        if reason := likelihood.why_unknown(self.plan, self.n_subsamples):
+            return reason
+        known = all(np.isfinite(values).all() for values in self._means(ALL).values())
+        return "" if known else "confidence requires dense data and a successful clustering for every k"
 
     @property
     def n_failed(self) -> NDArray[np.int64]:
@@ -215,11 +215,10 @@ class Scores:
         if criterion != LIKELY:
             return selection.summarise(criterion_values(criterion, take, composite), self.z)
         known = selection.summarise(take("micro"), self.z)
-        if self.confidence_note:
-            chances = np.full(known.mean.shape, np.nan)
-        else:
+        unknown = np.full(known.mean.shape, np.nan)
+        chances = unknown
+        if not self.confidence_note:
             chances = np.moveaxis(likelihood.likelihood(self._means(at), self.plan)[..., :-1], -1, 0)
-        unknown = np.full(chances.shape, np.nan)
         return selection.Summary(chances, unknown, unknown, known.count)
 
     @cached_property

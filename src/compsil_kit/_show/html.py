@@ -154,7 +154,6 @@ def _table(headings: Iterable[str], rows: Iterable[str]) -> str:
 
 
 def _curve(result: SelectionResult) -> str:
-    """Return a small plot of the curve: the criterion with its band, the other lines, a dot on the choice."""
     drawn, criterion, colour = lines(result), result.criterion, COLOURS[result.criterion]
     values = np.concatenate(list(drawn.values()))
     if not np.isfinite(values).any():
@@ -244,7 +243,6 @@ def render(result: SelectionResult, comparison: Comparison | None = None, writte
 
 
 def _title(result: SelectionResult) -> tuple[str, str]:
-    """Return the title of the page, and its headline as HTML."""
     if result._best_index is None:
         return "No k can be selected", '<span class="big">no k can be selected</span>'
     if no_clusters(result):

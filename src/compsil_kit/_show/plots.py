@@ -78,7 +78,6 @@ def plot(result: SelectionResult, kind: str = "curve", *, ax: Axes | None = None
 
 
 def _curve(result: SelectionResult, ax: Axes) -> None:
-    """Draw the criterion with its 95 % band, and the averages, with a star on the k that each selects."""
     ax.fill_between(result.ks, *band(result), color=STYLES[result.criterion]["color"], alpha=0.18, linewidth=0)
     for name, values in lines(result).items():
         main, best = name == result.criterion, selected(result, name)
@@ -152,8 +151,7 @@ def _weights(result: SelectionResult, ax: Axes) -> None:
     ax.set_ylabel("discrepancy")
 
 
-def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None:
-    """Draw the scores of the leading ks, and the selected k, by number of subsamples."""
+def _convergence(result: SelectionResult, ax: Axes, delta: float) -> None:
     from matplotlib.ticker import MaxNLocator
 
     scores, chosen = result._running
@@ -190,7 +188,6 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
 
 
 def _probability(result: SelectionResult, ax: Axes) -> None:
-    """Draw the selection probability of each k and, if it is known, the confidence beside it."""
     step = float(min(np.diff(result.ks), default=1))
     bars = {"selection probability": result.selection_probability}
     across, ticks = np.array(result.ks, dtype=float), {float(k): str(k) for k in thinned(result.ks)}
@@ -233,13 +230,11 @@ def _probability_title(result: SelectionResult) -> str:
         return "Selection probability and confidence by k"
     if np.isfinite(result.selection_probability).any():
         return "Selection probability by k"
-    if result.n_subsamples == 1:
-        return "The selection probability cannot be estimated from one subsample"
-    return _headline(result)
+    one = "The selection probability cannot be estimated from one subsample"
+    return one if result.n_subsamples == 1 else _headline(result)
 
 
 def _stability(result: SelectionResult, ax: Axes) -> None:
-    """Draw the agreement of consecutive subsamples: every pair as a point, and the mean per k."""
     agreement, across = result.trials.agreement, _side_by_side(result, 0.5)
     pairs: dict[str, Any] = {"s": 14, "color": BLUE, "alpha": 0.3, "linewidths": 0, "label": "pairs of subsamples"}
     ax.scatter(across.ravel(), agreement.ravel(), **pairs)
@@ -275,8 +270,8 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
             chosen = comparison.choices[criterion.name] == ks[at]
             if chosen:
                 box: dict[str, Any] = {"boxstyle": "round,pad=0.0,rounding_size=0.2", "fill": False}
-                ring = FancyBboxPatch((at - 0.42, row - 0.38), 0.84, 0.76, edgecolor=VERMILION, linewidth=2.2, **box)
-                ax.add_patch(ring)
+                box |= {"edgecolor": VERMILION, "linewidth": 2.2}
+                ax.add_patch(FancyBboxPatch((at - 0.42, row - 0.38), 0.84, 0.76, **box))
             if len(ks) <= MAX_LABELS:
                 weight, colour = "bold" if chosen else "normal", "white" if goodness[row, at] > 0.7 else "#222222"
                 ax.text(at, row, cell, ha="center", va="center", fontsize=8, fontweight=weight, color=colour)
@@ -293,4 +288,4 @@ def _goodness(values: Any) -> Any:
     """Return the values scaled from 0 (worst) to 1 (best)."""
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
-    return (values - low) / (high - low if high > low else 1.0)
+    return (values - low) / ((high - low) or 1.0)

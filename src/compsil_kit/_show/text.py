@@ -37,8 +37,8 @@ def table(result: SelectionResult) -> str:
     widths = [5 if heading == "k" else max(8, len(heading) + 1) for heading in cells]
     rows: list[Iterable[str]] = [cells, *zip(*cells.values(), strict=True)]
     lines = [" ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-    verdict = [no_clusters(result), ""] if no_clusters(result) else []
-    return "\n".join([*verdict, _headline(result), "", *lines, "", settings_line(result)])
+    verdict = f"{no_clusters(result)}\n\n" if no_clusters(result) else ""
+    return verdict + "\n".join([_headline(result), "", *lines, "", settings_line(result)])
 
 
 def _headline(result: SelectionResult) -> str:
@@ -156,10 +156,8 @@ def _probability(result: SelectionResult) -> str:
     if not np.isfinite(probability):
         return "The selection probability cannot be estimated from these subsamples."
     if result.n_subsamples < MIN_SUBSAMPLES:
-        return (
-            f"{result.n_subsamples} subsamples are too few to estimate the selection probability; use at least "
-            f"{MIN_SUBSAMPLES}."
-        )
+        few = f"{result.n_subsamples} subsamples are too few to estimate the selection probability"
+        return f"{few}; use at least {MIN_SUBSAMPLES}."
     shown = whole_percent(probability)
     often = "rarely" if shown >= CLEAR_PERCENT else "sometimes" if shown >= TIE_PERCENT else "often"
     # Subsamples of the whole data have no sampling noise.
@@ -174,7 +172,6 @@ def _probability(result: SelectionResult) -> str:
 
 
 def _adaptive_stop(result: SelectionResult) -> str:
-    """Explain an adaptive number of subsamples."""
     n_dropped = int((result._n_run < result.n_subsamples).sum())
     dropped = f" {n_dropped} of {len(result.ks)} candidates were dropped early." if n_dropped else ""
     if result.n_subsamples >= MAX_AUTO_SUBSAMPLES:
