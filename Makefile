@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Tests of results that must not depend on the CPU; NO_NUMBERS are tests of processes, files and compilation among them.
 CORE := parity method run result contracts/test_documentation.py
 NO_NUMBERS := method/test_warmup.py run/test_workers.py run/test_checkpoint.py run/test_memory.py run/test_progress.py run/test_backends.py \
-  result/test_forged_files.py
+  result/test_records.py
 OTHER_KERNELS := $(if $(filter Nehalem,$(OPENBLAS_CORETYPE)),Haswell,Nehalem)
 
 SLOW := jupyter notebooks paper parity contracts/test_documentation.py contracts/test_boundaries.py contracts/test_any_cpu.py fuzz/test_faults.py

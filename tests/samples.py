@@ -48,3 +48,19 @@ def interrupting(function, at):
         return function(*args)
 
     return interrupted
+
+
+_NAN = np.nan
+UNUSUAL = {
+    "one subsample": made_up([[0.5], [0.3]], [[0.4], [0.3]]),
+    "one k": made_up([[0.5] * 3], [[0.4] * 3]),
+    "equal scores": made_up([[0.5] * 3] * 3, [[0.5] * 3] * 3),
+    "partial": made_up([[0.5, 0.4], [0.3, 0.3]], [[0.5, 0.3], [0.3, 0.3]], planned=9),
+    "failures": made_up(
+        [[_NAN] * 3, [0.5, 0.4, 0.3], [0.2, _NAN, 0.1]], [[_NAN] * 3, [0.5, 0.4, 0.2], [0.1, _NAN, 0.1]]
+    ),
+    "no choice": made_up([[_NAN] * 3] * 2, [[_NAN] * 3] * 2),
+    "no lower bound": made_up([[0.5], [0.3]], [[0.5], [0.3]], rule="lcb"),
+    "uneven ks": made_up(np.eye(4, 5) / 2, np.eye(4, 5) / 3, ks=[2, 3, 10, 50]),
+    "40 ks": made_up(np.linspace(-1, 1, 1200).reshape(40, 30), np.linspace(0, 1, 1200).reshape(40, 30)),
+}

@@ -16,9 +16,10 @@ from compsil_kit._method.structure import Structure
 from compsil_kit._result import records
 from compsil_kit._result.scores import Scores
 from compsil_kit._result.trials import Trial, Trials, current_versions
-from compsil_kit._show import notes, text
+from compsil_kit._show import facts, html, plots, text
 from compsil_kit._types import Criterion, PlotKind, Rule, Transform
 from compsil_kit._util.checks import check_choice, check_integer, check_real
+from compsil_kit.config import SelectionConfig, settings_of
 from compsil_kit.errors import Deprecated, SelectionError
 from compsil_kit.plan import Plan
 
@@ -91,12 +92,16 @@ class SelectionResult(Scores):
     @property
     def settings(self) -> dict[str, Any]:
         """Every setting as plain data, by keyword, with the value that ``"auto"`` resolved to."""
-        return {"ks": list(self.ks), **text.settings(self)}
+        plan = self.plan
+        known = {**plan.config.to_dict(), **plan.to_dict(), "on_failure": plan.on_failure}
+        known |= {name: getattr(self, name) for name in ("n_subsamples", "rule", "z", "criterion")}
+        known["transform"] = transform_name(self.transform)
+        return {name: known[name] for name in settings_of(SelectionConfig)}
 
     @property
     def warnings(self) -> list[str]:
         """Reasons to be careful with the choice, one text each; empty if there are none."""
-        return notes.warnings(self)
+        return facts.warnings(self)
 
     @property
     def curve(self) -> pd.DataFrame:
@@ -129,16 +134,11 @@ class SelectionResult(Scores):
 
     def explain(self) -> str:
         """Return a summary in plain text: the choice, its confidence and selection probability, and the warnings."""
-        return text.explain(self)
+        notes = [] if self._best_index is None else [f"Note: {warning}" for warning in self.warnings]
+        return "\n".join([*text.sentences(self), *notes])
 
-    def __repr__(self) -> str:
-        """Show the choice and the curve as a table."""
-        return text.table(self)
-
-    def _repr_html_(self) -> str:
-        from compsil_kit._show import card
-
-        return card.card(self)
+    __repr__ = text.table
+    _repr_html_ = html.card
 
     def guarantee(self, delta: float = 0.05) -> Guarantee:
         """Return what Hoeffding's inequality guarantees about this run, with probability 1 - delta.
@@ -153,11 +153,10 @@ class SelectionResult(Scores):
         """
         best = self._chosen()
         delta = check_real("delta", delta, low=0.0, high=1.0, open_ends=True)
-        others = np.where(self._selectable, self.scores, -np.inf)
-        others[best] = -np.inf
-        second = float(others.max())
+        others = self._selectable & (np.arange(len(self.ks)) != best)
+        second = float(self.scores[others].max(initial=-np.inf))
         return achieved(
-            float(self.scores[best]) - second if np.isfinite(second) else float("nan"),
+            self.best_score - second if np.isfinite(second) else float("nan"),
             n_subsamples=max(1, int(self._summary.count[self._selectable].min(initial=self.n_subsamples))),
             n_ks=len(self.ks),
             delta=delta,
@@ -216,21 +215,19 @@ class SelectionResult(Scores):
     def _first(self, n: int) -> SelectionResult:
         """Keep the first n scored subsamples and renumber the calibration subsamples that follow them."""
         plan, trials, calibration = self.plan, self.trials.first(n), self.calibration
-        kept = {*trials.subsamples, *calibration.subsamples}
-        failures = tuple(failure for failure in self.failures if failure.subsample in kept)
-        if trials.subsamples != tuple(range(n)):
-            # A partial result, whose finished subsamples are not the first ones of its plan.
-            return replace(self, trials=trials, failures=failures)
-        shift = plan.n_subsamples - n
+        kept = list(range(len(plan.seeds)))
+        # The finished subsamples of a partial result may not be the first ones of its plan, which it keeps.
+        if trials.subsamples == tuple(range(n)):
+            kept = [*range(n), *range(plan.n_subsamples, len(plan.seeds))]
+            plan = replace(plan, n_subsamples=n, seeds=tuple(plan.seeds[at] for at in kept))
+        new = {old: at for at, old in enumerate(kept)}
+        present = {*trials.subsamples, *calibration.subsamples}
         return replace(
             self,
-            plan=replace(plan, n_subsamples=n, seeds=plan.seeds[:n] + plan.seeds[plan.n_subsamples :]),
+            plan=plan,
             trials=trials,
-            calibration=replace(calibration, subsamples=tuple(index - shift for index in calibration.subsamples)),
-            failures=tuple(
-                failure if failure.subsample < n else replace(failure, subsample=failure.subsample - shift)
-                for failure in failures
-            ),
+            calibration=replace(calibration, subsamples=tuple(new[index] for index in calibration.subsamples)),
+            failures=tuple(replace(f, subsample=new[f.subsample]) for f in self.failures if f.subsample in present),
         )
 
     def plot(self, kind: PlotKind = "curve", *, ax: Axes | None = None, delta: float = 0.05) -> Axes:
@@ -248,8 +245,6 @@ class SelectionResult(Scores):
         delta : float, default=0.05
             Probability that the Hoeffding band of ``"convergence"`` does not hold.
         """
-        from compsil_kit._show import plots
-
         return plots.plot(self, kind, ax=ax, delta=delta)
 
     def report(self, path: str | PathLike[str]) -> Path:
@@ -260,9 +255,7 @@ class SelectionResult(Scores):
         path : str or path
             File to write; its folder must exist.
         """
-        from compsil_kit._show.report import write
-
-        return write(self, path)
+        return html.write(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as versioned plain data for strict JSON, without NaN and NumPy types."""
@@ -286,6 +279,8 @@ def collect(plan: Plan, trials: Sequence[Trial], *, finished: bool = False, **fi
     ``finished`` declares that no more subsamples follow: an adaptive plan is shortened to those that ran.
     """
     failures = sorted((f for trial in trials for f in trial.failures), key=lambda f: (f.subsample, f.k))
-    scored, calibration = Trials.split(trials, len(plan.ks), plan.n_subsamples)
+    # The scored subsamples come first in a plan.
+    scored = Trials.collect((trial for trial in trials if trial.index < plan.n_subsamples), len(plan.ks))
+    calibration = Trials.collect((trial for trial in trials if trial.index >= plan.n_subsamples), len(plan.ks))
     result = SelectionResult(plan, scored, calibration, failures=tuple(failures), **fields)
     return result._first(result.n_subsamples) if finished and plan.adaptive else result

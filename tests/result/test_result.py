@@ -1,14 +1,16 @@
 """SelectionResult: its tables, and other transforms, rules, criteria and numbers of subsamples without a new run."""
 
 import json
+import sys
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
+import sklearn
 from samples import made_up
 
-from compsil_kit import SelectionError, SelectionResult, select_k
-from compsil_kit._result.trials import Failure, Trial, Trials
+from compsil_kit import SelectionError, SelectionResult, __version__, select_k
+from compsil_kit._result.trials import Failure, Trial, Trials, current_versions
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.result import collect
 
@@ -34,7 +36,14 @@ def test_tables(imbalanced):
     np.testing.assert_allclose(curve["score"] - curve["sem"], curve["lcb"])
     np.testing.assert_allclose(curve["micro"], result.micro.mean(axis=1))
     np.testing.assert_allclose(curve["weight"], result.weights.mean(axis=1))
-    assert result.to_frame().shape == (9 * 12, 7)
+    frame = result.to_frame()
+    assert frame.index.names == ["k", "subsample"]
+    composite = result.weights * result.micro + (1 - result.weights) * result.macro
+    np.testing.assert_allclose(frame.pop("composite").unstack(), composite)
+    np.testing.assert_array_equal(frame.pop("weight").unstack(), result.weights)
+    assert list(frame) == ["micro", "macro", "best_micro", "best_macro", "agreement"]
+    for name in frame:
+        np.testing.assert_array_equal(frame[name].unstack(), getattr(result.trials, name))
 
 
 def test_results_are_frozen(imbalanced):
@@ -183,3 +192,25 @@ def test_the_first_subsamples_of_a_partial_result_keep_its_plan():
     assert first.plan is partial.plan
     assert first.trials.subsamples == (1,)
     assert first.partial
+
+
+def test_defaults_of_omitted_numbers():
+    plain = Trial(0, (0.5, 0.6), (0.4, 0.2))
+    assert plain.whole
+    assert (plain.best_micro, plain.best_macro) == (plain.micro, plain.macro)
+    assert np.isnan([plain.agreement, plain.within, plain.small]).all()
+    full = Trial(0, (0.5,), (0.4,), best_micro=(0.7,), best_macro=(0.8,), agreement=(0.25,), within=(0.1,))
+    assert (full.best_micro, full.best_macro, full.agreement) == ((0.7,), (0.8,), (0.25,))
+    # Rounded to single precision.
+    assert full.within == (float(np.float32(0.1)),)
+    trials = Trials((0,), np.array([[0.5]]), np.array([[0.4]]), within=np.array([[0.1]]))
+    assert (trials.best_micro, trials.best_macro, trials.within) == (0.5, 0.4, 0.1)
+    assert np.isnan(trials.agreement)
+
+
+def test_versions():
+    found = current_versions()
+    assert list(found) == ["python", "compsil-kit", "numpy", "scikit-learn", "scipy"]
+    assert found["python"] == sys.version.split()[0]
+    assert (found["numpy"], found["scikit-learn"]) == (np.__version__, sklearn.__version__)
+    assert found["compsil-kit"] == __version__

@@ -1,6 +1,7 @@
 """Plots of results and comparisons, by their content."""
 
-from types import SimpleNamespace
+import runpy
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
-from samples import compared, made_up
+from PIL import Image
+from samples import UNUSUAL, compared, made_up
 
 from compsil_kit import hoeffding_radius, select_k
-from compsil_kit._show.plots import BLUE, GREY, KINDS, LINES, VERMILION, _bars, plot, thinned
+from compsil_kit._result.trials import Saved
+from compsil_kit._show.plots import BLUE, GREY, KINDS, LINES, VERMILION, plot
 from compsil_kit._util.format import percent
 from compsil_kit.datasets import imbalanced_blobs
 
@@ -107,13 +110,6 @@ def test_weights(result, ax):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of clusters k", "discrepancy")
 
 
-@pytest.mark.parametrize("n_subsamples", [3, 4])
-def test_weights_are_not_taken_for_one_rgb_colour(ax, n_subsamples):
-    values = np.linspace(0.1, 0.6, n_subsamples)
-    made_up([values], [values[::-1]]).plot("weights", ax=ax)
-    assert ax.collections[0].get_array().shape == (n_subsamples,)
-
-
 def test_convergence(result, ax, drawn):
     assert result.plot("convergence", ax=ax) is ax
     order = np.argsort(-result.scores)[: len(LINES)]
@@ -148,8 +144,12 @@ def test_hoeffding_band(result, ax, delta):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_convergence_of_few_subsamples(result, ax, drawn, n):
-    drawn(result.reweigh(n_subsamples=n).plot("convergence", ax=ax))
+def test_few_subsamples(result, ax, drawn, n):
+    found = result.reweigh(n_subsamples=n)
+    # Three weights are not one RGB colour.
+    values = found.reweigh(criterion="micro").plot("weights", ax=Figure().subplots()).collections[0].get_array()
+    np.testing.assert_allclose(values, found.weights.ravel())
+    drawn(found.plot("convergence", ax=ax))
     low, high = ax.get_xlim()
     assert [tick for tick in ax.get_xticks() if low <= tick <= high] == list(range(1, n + 1))
     # A line through one point needs a marker.
@@ -197,18 +197,14 @@ def test_probability_without_confidence(ax):
 
 
 @pytest.mark.parametrize(
-    ("n_ks", "note", "labels"),
-    [
-        (15, "why", ["", "4 %", "5 %", "50 %"]),
-        (16, "why", ["", "", "", "50 %"]),
-        (7, "", ["", "4 %", "5 %", "50 %"]),
-        (8, "", ["", "", "", "50 %"]),
-    ],
+    ("n_ks", "known", "space"), [(15, False, True), (16, False, False), (7, True, True), (8, True, False)]
 )
-def test_small_bars_have_labels_only_if_there_is_space(ax, n_ks, note, labels):
-    many = SimpleNamespace(ks=range(n_ks), confidence_note=note, _best_index=3)
-    _bars(many, ax, "confidence", np.arange(4.0), [0.0, 0.04, 0.05, 0.5], 0.8)
-    assert [text.get_text() for text in ax.texts] == labels
+def test_small_bars_have_labels_only_if_there_is_space(ax, with_confidence, n_ks, known, space):
+    rows, shares = np.full((n_ks, 6), 0.5), np.array([0.5, 0.04, 0.05, *np.zeros(n_ks - 3)])
+    found = made_up(rows, rows, _saved=Saved(rows, shares))
+    (with_confidence(found, *shares, 0) if known else found).plot("probability", ax=ax)
+    labels = ["50 %", "4 %", "5 %", ""] if space else ["50 %", "", "", ""]
+    assert [text.get_text() for text in ax.texts[:4]] == labels
 
 
 def test_stability(result, ax, drawn):
@@ -230,25 +226,6 @@ def test_agreement_below_chance_is_visible(ax, least, low):
     rows = [[0.5, 0.4], [0.3, 0.2]]
     made_up(rows, rows, agreement=np.array([[NAN, 0.9], [NAN, least]])).plot("stability", ax=ax)
     assert ax.get_ylim() == pytest.approx((low, 1.04))
-
-
-def test_thinned_labels():
-    assert thinned(range(15)) == list(range(15))
-    assert thinned(range(16)) == [0, 2, 4, 6, 8, 10, 12, 14]
-    assert thinned((2, 3)) == [2, 3]
-
-
-UNUSUAL = {
-    "one subsample": made_up([[0.5], [0.3]], [[0.4], [0.3]]),
-    "one k": made_up([[0.5] * 3], [[0.4] * 3]),
-    "equal scores": made_up([[0.5] * 3] * 3, [[0.5] * 3] * 3),
-    "partial": made_up([[0.5, 0.4], [0.3, 0.3]], [[0.5, 0.3], [0.3, 0.3]], planned=9),
-    "failures": made_up([[NAN] * 3, [0.5, 0.4, 0.3], [0.2, NAN, 0.1]], [[NAN] * 3, [0.5, 0.4, 0.2], [0.1, NAN, 0.1]]),
-    "no choice": made_up([[NAN] * 3] * 2, [[NAN] * 3] * 2),
-    "no lower bound": made_up([[0.5], [0.3]], [[0.5], [0.3]], rule="lcb"),
-    "uneven ks": made_up(np.eye(4, 5) / 2, np.eye(4, 5) / 3, ks=[2, 3, 10, 50]),
-    "40 ks": made_up(np.linspace(-1, 1, 1200).reshape(40, 30), np.linspace(0, 1, 1200).reshape(40, 30)),
-}
 
 
 @pytest.mark.parametrize("case", UNUSUAL)
@@ -358,3 +335,8 @@ def test_unknown_kind(result):
     with pytest.raises(ValueError, match=r"kind must be one of 'curve', .*; got 'pie'"):
         result.plot("pie")
     assert plt.get_fignums() == before
+
+
+def test_the_picture_of_the_readme_is_up_to_date():
+    drawn = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "pictures.py"))
+    assert Image.open(drawn["CURVE"]).text["Description"] == drawn["shown"]()[1], "run: python docs/pictures.py"

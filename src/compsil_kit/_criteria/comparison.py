@@ -202,7 +202,7 @@ class Comparison:
         return plot_comparison(self, ax=ax)
 
     def _repr_html_(self) -> str:
-        from compsil_kit._show.card import comparison_card
+        from compsil_kit._show.html import comparison_card
 
         return comparison_card(self)
 

@@ -29,7 +29,6 @@ PACKED = "numbers"
 # Silhouettes lie in [-1, 1], up to rounding.
 _SILHOUETTE = schema.optional(schema.real(-1.0 - 1e-9, 1.0 + 1e-9))
 _WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
-_REQUIRED = ("micro", "macro")
 # These may be unknown although the clustering succeeded.
 _MAY_LACK = ("agreement", "within", "small")
 _SEED = schema.integer(0, SEED_LIMIT - 1)
@@ -114,9 +113,9 @@ def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
         "seed": _SEED,
         "cause": schema.text,
     }
-    found = schema.record({**_SELECTION, "failures": schema.list_of(schema.record(failure))})(
-        _with_defaults(data, criterion="composite", structure=None), "data"
-    )
+    check = schema.record({**_SELECTION, "failures": schema.list_of(schema.record(failure))})
+    # Files of earlier releases have neither a criterion nor a structure test.
+    found = check({"criterion": "composite", "structure": None, **data}, "data")
     trials, calibration = (_load_trials(found[name], plan, f"data.{name}") for name in ("trials", "calibration"))
     n = plan.n_subsamples
     if max(trials.subsamples, default=-1) >= n or min(calibration.subsamples, default=n) < n:
@@ -175,7 +174,8 @@ def dump_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
 
 def load_trial(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> Trial:
     """Validate a trial against the candidate ks and rebuild it with the given index."""
-    names = [name for name in NUMBERS if name in _REQUIRED or (isinstance(data, Mapping) and name in data)]
+    schema.record({})(data, where)
+    names = [name for name in NUMBERS if name in ("micro", "macro") or name in data]
     fields = {
         "seed": _SEED,
         "after": schema.optional(_SEED),
@@ -183,7 +183,7 @@ def load_trial(data: Any, index: int, ks: Sequence[int], where: str = "trial") -
         "left_out": schema.list_of(schema.choice(ks)),
         **dict.fromkeys(names, schema.list_of(_SILHOUETTE, len(ks))),
     }
-    found = schema.record(fields)(_with_defaults(data, after=None, left_out=[]), where)
+    found = schema.record(fields)({"after": None, "left_out": [], **data}, where)
     missing = {failure["k"] for failure in found["failures"]} | set(found["left_out"])
     for name in names:
         # A number is missing exactly where the clustering failed or its k was dropped.
@@ -196,7 +196,7 @@ def load_trial(data: Any, index: int, ks: Sequence[int], where: str = "trial") -
 
 def pack_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
     """Return a trial with its numbers as base64, in a third of the space; the plan supplies the seeds."""
-    numbers = [np.array(getattr(trial, name), _dtype(name)).tobytes() for name in _packed(plan)]
+    numbers = [np.array(getattr(trial, name), dtype).tobytes() for name, dtype in _packed(plan).items()]
     failures = dump_trial(trial, plan)["failures"]
     bits = np.packbits(np.array(trial.small) == 1.0).tobytes()
     text = b64encode(b"".join([*numbers, bits])).decode()
@@ -208,15 +208,15 @@ def unpack_trial(record: Any, index: int, plan: Plan) -> Any:
     if not isinstance(record, Mapping) or PACKED not in record:
         return record
     raw, found = b64decode(record[PACKED], validate=True), {}
-    for name in _packed(plan):
-        size = np.dtype(_dtype(name)).itemsize * len(plan.ks)
-        found[name], raw = _plain(np.frombuffer(raw[:size], _dtype(name))), raw[size:]
+    for name, dtype in _packed(plan).items():
+        size = dtype.itemsize * len(plan.ks)
+        found[name], raw = _plain(np.frombuffer(raw[:size], dtype)), raw[size:]
     bits = np.unpackbits(np.frombuffer(raw, np.uint8)).tolist()
     if len(raw) != -(-len(plan.ks) // 8):
         raise ValueError("the number of values in the trial does not match the number of ks.")
     found["small"] = [None if micro is None else float(bit) for micro, bit in zip(found["micro"], bits, strict=False)]
-    others = {name: value for name, value in record.items() if name != PACKED}
-    return {"seed": plan.seeds[index], "after": plan.before(index), "failures": [], **found, **others}
+    own = {"seed": plan.seeds[index], "after": plan.before(index), "failures": [], **found}
+    return {**own, **{name: value for name, value in record.items() if name != PACKED}}
 
 
 def read_trial(record: Any, index: int, plan: Plan) -> Trial:
@@ -232,13 +232,9 @@ def _stored(plan: Plan) -> list[str]:
     return [name for name in NUMBERS if plan.n_starts > 1 or not name.startswith("best_")]
 
 
-def _packed(plan: Plan) -> list[str]:
-    # "small" is packed as bits.
-    return [name for name in _stored(plan) if name != "small"]
-
-
-def _dtype(name: str) -> str:
-    return "<f4" if name in SINGLE else "<f8"
+def _packed(plan: Plan) -> dict[str, np.dtype[Any]]:
+    """Return the dtypes of the packed numbers; "small" is packed as bits."""
+    return {name: np.dtype("<f4" if name in SINGLE else "<f8") for name in _stored(plan) if name != "small"}
 
 
 def _dump_trials(trials: Trials, plan: Plan) -> dict[str, Any]:
@@ -246,7 +242,7 @@ def _dump_trials(trials: Trials, plan: Plan) -> dict[str, Any]:
 
 
 def _load_trials(data: Any, plan: Plan, where: str) -> Trials:
-    schema.record(dict.fromkeys(("subsamples", *_REQUIRED), schema.anything))(data, where)
+    schema.record(dict.fromkeys(("subsamples", "micro", "macro"), schema.anything))(data, where)
     subsamples = schema.list_of(schema.integer(0, len(plan.seeds) - 1))(data["subsamples"], f"{where}.subsamples")
     if subsamples != sorted(set(subsamples)):
         raise ValueError(f"{where}.subsamples must be ascending and without duplicates.")
@@ -257,11 +253,6 @@ def _load_trials(data: Any, plan: Plan, where: str) -> Trials:
         if name not in _MAY_LACK and not np.array_equal(np.isnan(arrays[name]), np.isnan(arrays["micro"])):
             raise ValueError(f"{where}.micro and {name} must have the same missing values.")
     return Trials(tuple(subsamples), **arrays)
-
-
-def _with_defaults(data: Any, **defaults: Any) -> Any:
-    """Add fields that files of earlier releases do not have."""
-    return {**defaults, **data} if isinstance(data, Mapping) else data
 
 
 def _array(values: Any, n_ks: int) -> Array:

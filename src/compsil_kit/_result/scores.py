@@ -22,11 +22,11 @@ from compsil_kit._method.selection import (
     second_criterion,
     weigh,
 )
-from compsil_kit._result.trials import Failure, Saved, Trials
+from compsil_kit._result.trials import Array, Failure, Saved, Trials
 from compsil_kit._types import Transform
 from compsil_kit.plan import Plan
 
-Array = NDArray[np.float64]
+ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +69,7 @@ class Scores:
     @cached_property
     def weights(self) -> Array:
         """Weights of the micro average, shape (n_ks, n_subsamples); NaN where a clustering failed."""
-        return self._saved.weights if self._saved is not None else _frozen(self._weigh(self.n_subsamples))
+        return _frozen(self._weigh(ALL))
 
     @cached_property
     def composite(self) -> Array:
@@ -129,10 +129,10 @@ class Scores:
     @cached_property
     def confidence_note(self) -> str:
         """Reason why the confidence is unknown; empty if it is known."""
-        reason = likelihood.why_unknown(self.plan, self.n_subsamples)
-        if not reason and not all(np.isfinite(values).all() for values in self._means(slice(None)).values()):
-            return "confidence requires dense data and a successful clustering for every k"
-        return reason
+        if reason := likelihood.why_unknown(self.plan, self.n_subsamples):
+            return reason
+        known = all(np.isfinite(values).all() for values in self._means(ALL).values())
+        return "" if known else "confidence requires dense data and a successful clustering for every k"
 
     @property
     def n_failed(self) -> NDArray[np.int64]:
@@ -142,11 +142,13 @@ class Scores:
     @cached_property
     def choices(self) -> dict[str, int | None]:
         """The k that each criterion selects; None if it cannot select any."""
-        # The confidence has no standard error, hence no lower bound.
-        rules = {name: "max" if name == LIKELY else self.rule for name in CRITERIA}
-        lines = {name: selection.maximised(self._summaries[name], rule) for name, rule in rules.items()}
-        found = {name: selection.choose(line, self._selectable_by(name)) for name, line in lines.items()}
-        return {name: None if at is None else self.ks[at] for name, at in found.items()}
+        found: dict[str, int | None] = {}
+        for name in CRITERIA:
+            # The confidence has no standard error, hence no lower bound.
+            values = selection.maximised(self._summaries[name], "max" if name == LIKELY else self.rule)
+            at = selection.choose(values, self._selectable_by(name))
+            found[name] = None if at is None else self.ks[at]
+        return found
 
     @cached_property
     def second_opinion(self) -> tuple[str, int] | None:
@@ -177,28 +179,16 @@ class Scores:
     @cached_property
     def _largest(self) -> Array | None:
         """Largest discrepancy per k from the calibration subsamples, or None without any."""
-        micro, macro = self.calibration.micro, self.calibration.macro
-        return largest_discrepancy(micro, macro) if micro.shape[-1] else None
+        held = self.calibration
+        return largest_discrepancy(held.micro, held.macro) if held.subsamples else None
 
-    def _weigh(self, n: int) -> Array:
-        """Return the weights derived from the first n subsamples."""
+    def _weigh(self, at: Any) -> Array:
+        """Return the weights derived from a selection of subsamples, or from bootstrap draws of them."""
         if self._saved is not None:
-            return self._saved.weights[:, :n]
-        return weigh(self.micro[:, :n], self.macro[:, :n], self.transform, self._largest)
-
-    def _values(self, criterion: str, at: Any, weights: Array | None = None) -> Array:
-        """Return the criterion's values on a selection of subsamples, or on bootstrap draws of them."""
-
-        def take(name: str) -> Array:
-            values: Array = getattr(self.trials, name)[:, at]
-            return values
-
-        def composite() -> Array:
-            micro, macro = take("micro"), take("macro")
-            fixed = self._largest if self._largest is None or micro.ndim == 2 else self._largest[:, None, :]
-            return combine(micro, macro, weigh(micro, macro, self.transform, fixed) if weights is None else weights)
-
-        return criterion_values(criterion, take, composite)
+            return self._saved.weights[:, at]
+        micro, largest = self.micro[:, at], self._largest
+        fixed = largest if largest is None or micro.ndim == 2 else largest[:, None, :]
+        return weigh(micro, self.macro[:, at], self.transform, fixed)
 
     def _means(self, at: Any) -> dict[str, Array]:
         """Return the means that the confidence model needs, over subsamples or bootstrap draws; ks last."""
@@ -210,25 +200,34 @@ class Scores:
         """The confidence in each k and, last, in none of them."""
         if self.confidence_note:
             return np.full(len(self.ks) + 1, np.nan)
-        return _frozen(likelihood.likelihood(self._means(slice(None)), self.plan))
+        return _frozen(likelihood.likelihood(self._means(ALL), self.plan))
 
-    def _summarise(self, criterion: str, at: Any, weights: Array | None = None) -> selection.Summary:
+    def _summarise(self, criterion: str, at: Any) -> selection.Summary:
         """Return mean, standard error and lower bound per k over subsamples or bootstrap draws."""
+
+        def take(name: str) -> Array:
+            values: Array = getattr(self.trials, name)[:, at]
+            return values
+
+        def composite() -> Array:
+            return self.composite if at is ALL else combine(take("micro"), take("macro"), self._weigh(at))
+
         if criterion != LIKELY:
-            return selection.summarise(self._values(criterion, at, weights), self.z)
-        known = selection.summarise(self.micro[:, at], self.z)
-        if self.confidence_note:
-            chances = np.full(known.mean.shape, np.nan)
-        else:
+            return selection.summarise(criterion_values(criterion, take, composite), self.z)
+        known = selection.summarise(take("micro"), self.z)
+        unknown = np.full(known.mean.shape, np.nan)
+        chances = unknown
+        if not self.confidence_note:
             chances = np.moveaxis(likelihood.likelihood(self._means(at), self.plan)[..., :-1], -1, 0)
-        unknown = np.full(chances.shape, np.nan)
         return selection.Summary(chances, unknown, unknown, known.count)
 
     @cached_property
     def _summaries(self) -> dict[str, selection.Summary]:
         """Mean, standard error and lower bound per k of every criterion, and of the weights."""
-        found = {name: self._summarise(name, slice(None), self.weights) for name in CRITERIA}
-        return {**found, "weight": selection.summarise(self.weights, self.z)}
+        return {
+            **{name: self._summarise(name, ALL) for name in CRITERIA},
+            "weight": selection.summarise(self.weights, self.z),
+        }
 
     @property
     def _summary(self) -> selection.Summary:
@@ -268,16 +267,14 @@ class Scores:
     def _lead(self) -> float:
         """Difference between the best and the second-best k in what the rule maximises; NaN without a second."""
         best, second = self._best_index, self._runner_up
-        if best is None or second is None:
-            return float("nan")
-        return float(self._maximised[best] - self._maximised[second])
+        return float("nan") if second is None else float(self._maximised[best] - self._maximised[second])
 
     @cached_property
     def _running(self) -> tuple[Array, tuple[int | None, ...]]:
         """The score per k, and the selected k, from the first 1, 2, ... subsamples."""
         scores, chosen = [], []
         for n in range(1, self.n_subsamples + 1):
-            summary = self._summarise(self.criterion, slice(n), self._weigh(n))
+            summary = self._summarise(self.criterion, slice(n))
             kept = selection.selectable(self.micro[:, :n], np.minimum(self._n_run, n))
             at = selection.choose(selection.maximised(summary, self.rule), kept)
             scores.append(summary.mean)

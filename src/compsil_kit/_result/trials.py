@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -95,21 +95,13 @@ class Trials:
         }
         return cls(tuple(trial.index for trial in rows), **arrays)
 
-    @classmethod
-    def split(cls, trials: Sequence[Trial], n_ks: int, n_scored: int) -> tuple[Trials, Trials]:
-        """Return the scored trials, which come first in a plan, and the calibration trials."""
-        scored = [trial for trial in trials if trial.index < n_scored]
-        calibration = [trial for trial in trials if trial.index >= n_scored]
-        return cls.collect(scored, n_ks), cls.collect(calibration, n_ks)
-
     def __post_init__(self) -> None:
         """Fill in omitted numbers and make the arrays read-only."""
         unknown = np.full_like(self.micro, np.nan)
         defaults = {"best_micro": self.micro, "best_macro": self.macro, **dict.fromkeys(_OPTIONAL, unknown)}
-        for name, values in defaults.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, values)
         for name in NUMBERS:
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, defaults[name])
             getattr(self, name).setflags(write=False)
 
     def first(self, n: int) -> Trials:
@@ -125,14 +117,16 @@ class Saved:
     probability: Array
 
 
-@cache
-def _versions() -> dict[str, str]:
-    # importlib.metadata is slow: looking up one package takes as long as a subsample.
-    modules = {"numpy": np, "scikit-learn": sklearn, "scipy": scipy}
-    known = {name: str(module.__version__) for name, module in modules.items()}
-    return {"python": "{}.{}.{}".format(*sys.version_info), "compsil-kit": version("compsil-kit"), **known}
+# importlib.metadata is slow: looking up one package takes as long as a subsample.
+_version = cache(version)
 
 
 def current_versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that the numbers depend on."""
-    return dict(_versions())
+    return {
+        "python": "{}.{}.{}".format(*sys.version_info),
+        "compsil-kit": _version("compsil-kit"),
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+        "scipy": scipy.__version__,
+    }

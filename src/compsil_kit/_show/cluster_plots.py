@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
 from compsil_kit._method.structure import fix_axes, principal_axes
-from compsil_kit._show.curve import MAX_LABELS
-from compsil_kit._show.plots import legend_below, new_axes, tidy, title
+from compsil_kit._show.facts import MAX_LABELS
+from compsil_kit._show.plots import BLUE, GREEN, VERMILION, legend_below, new_axes, tidy, title
 from compsil_kit._util.format import percent
 
 if TYPE_CHECKING:
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 # More points would overlap.
 MAX_POINTS = 5_000
+PALETTE = (BLUE, "#E69F00", GREEN, "#CC79A7", "#56B4E9", VERMILION, "#7a5195", "#3d3d3d")
 Projection = tuple[NDArray[Any], float]
-
-# Colours of Okabe and Ito, which colour-blind readers can distinguish.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7a5195", "#3d3d3d")
 
 
 def cluster_colours(n: int) -> Any:
@@ -40,18 +38,15 @@ def plot_silhouettes(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | No
     """Draw the silhouettes of all points, sorted within each cluster, with lines at the micro and macro averages."""
     ax = new_axes() if ax is None else ax
     many = len(scores.clusters) > MAX_LABELS
-    n_points, base = len(labels), 0.0
+    base, ticks = 0.0, {}
     # Small clusters get the height of their label.
-    gap, min_height = 0.02 * n_points, (0.03 if many else 0.06) * n_points
-    ticks = []
+    gap, min_height = 0.02 * len(labels), (0.03 if many else 0.06) * len(labels)
     for name, colour in zip(scores.clusters, cluster_colours(len(scores.clusters)), strict=True):
         values = np.sort(scores.per_point[labels == name])
         ax.fill_betweenx(base + np.arange(len(values)), 0, values, color=colour, linewidth=0, step="mid")
-        ticks.append(base + len(values) / 2)
+        ticks[base + len(values) / 2] = f"{name}  ({len(values):,})"
         base += max(len(values) + gap, min_height)
-    sizes = [int((labels == name).sum()) for name in scores.clusters]
-    names = [f"{name}  ({size:,})" for name, size in zip(scores.clusters, sizes, strict=True)]
-    ax.set_yticks(ticks, names, fontsize=6 if many else 10, parse_math=False)
+    ax.set_yticks(list(ticks), list(ticks.values()), fontsize=6 if many else 10, parse_math=False)
     ax.axvline(scores.micro, color="0.25", linestyle="--", linewidth=1.2, label=f"micro {scores.micro:.3f}")
     ax.axvline(scores.macro, color="0.25", linestyle=":", linewidth=1.6, label=f"macro {scores.macro:.3f}")
     ax.set_xlim(min(-0.1, float(scores.per_point.min())), 1.0)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compsil_kit._method.selection import LIKELY, MULTI_INIT_CRITERIA, hoeffding_radius
-from compsil_kit._show.curve import MAX_LABELS, SCORED, half_width, lines, selected, thinned
-from compsil_kit._show.text import confidence_text, probability_text
+from compsil_kit._show.facts import (
+    MAX_LABELS,
+    SCORED,
+    band,
+    confidence_text,
+    lines,
+    probability_text,
+    selected,
+    thinned,
+)
 from compsil_kit._util.checks import check_choice
 from compsil_kit._util.format import percent
 
@@ -27,11 +36,10 @@ STYLES: dict[str, dict[str, Any]] = {
     "micro": {"color": VERMILION, "linestyle": "--", "marker": "s", "linewidth": 1.5, "zorder": 3},
     "macro": {"color": GREEN, "linestyle": ":", "marker": "^", "linewidth": 1.8, "zorder": 3},
 }
-# Inches; readable at 600 pixels.
-SIZE = (7.2, 4.2)
-PERCENTS = {0: "0 %", 0.25: "25 %", 0.5: "50 %", 0.75: "75 %", 1: "100 %"}
 # Colours of the bars: the selected k, and the others.
 BARS = {"selection probability": (BLUE, "#9ec9e2"), "confidence": (VERMILION, "#f2bd97")}
+# Inches; readable at 600 pixels.
+SIZE = (7.2, 4.2)
 
 
 def new_axes() -> Axes:
@@ -63,19 +71,13 @@ def plot(result: SelectionResult, kind: str = "curve", *, ax: Axes | None = None
     """Draw a plot of the result on ``ax`` or a new figure, and return the axes."""
     draw = KINDS[check_choice("kind", kind, tuple(KINDS))]
     ax = new_axes() if ax is None else ax
-    if kind == "convergence":
-        _convergence(result, ax, delta)
-    else:
-        draw(result, ax)
+    draw(result, ax, **({"delta": delta} if kind == "convergence" else {}))
     tidy(ax)
     return ax
 
 
 def _curve(result: SelectionResult, ax: Axes) -> None:
-    """Draw the criterion with its 95 % band, and the averages, with a star on the k that each selects."""
-    half = half_width(result)
-    colour = STYLES[result.criterion]["color"]
-    ax.fill_between(result.ks, result.scores - half, result.scores + half, color=colour, alpha=0.18, linewidth=0)
+    ax.fill_between(result.ks, *band(result), color=STYLES[result.criterion]["color"], alpha=0.18, linewidth=0)
     for name, values in lines(result).items():
         main, best = name == result.criterion, selected(result, name)
         style = STYLES[name] | (_MAIN if main else {})
@@ -111,8 +113,9 @@ def _mark_best_k(result: SelectionResult, ax: Axes) -> None:
 
 
 def _percent_axis(ax: Axes, label: str) -> None:
+    shares = (0, 0.25, 0.5, 0.75, 1)
     ax.set_ylim(0, 1.12)
-    ax.set_yticks(list(PERCENTS), list(PERCENTS.values()))
+    ax.set_yticks(shares, [percent(share) for share in shares])
     ax.set_ylabel(label)
 
 
@@ -141,15 +144,13 @@ def _weights(result: SelectionResult, ax: Axes) -> None:
         if np.isfinite(weight):
             ax.text(k, top + 0.09 * span, f"{weight:.2f}", ha="center", va="bottom", fontsize=9)
     ax.set_ylim(top - 1.08 * span, top + 0.22 * span)
-    bar = ax.figure.colorbar(points, ax=ax, pad=0.02)
-    bar.set_label("weight of micro (0: macro only)")
+    ax.figure.colorbar(points, ax=ax, pad=0.02).set_label("weight of micro (0: macro only)")
     title(ax, "Micro − macro in each subsample; above, the mean weight of micro")
     _k_axis(ax, result.ks)
     ax.set_ylabel("discrepancy")
 
 
-def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None:
-    """Draw the scores of the leading ks, and the selected k, by number of subsamples."""
+def _convergence(result: SelectionResult, ax: Axes, delta: float) -> None:
     from matplotlib.ticker import MaxNLocator
 
     scores, chosen = result._running
@@ -186,22 +187,21 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float = 0.05) -> None
 
 
 def _probability(result: SelectionResult, ax: Axes) -> None:
-    """Draw the selection probability of each k and, if it is known, the confidence beside it."""
     step = float(min(np.diff(result.ks), default=1))
     bars = {"selection probability": result.selection_probability}
-    ticks = {float(k): str(k) for k in thinned(result.ks)}
-    across = np.array(result.ks, dtype=float)
+    across, ticks = np.array(result.ks, dtype=float), {float(k): str(k) for k in thinned(result.ks)}
     if not result.confidence_note:
         bars["confidence"] = np.append(result.confidence, result.confidence_none)
         across = np.append(across, across[-1] + 1.5 * step)
         ticks[across[-1]] = "none"
     width = (0.75 if len(bars) == 1 else 0.86) * step / len(bars)
+    crowded = len(result.ks) * len(bars) > MAX_LABELS
     for at, (name, values) in enumerate(bars.items()):
         places = across[: len(values)] + (at - (len(bars) - 1) / 2) * width
-        if len(values) > len(result.ks):
+        if name == "confidence":
             # The bar of "none" has no neighbour.
             places[-1] = across[-1]
-        _bars(result, ax, name, places, np.nan_to_num(values), width)
+        _bars(ax, name, places, np.nan_to_num(values), width=width, best=result._best_index, crowded=crowded)
     _percent_axis(ax, " and ".join(bars))
     title(ax, _probability_title(result))
     _k_axis(ax, result.ks)
@@ -211,15 +211,13 @@ def _probability(result: SelectionResult, ax: Axes) -> None:
         legend_below(ax, len(bars))
 
 
-def _bars(result: SelectionResult, ax: Axes, name: str, places: Any, heights: Any, width: float) -> None:
+def _bars(ax: Axes, name: str, places: Any, heights: Any, *, width: float, best: int | None, crowded: bool) -> None:
     from matplotlib.patheffects import withStroke
 
     full, pale = BARS[name]
-    colours = [full if at == result._best_index else pale for at in range(len(heights))]
-    bars = ax.bar(places, heights, width=width, color=colours)
+    bars = ax.bar(places, heights, width=width, color=[full if at == best else pale for at in range(len(heights))])
     # A bar of height 0 puts the full colour into the legend.
     ax.bar([places[0]], [0], width=width, color=full, label=name)
-    crowded = len(result.ks) * (1 if result.confidence_note else 2) > MAX_LABELS
     labels = [percent(height) if height > (0.05 if crowded else 0.0) else "" for height in heights]
     # A white outline keeps labels readable in front of neighbouring bars.
     edge = [withStroke(linewidth=2, foreground="white")]
@@ -231,13 +229,11 @@ def _probability_title(result: SelectionResult) -> str:
         return "Selection probability and confidence by k"
     if np.isfinite(result.selection_probability).any():
         return "Selection probability by k"
-    if result.n_subsamples == 1:
-        return "The selection probability cannot be estimated from one subsample"
-    return _headline(result)
+    one = "The selection probability cannot be estimated from one subsample"
+    return one if result.n_subsamples == 1 else _headline(result)
 
 
 def _stability(result: SelectionResult, ax: Axes) -> None:
-    """Draw the agreement of consecutive subsamples: every pair as a point, and the mean per k."""
     agreement, across = result.trials.agreement, _side_by_side(result, 0.5)
     pairs: dict[str, Any] = {"s": 14, "color": BLUE, "alpha": 0.3, "linewidths": 0, "label": "pairs of subsamples"}
     ax.scatter(across.ravel(), agreement.ravel(), **pairs)
@@ -251,7 +247,7 @@ def _stability(result: SelectionResult, ax: Axes) -> None:
     legend_below(ax, 2)
 
 
-KINDS = {
+KINDS: dict[str, Callable[..., None]] = {
     "curve": _curve,
     "weights": _weights,
     "convergence": _convergence,
@@ -273,8 +269,8 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
             chosen = comparison.choices[criterion.name] == ks[at]
             if chosen:
                 box: dict[str, Any] = {"boxstyle": "round,pad=0.0,rounding_size=0.2", "fill": False}
-                ring = FancyBboxPatch((at - 0.42, row - 0.38), 0.84, 0.76, edgecolor=VERMILION, linewidth=2.2, **box)
-                ax.add_patch(ring)
+                box |= {"edgecolor": VERMILION, "linewidth": 2.2}
+                ax.add_patch(FancyBboxPatch((at - 0.42, row - 0.38), 0.84, 0.76, **box))
             if len(ks) <= MAX_LABELS:
                 weight, colour = "bold" if chosen else "normal", "white" if goodness[row, at] > 0.7 else "#222222"
                 ax.text(at, row, cell, ha="center", va="center", fontsize=8, fontweight=weight, color=colour)
@@ -291,4 +287,4 @@ def _goodness(values: Any) -> Any:
     """Return the values scaled from 0 (worst) to 1 (best)."""
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
-    return (values - low) / (high - low if high > low else 1.0)
+    return (values - low) / ((high - low) or 1.0)

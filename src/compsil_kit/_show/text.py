@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compsil_kit._method.selection import (
-    LIKELY,
-    MAX_AUTO_SUBSAMPLES,
-    MAX_FAILED_SHARE,
-    STOP_PROBABILITY,
-    transform_name,
+from compsil_kit._method.selection import LIKELY, MAX_AUTO_SUBSAMPLES, MAX_FAILED_SHARE, STOP_PROBABILITY
+from compsil_kit._show.facts import (
+    MIN_SUBSAMPLES,
+    SCORED,
+    TIE_PERCENT,
+    at_best,
+    columns,
+    confidence_text,
+    failures,
+    no_clusters,
+    probability_text,
 )
-from compsil_kit._show.curve import SCORED, at_best, columns
-from compsil_kit._show.notes import TIE_PERCENT, failures, warnings
 from compsil_kit._util.format import format_ks, number, percent, whole_percent
-from compsil_kit.config import SelectionConfig, settings_of
 
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
 
 # Selection probabilities in percent, compared as printed: from here the choice is clear, and other ks are listed.
-CLEAR_PERCENT = 95
-LISTED_PERCENT = 5
-# Fewer subsamples than this are too few to estimate the selection probability.
-MIN_SUBSAMPLES = 10
+CLEAR_PERCENT, LISTED_PERCENT = 95, 5
 # The confidence that no candidate is correct is printed from this many tenths.
 MIN_TENTHS_NONE = 2
 
@@ -38,13 +37,8 @@ def table(result: SelectionResult) -> str:
     widths = [5 if heading == "k" else max(8, len(heading) + 1) for heading in cells]
     rows: list[Iterable[str]] = [cells, *zip(*cells.values(), strict=True)]
     lines = [" ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-    verdict = [no_clusters(result), ""] if no_clusters(result) else []
-    return "\n".join([*verdict, _headline(result), "", *lines, "", settings_line(result)])
-
-
-def no_clusters(result: SelectionResult) -> str:
-    """Return the verdict of the structure test if it found no clusters, else an empty text."""
-    return "" if result.structure is None or result.structure.found else result.structure.verdict
+    verdict = f"{no_clusters(result)}\n\n" if no_clusters(result) else ""
+    return verdict + "\n".join([_headline(result), "", *lines, "", settings_line(result)])
 
 
 def _headline(result: SelectionResult) -> str:
@@ -61,34 +55,9 @@ def _headline(result: SelectionResult) -> str:
     )
 
 
-def confidence_text(result: SelectionResult) -> str:
-    """Return the confidence in the choice, or "unknown"."""
-    return "unknown" if result.confidence_note else percent(at_best(result, result.confidence))
-
-
-def probability_text(result: SelectionResult) -> str:
-    """Return the selection probability of the choice, or "unknown" if there are too few subsamples."""
-    few = result.n_subsamples < MIN_SUBSAMPLES and len(result.ks) > 1
-    return "unknown (too few subsamples)" if few else percent(at_best(result, result.selection_probability))
-
-
-def settings(result: SelectionResult) -> dict[str, Any]:
-    """Return every setting except ks as plain data, by keyword, with the values used instead of "auto"."""
-    plan = result.plan
-    known = {
-        **plan.config.to_dict(),
-        **plan.to_dict(),
-        "on_failure": plan.on_failure,
-        "n_subsamples": result.n_subsamples,
-        "transform": transform_name(result.transform),
-        **{name: getattr(result, name) for name in ("rule", "z", "criterion")},
-    }
-    return {name: known[name] for name in settings_of(SelectionConfig) if name != "ks"}
-
-
 def settings_line(result: SelectionResult, *, preparation: bool = False) -> str:
     """Return the settings that have an effect in one line, optionally with the preparation of the table."""
-    used = settings(result)
+    used = result.settings
     calibration = f" + {used['n_calibration']} for calibration" if used["n_calibration"] else ""
     parts = [
         f"{used['n_subsamples']} subsamples{calibration} of {used['sample_size']:,} of {result.plan.n_rows:,} rows",
@@ -103,23 +72,17 @@ def settings_line(result: SelectionResult, *, preparation: bool = False) -> str:
     return " · ".join(str(part) for part in parts if part)
 
 
-def explain(result: SelectionResult) -> str:
-    """Return the summary and, if a k is selected, the warnings as notes."""
-    notes = [] if result._best_index is None else [f"Note: {text}" for text in warnings(result)]
-    return "\n".join([*sentences(result), *notes])
-
-
 def sentences(result: SelectionResult) -> list[str]:
     """Return the summary: confidence, choice, selection probability, other averages, structure and preparation."""
     if result._best_index is None:
         return [why_no_choice(result)]
-    unknown = bool(result.confidence_note)
+    unknown, several = bool(result.confidence_note), len(result.ks) > 1
     found = (
         no_clusters(result),
         "" if unknown else _confidence(result),
         _choice(result),
-        f"The confidence is unknown: {result.confidence_note}." if unknown and len(result.ks) > 1 else "",
-        "" if len(result.ks) == 1 else _probability(result),
+        f"The confidence is unknown: {result.confidence_note}." if unknown and several else "",
+        _probability(result) if several else "",
         "" if result.partial or not result.plan.adaptive else _adaptive_stop(result),
         _averages(result),
         result.structure.verdict if result.structure is not None and result.structure.found else "",
@@ -132,7 +95,7 @@ def _confidence(result: SelectionResult) -> str:
     own, none = at_best(result, result.confidence), result.confidence_none
     text = (
         f"k = {result.best_k}: on comparable simulated data, answers like this were correct {_rounded(own)} of the "
-        f"time (confidence {percent(own)}){_alternative(result)}."
+        f"time (confidence {percent(own)}){_alternative(result, own)}."
     )
     if _tenths(none) < MIN_TENTHS_NONE:
         return text
@@ -143,18 +106,16 @@ def _confidence(result: SelectionResult) -> str:
     )
 
 
-def _alternative(result: SelectionResult) -> str:
+def _alternative(result: SelectionResult, own: float) -> str:
     """Return a clause about the most likely other k, if its confidence is at least 10 %."""
     others = np.where(result._selectable, result.confidence, -np.inf)
     others[result._best_index] = -np.inf
-    at = int(others.argmax())
-    own, other, k = _tenths(at_best(result, result.confidence)), _tenths(others[at]), result.ks[at]
-    if not other:
+    k, other = result.ks[int(others.argmax())], others.max()
+    if not _tenths(other):
         return ""
-    if other == own:
+    if _tenths(other) == _tenths(own):
         return f"; k = {k} was correct about as often"
-    role = "was correct more often" if other > own else "is the main alternative"
-    return f"; k = {k} {role} ({_rounded(others[at])})"
+    return f"; k = {k} {'was correct more often' if other > own else 'is the main alternative'} ({_rounded(other)})"
 
 
 def _tenths(confidence: float) -> int:
@@ -181,15 +142,13 @@ def _choice(result: SelectionResult) -> str:
 
 def _best(result: SelectionResult) -> str:
     """Return the quantity that the selected k maximises, with its value."""
-    at, name = result._best_index, SCORED[result.criterion]
+    name, sem = SCORED[result.criterion], at_best(result, result.sem)
     if result.criterion == LIKELY:
         return f"the highest {name}, {percent(result.best_score)}"
     if result.rule == "lcb":
-        return f"the best lower confidence bound, {result.lcb[at]:.4f} ({name} {result.best_score:.4f})"
-    text = f"the best {name}, {result.best_score:.4f}"
-    if np.isfinite(result.sem[at]):
-        text += f" (standard error {result.sem[at]:.4f} over {result.n_subsamples} subsamples)"
-    return text
+        return f"the best lower confidence bound, {at_best(result, result.lcb):.4f} ({name} {result.best_score:.4f})"
+    error = f" (standard error {sem:.4f} over {result.n_subsamples} subsamples)" if np.isfinite(sem) else ""
+    return f"the best {name}, {result.best_score:.4f}{error}"
 
 
 def _probability(result: SelectionResult) -> str:
@@ -197,10 +156,8 @@ def _probability(result: SelectionResult) -> str:
     if not np.isfinite(probability):
         return "The selection probability cannot be estimated from these subsamples."
     if result.n_subsamples < MIN_SUBSAMPLES:
-        return (
-            f"{result.n_subsamples} subsamples are too few to estimate the selection probability; use at least "
-            f"{MIN_SUBSAMPLES}."
-        )
+        few = f"{result.n_subsamples} subsamples are too few to estimate the selection probability"
+        return f"{few}; use at least {MIN_SUBSAMPLES}."
     shown = whole_percent(probability)
     often = "rarely" if shown >= CLEAR_PERCENT else "sometimes" if shown >= TIE_PERCENT else "often"
     # Subsamples of the whole data have no sampling noise.
@@ -209,18 +166,12 @@ def _probability(result: SelectionResult) -> str:
         f"A new run on the same data would select k = {result.best_k} in {percent(probability)} of cases (selection "
         f"probability){noise}."
     )
-    others = [
-        (p, k)
-        for p, k in zip(result.selection_probability, result.ks, strict=True)
-        if whole_percent(p) >= LISTED_PERCENT and k != result.best_k
-    ]
-    if others and shown < CLEAR_PERCENT:
-        text += " Also possible: " + ", ".join(f"k = {k} ({percent(p)})" for p, k in sorted(others, reverse=True)) + "."
-    return text
+    ranked = sorted(zip(result.selection_probability, result.ks, strict=True), reverse=True)
+    others = [f"k = {k} ({percent(p)})" for p, k in ranked if whole_percent(p) >= LISTED_PERCENT and k != result.best_k]
+    return f"{text} Also possible: {', '.join(others)}." if others and shown < CLEAR_PERCENT else text
 
 
 def _adaptive_stop(result: SelectionResult) -> str:
-    """Explain an adaptive number of subsamples."""
     n_dropped = int((result._n_run < result.n_subsamples).sum())
     dropped = f" {n_dropped} of {len(result.ks)} candidates were dropped early." if n_dropped else ""
     if result.n_subsamples >= MAX_AUTO_SUBSAMPLES:

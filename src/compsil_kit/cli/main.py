@@ -17,7 +17,7 @@ from compsil_kit._data.files.readers import read_file, reject_options
 from compsil_kit._data.sources.parquet import is_parquet, open_parquet
 from compsil_kit._data.table import load_data, prepare
 from compsil_kit._method.warmup import cache_folders, warm_up
-from compsil_kit._show.report import write
+from compsil_kit._show.html import write
 from compsil_kit._util.format import one_line
 from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, output_path, report_path, shorten_middle
 from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, interactive_defaults, settings_of

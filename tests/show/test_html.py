@@ -1,18 +1,26 @@
-"""Cards for notebooks: their content as parsed, escaped values, and their display in a browser."""
+"""Cards for notebooks and HTML reports: their content as parsed, escaped values, and their display in a browser."""
 
+import base64
 import re
+import struct
+from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from pages import PROBE, Page, browse
-from samples import compared, made_up
+from samples import UNUSUAL, compared, made_up
 
-from compsil_kit._result.trials import Saved
-from compsil_kit._show.card import cells, safe
+from compsil_kit._method.structure import REFERENCE_KINDS, Structure
+from compsil_kit._result.trials import Failure, Saved
+from compsil_kit._show import html
+from compsil_kit._show.html import cells, render, safe
+from compsil_kit._show.text import sentences
 from compsil_kit._util.format import percent, sentence
 
 ATTACK = "<script>alert(1)</script>"
 NAN = np.nan
+ROWS = [[0.3] * 3, [0.5] * 3]
 # Labels at the left side of the curve.
 SIDES = re.compile(r'<text x="32"[^>]*>(.*?)</text>')
 
@@ -33,7 +41,7 @@ def test_values_are_escaped(value, expected):
     assert cells(["k"], "th", str(value)) == f'<th style="{expected}">k</th>'
 
 
-def test_content(table_result):
+def test_content_of_a_card(table_result):
     page, at = Page(table_result._repr_html_()), table_result._best_index
     shares = table_result.confidence[at], table_result.selection_probability[at]
     assert f"number of clusters{table_result.best_k}" in page.text
@@ -116,7 +124,7 @@ def test_other_criteria(table_result, criterion, n_lines):
     assert all(label.endswith(" %") is likely for label in SIDES.findall(markup))
 
 
-def test_escaped_names(table_result, hostile):
+def test_escaped_names_in_a_card(table_result, hostile):
     for result in (table_result, hostile):
         assert Page(result._repr_html_()).links == []
         assert "url(" not in result._repr_html_()
@@ -133,21 +141,9 @@ def test_escaped_names(table_result, hostile):
     assert '"><img src=x onerror=alert(1)>' in page.text
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        made_up([[0.5], [0.3]], [[0.5], [0.3]]),
-        made_up([[0.5] * 3], [[0.4] * 3]),
-        made_up([[0.5] * 3] * 3, [[0.5] * 3] * 3),
-        made_up([[0.5, 0.4], [0.3, 0.3]], [[0.5, 0.3], [0.3, 0.3]], planned=9),
-        made_up([[NAN] * 3, [0.5, 0.4, 0.3], [0.2, NAN, 0.1]], [[NAN] * 3, [0.5, 0.4, 0.2], [0.1, NAN, 0.1]]),
-        made_up([[NAN] * 3] * 2, [[NAN] * 3] * 2),
-        made_up([[0.5], [0.3]], [[0.5], [0.3]], rule="lcb"),
-        made_up(np.linspace(0.1, 0.9, 120).reshape(40, 3), np.linspace(0.2, 0.8, 120).reshape(40, 3)),
-    ],
-    ids=["one subsample", "one k", "equal scores", "partial", "failures", "no choice", "no lower bound", "40 ks"],
-)
-def test_unusual_results(result):
+@pytest.mark.parametrize("case", UNUSUAL)
+def test_cards_of_unusual_results(case):
+    result = UNUSUAL[case]
     page = Page(result._repr_html_())
     assert len(page.rows) == 1 + len(result.ks)
     assert ("no k can be selected" in page.text) == (result._best_index is None)
@@ -169,7 +165,7 @@ def test_inequality_signs_are_escaped(probabilities, shown):
     assert "<1 " not in markup
 
 
-def test_comparison():
+def test_card_of_a_comparison():
     found = compared([2, 3, 4], composite=[0.1, 0.5, 0.3], elbow=[1234.5, 900, NAN])
     page = Page(found._repr_html_())
     assert page.rows == [
@@ -195,11 +191,139 @@ def test_the_browser_reports_faults(tmp_path):
     assert complaints
 
 
-def test_a_browser_shows_the_card(hostile, tmp_path):
-    dom, complaints = browse(
-        f"<!doctype html><meta charset=utf-8><body>{PROBE}{hostile._repr_html_()}</body>", tmp_path
-    )
+def test_self_contained(table_result, tmp_path):
+    written = table_result.report(str(tmp_path / "report.html"))
+    assert list(tmp_path.iterdir()) == [written]
+    page = Page(written.read_text(encoding="utf-8"))
+    # A page without the time is equal for equal results.
+    assert "UTC" in page.text
+    assert render(table_result) == render(table_result)
+    assert page.tags.count("img") == len(page.links) == 5
+    for link in page.links:
+        kind, _, data = link.partition(",")
+        assert kind == "data:image/png;base64"
+        assert base64.b64decode(data, validate=True).startswith(b"\x89PNG")
+    assert not {"script", "link", "iframe", "object", "embed"} & set(page.tags)
+    assert not [word for word in ("url(", "@import", "http") if word in page.style + page.text]
+
+
+def test_content_of_a_report(table_result):
+    result = table_result.reweigh(rule="lcb", z=2.5)
+    markup = render(result)
+    page = Page(markup)
+    assert f"<title>{result.best_k} clusters – compsil-kit</title>" in markup
+    assert f'<h1><span class="big">{result.best_k}</span> clusters</h1>' in markup
+    assert "selected by composite silhouette" in page.text
+    assert result.warnings
+    for line in [*sentences(result), *map(sentence, result.warnings)]:
+        assert line in page.text
+    rows = {
+        "data": "2,300 rows, 2 features, float64",
+        "table": "columns x, y; scale none",
+        "ks": "2..7",
+        "n_subsamples": "12",
+        "sample_size": "1,380",
+        "clusterer": "kmeans",
+        "structure": "False",
+        "rule": "lcb",
+        "z": "2.5",
+        "seeds": f"{result.plan.seeds[0]} ... {result.plan.seeds[-1]}",
+    }
+    for name, value in rows.items():
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in markup
+    listed = {part.partition("<")[0] for part in markup.split("<dt>")}
+    assert set(result.settings) - listed == {"random_state", "n_jobs"}
+    assert f"numpy {np.__version__}" in page.text
+    assert not [words for words in ("Other criteria", "Failed clusterings", "Note: ", "UTC") if words in page.text]
+    assert "selected by stable silhouette" in Page(render(result.reweigh(criterion="stable", rule="max"))).text
+
+
+@pytest.mark.parametrize(
+    ("result", "title", "words"),
+    [
+        (made_up([[np.nan] * 3] * 2, [[np.nan] * 3] * 2), "No k can be selected", "No k of 2, 3 can be selected: each"),
+        (made_up(ROWS, ROWS, planned=5), "3 clusters", "This is a partial result: 3 of 5 subsamples are finished."),
+        (
+            made_up(ROWS, ROWS, structure=Structure(0.5, dict.fromkeys(REFERENCE_KINDS, 0.5), 0.0, 59, 500)),
+            "No clusters found",
+            "no clusters found (the best k is 3)",
+        ),
+    ],
+)
+def test_reports_of_unusual_results(result, title, words):
+    markup = render(result)
+    assert f"<title>{title} – compsil-kit</title>" in markup
+    assert words in Page(markup).text
+    assert Page(markup).tags.count("img") == 5
+
+
+def image_size(markup):
+    """Return width and height of the only image, a PNG."""
+    (link,) = Page(markup).links
+    data = base64.b64decode(link.partition(",")[2], validate=True)
+    assert data.startswith(b"\x89PNG")
+    return struct.unpack(">II", data[16:24])
+
+
+def test_images_are_png_whatever_the_default_of_matplotlib():
+    with mpl.rc_context({"savefig.format": "svg"}):
+        assert image_size(html._figure(lambda ax: None, "curve")) == (936, 546)
+
+
+@pytest.mark.parametrize(("names", "height"), [(["micro"], 1.9), (["micro", "macro", "gap"], 2.9)])
+def test_report_of_a_comparison(names, height):
+    found = compared([2, 3], **{name: [0.1, 0.2] for name in names})
+    assert image_size(html._comparison(found)) == (1092, round(130 * height))
+    page = Page(render(made_up(ROWS, ROWS), found))
+    assert "Other criteria" in page.text
+    assert found.explain() in page.text
+    assert page.tags.count("img") == 6
+
+
+def test_escaped_names_in_a_report(hostile):
+    markup = render(hostile)
+    assert ATTACK not in markup
+    assert "script" not in Page(markup).tags
+    # Those of the card; table and clusterer in the summary; the cause of each of four failures.
+    assert Page(markup).text.count(ATTACK) == 7 + 4 + 4
+
+
+def test_at_most_fifty_failures_are_listed():
+    failures = tuple(Failure(3, at, at, f"cause {at}") for at in range(60))
+    page = Page(html._failures(made_up(ROWS, ROWS, failures=failures)))
+    assert page.rows == [["k", "subsample", "seed", "cause"], *(["3", str(n), str(n), f"cause {n}"] for n in range(50))]
+    assert "... and 10 more" in page.text
+    assert " more</p>" not in html._failures(made_up(ROWS, ROWS, failures=failures[:50]))
+    assert html._failures(made_up(ROWS, ROWS)) == ""
+
+
+def test_a_missing_folder_is_reported_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(html, "render", lambda *_: pytest.fail("rendered first"))
+    with pytest.raises(FileNotFoundError, match=r"no such folder for the report: .*nowhere'$"):
+        made_up(ROWS, ROWS).report(tmp_path / "nowhere" / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_keeps_the_old_file(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    target = tmp_path / "report.html"
+    target.write_text("old")
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="No space left on device"):
+        made_up(ROWS, ROWS).report(target)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("kind", ["card", "report"])
+def test_a_browser_shows_it(hostile, tmp_path, kind):
+    card = f"<!doctype html><meta charset=utf-8><body>{PROBE}{hostile._repr_html_()}</body>"
+    page = card if kind == "card" else render(hostile).replace("</head>", f"</head>{PROBE}")
+    dom, complaints = browse(page, tmp_path)
     assert complaints == []
-    assert 'data-wide="false"' in dom
-    assert 'data-answer="seen"' in dom
+    assert 'data-images="5"' in dom or kind == "card"
+    for fact in ('data-broken="0"', 'data-wide="false"', 'data-answer="seen"'):
+        assert fact in dom
     assert "data-attacked" not in dom

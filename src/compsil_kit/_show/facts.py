@@ -1,29 +1,113 @@
-"""The warnings of a result: reasons to be careful with the choice, one or two sentences each."""
+"""What text, HTML and plots state about a result: the curve, the values at the selected k, and the warnings."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compsil_kit._method.selection import LIKELY, MAX_FAILED_SHARE, MULTI_INIT_CRITERIA
 from compsil_kit._method.subsample import POINTS_PER_CLUSTER
-from compsil_kit._show.curve import SCORED, at_best
-from compsil_kit._util.format import percent, whole_percent
+from compsil_kit._util.format import number, percent, whole_percent
 
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
 
+Array = NDArray[np.float64]
+
+# What each criterion scores.
+SCORED = {
+    "composite": "composite silhouette",
+    "micro": "micro-averaged silhouette",
+    "macro": "macro-averaged silhouette",
+    "stable": "stable silhouette",
+    "likely": "confidence",
+}
+# More labels side by side would overlap.
+MAX_LABELS = 15
 # Below this mean silhouette, Kaufman and Rousseeuw see no substantial structure.
 WEAK = 0.25
 # Below this selection probability, in percent as printed, the two best ks are nearly tied.
 TIE_PERCENT = 80
+# Fewer subsamples than this are too few to estimate the selection probability.
+MIN_SUBSAMPLES = 10
+
+
+def lines(result: SelectionResult) -> dict[str, Array]:
+    """Return the values per k of the criterion and, if these are silhouettes, of micro and macro."""
+    averages = () if result.criterion == LIKELY else ("micro", "macro")
+    return {name: result._summaries[name].mean for name in (result.criterion, *averages)}
+
+
+def band(result: SelectionResult) -> tuple[Array, Array]:
+    """Return the edges of the criterion's 95 % band, equal where the standard error is undefined."""
+    half = 1.96 * np.nan_to_num(result.sem)
+    return result.scores - half, result.scores + half
+
+
+def selected(result: SelectionResult, line: str) -> tuple[int, float] | None:
+    """Return the k that a line selects and the value of the line there."""
+    k = result.choices[line]
+    return None if k is None else (k, float(result._summaries[line].mean[result.ks.index(k)]))
+
+
+def columns(result: SelectionResult) -> dict[str, list[str]]:
+    """Return formatted cells by heading; failures have a column only if there are any."""
+    micro, macro, weight = (result._summaries[name].mean for name in ("micro", "macro", "weight"))
+    # With criterion="likely" the score is the confidence, which has a separate column.
+    scores = {} if result.criterion == LIKELY else {"score": result.scores, "± se": result.sem}
+
+    def cells(text: Callable[[Any], str], **columns: NDArray[Any]) -> dict[str, list[str]]:
+        return {heading: [text(value) for value in values] for heading, values in columns.items()}
+
+    return {
+        "k": [str(k) for k in result.ks],
+        **cells(number, **scores, micro=micro, macro=macro),
+        **cells(partial(number, digits=3), weight=weight, stability=result.stability),
+        **cells(percent, probability=result.selection_probability, confidence=result.confidence),
+        **(cells(str, failed=result.n_failed) if result.n_failed.any() else {}),
+    }
+
+
+def thinned(values: Any) -> list[Any]:
+    """Return every value, or every second, third, ... one if there are too many to label."""
+    return list(values[:: -(-len(values) // MAX_LABELS)])
+
+
+def at_best(result: SelectionResult, values: Array) -> float:
+    """Return the value at the selected k."""
+    return float(values[result.ks.index(result.best_k)])
+
+
+def confidence_text(result: SelectionResult) -> str:
+    """Return the confidence in the choice, or "unknown"."""
+    return "unknown" if result.confidence_note else percent(at_best(result, result.confidence))
+
+
+def probability_text(result: SelectionResult) -> str:
+    """Return the selection probability of the choice, or "unknown" if there are too few subsamples."""
+    few = result.n_subsamples < MIN_SUBSAMPLES and len(result.ks) > 1
+    return "unknown (too few subsamples)" if few else percent(at_best(result, result.selection_probability))
+
+
+def no_clusters(result: SelectionResult) -> str:
+    """Return the verdict of the structure test if it found no clusters, else an empty text."""
+    return "" if result.structure is None or result.structure.found else result.structure.verdict
+
+
+def failures(result: SelectionResult) -> str:
+    """Return the failures per k and their most frequent cause, as the end of a sentence about subsamples."""
+    counts = ", ".join(f"k = {k}: {n}" for k, n in zip(result.ks, result.n_failed, strict=True) if n)
+    cause = Counter(failure.cause for failure in result.failures).most_common(1)
+    return f"({counts})." + (f" Most frequent cause: {cause[0][0].rstrip('.')}." if cause else "")
 
 
 def warnings(result: SelectionResult) -> list[str]:
-    """Return the warnings; those about the choice only if a k is selected."""
+    """Return the reasons to be careful with the choice; those about the choice only if a k is selected."""
     found = list(_about_run(result))
     if result._best_index is not None:
         found += [*_about_averages(result), *_about_choice(result)]
@@ -43,19 +127,11 @@ def _about_run(result: SelectionResult) -> Iterator[str]:
         )
     if n_calibration < plan.n_calibration:
         yield f"only {n_calibration} of {plan.n_calibration} calibration subsamples are finished."
-    n_repeated = len(plan.seeds) - len(set(plan.seeds))
-    if n_repeated:
+    if n_repeated := len(plan.seeds) - len(set(plan.seeds)):
         yield (
             f"{n_repeated} of {len(plan.seeds)} seeds repeat an earlier seed: identical subsamples are counted more "
             "than once, so the standard errors are too small."
         )
-
-
-def failures(result: SelectionResult) -> str:
-    """Return the failures per k and their most frequent cause, as the end of a sentence about subsamples."""
-    counts = ", ".join(f"k = {k}: {n}" for k, n in zip(result.ks, result.n_failed, strict=True) if n)
-    cause = Counter(failure.cause for failure in result.failures).most_common(1)
-    return f"({counts})." + (f" Most frequent cause: {cause[0][0].rstrip('.')}." if cause else "")
 
 
 def _about_averages(result: SelectionResult) -> Iterator[str]:
@@ -69,7 +145,7 @@ def _about_averages(result: SelectionResult) -> Iterator[str]:
         known = f" (confidence {percent(result.confidence[result.ks.index(k)])})" if name == LIKELY else ""
         yield f"{own}, but {other}{known}. Compare the two clusterings, for example by their silhouette plots."
     averages = {name: result.choices[name] for name in ("micro", "macro")}
-    if result.criterion != "composite" or {*averages.values(), result.best_k} - {None} == {result.best_k}:
+    if result.criterion != "composite" or set(averages.values()) <= {None, result.best_k}:
         return
     same = [name for name, k in averages.items() if k == result.best_k]
     if same:
@@ -89,12 +165,11 @@ def _about_choice(result: SelectionResult) -> Iterator[str]:
     probability = at_best(result, result.selection_probability)
     if second is not None and np.isfinite(probability) and whole_percent(probability) < TIE_PERCENT:
         yield f"k = {best} and k = {ks[second]} are nearly tied; more subsamples may separate them."
-    if len(ks) > 1 and best == ks[-1]:
-        yield f"k = {best} is the largest candidate; a larger k may score higher. Extend ks."
-    elif len(ks) > 1 and best == 2:
+    if len(ks) > 1 and best == 2:
         yield "k = 2 is the smallest k with a silhouette; the score cannot distinguish two clusters from one."
-    elif len(ks) > 1 and best == ks[0]:
-        yield f"k = {best} is the smallest candidate; a smaller k may score higher. Extend ks."
+    elif len(ks) > 1 and best in (ks[0], ks[-1]):
+        place, other = ("smallest", "smaller") if best == ks[0] else ("largest", "larger")
+        yield f"k = {best} is the {place} candidate; a {other} k may score higher. Extend ks."
     name, silhouette = "score", result.best_score
     if result.criterion in MULTI_INIT_CRITERIA:
         # These scores are not plain silhouettes.
