@@ -108,7 +108,7 @@ FILLED = "; if it is a fill value, treat it as missing."
 )
 def test_the_error_names_the_place_and_a_fix(kind, dtype, value, message):
     X = np.zeros((4, 3), dtype)
-    X[2, 1] = value
+    X[0, 0], X[2, 1] = abs(value) / 2, value
     with pytest.raises(ValueError, match="squares") as caught:
         check_magnitude(KMeans(), "name", kind(X))
     assert str(caught.value) == f"X has values of magnitude {message}"

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances, silhouette_samples
 
 from compsil_kit import ClusteringError, SelectionError, select_k, silhouettes
+from compsil_kit._method.metrics import resolve_metric
 from compsil_kit._method.precision import scale_to_safe_range
 
 RNG = np.random.default_rng(7)
@@ -123,6 +124,7 @@ BAD_DISTANCES = {
 @pytest.mark.parametrize("name", BAD_DISTANCES)
 def test_a_matrix_that_holds_no_distances_is_refused(name):
     D, message = BAD_DISTANCES[name]
+    assert not resolve_metric("precomputed").takes_sparse
     with pytest.raises(ValueError, match=f"metric='precomputed' needs X to be a symmetric matrix.*: {message}. Pass"):
         silhouettes(D, np.arange(D.shape[0]) % 2, metric="precomputed")
 
