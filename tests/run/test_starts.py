@@ -85,7 +85,7 @@ def test_other_clusterers_with_starts(name, estimator, own):
         assert best.tolist() == estimator(k, 3).fit_predict(SMALL).tolist()
 
 
-@pytest.mark.parametrize("clusterer", ["birch", AgglomerativeClustering(), split, KMeans(init=SMALL[:2])], ids=str)
+@pytest.mark.parametrize("clusterer", ["birch", AgglomerativeClustering(), split, KMeans(init=SMALL[:2])])
 def test_what_has_no_starts_is_refused(clusterer):
     with pytest.raises(ValueError, match=r"n_starts must be 1 with clusterer=.*; got 2\. Leave n_starts out"):
         plan_selection(SMALL, ks=[2], clusterer=clusterer, n_starts=2)

@@ -1,5 +1,6 @@
 """Results as plain text: table, explanation and warnings, compared with ``texts.txt``; and the settings."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,8 +135,10 @@ CASES = {
     "structure test unfinished": (replace(PLAIN, plan=replace(PLAIN.plan, structure=True)),),
 }
 WITH_TABLE = {*UNUSUAL, "likely max", "excluded", "nine subsamples", "ten subsamples", "unfinished calibration"}
-# Without empty lines between the cases; a changed phrase is one search and replace.
-TEXTS = dict(part.split("\n", 1) for part in (Path(__file__).parent / "texts.txt").read_text().split("### ")[1:])
+# Without empty lines between the cases. After an intended change: UPDATE_TEXTS=1 pytest tests/show/test_text.py, then
+# read the difference.
+FILE = Path(__file__).parent / "texts.txt"
+TEXTS = dict(part.split("\n", 1) for part in FILE.read_text().split("### ")[1:])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -147,6 +150,9 @@ def test_text(name, with_confidence):
     table = [*repr(result).splitlines(), ""] if name in WITH_TABLE else []
     notes = [f"Note: {warning}" for warning in result.warnings] if result._best_index is None else []
     text = "\n".join([*table, result.explain(), *notes, ""])
+    if "UPDATE_TEXTS" in os.environ:
+        TEXTS[name] = text
+        FILE.write_text("".join(f"### {key}\n{value}" for key, value in TEXTS.items()))
     assert text == TEXTS[name]
     if result._best_index is None:
         with pytest.raises(SelectionError, match="No k") as caught:

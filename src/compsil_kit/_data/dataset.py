@@ -217,9 +217,21 @@ class SourceTable:
         return Preparation(self.names, self.left_out, self.scale)
 
     def fetch(self, rows: NDArray[np.int64], tick: Tick = lambda _: None, *, digest: bool = False) -> FetchedData:
-        """Fetch the rows of these ascending numbers in one pass, which also validates all rows and counts them.
+        """Fetch some rows in one pass, which also validates all rows and counts them.
 
-        ``digest`` is whether to compute the digest of all rows as well.
+        Parameters
+        ----------
+        rows : ndarray
+            The numbers of the rows, ascending.
+        tick : callable, optional
+            Called with the number of rows read since the last call; it may raise an exception to stop the pass.
+        digest : bool, default=False
+            Whether to compute the digest of all rows as well.
+
+        Returns
+        -------
+        FetchedData
+            The rows, scaled, and the facts about all rows that the pass gathered.
         """
         work = Work(rows, str(self.dtype), moments=self.scale is not None, digest=digest)
         scan = work.merge(self.source.scan(self.positions, work, tick))
@@ -264,7 +276,18 @@ class SourceTable:
         return frame
 
     def matrices(self, moments: Moments | None) -> Iterator[Array]:
-        """Yield all rows in order as matrices, scaled by the moments that ``fetch`` returned."""
+        """Yield all rows in order as matrices.
+
+        Parameters
+        ----------
+        moments : Moments or None
+            The moments that ``fetch`` returned, by which the rows are scaled.
+
+        Yields
+        ------
+        ndarray
+            The next rows.
+        """
         n_rows = 0
         for chunk in self.source.chunks(self.positions):
             rows = np.ascontiguousarray(np.stack(list(chunk), axis=1), dtype=self.dtype)
