@@ -100,7 +100,7 @@ def test_an_interrupted_run_resumes_to_the_same_bits(keywords, path):
 
 
 def test_memory_maps_and_other_layouts_are_the_same_data(path, tmp_path, monkeypatch):
-    monkeypatch.setattr("compsil_kit._data.dataset._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("compsil_kit._data.matrix._BLOCK_BYTES", 1000)
     np.save(tmp_path / "rows.npy", X)
     first = run(data=np.load(tmp_path / "rows.npy", mmap_mode="r"), checkpoint=path)
     for data in (X, np.asfortranarray(X)):

@@ -223,7 +223,7 @@ class SourceTable:
         ----------
         rows : ndarray
             The numbers of the rows, ascending.
-        tick : callable, optional
+        tick : callable
             Called with the number of rows read since the last call; it may raise an exception to stop the pass.
         digest : bool, default=False
             Whether to compute the digest of all rows as well.

@@ -182,8 +182,10 @@ def _norms(X: Any) -> Array:
 def _scale_rows(X: Any) -> Any:
     """Scale each row by a power of two to a length near 1, so that its square is in range; directions are kept."""
     if sparse.issparse(X):
-        exponents = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
-        data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
+        # Not by SciPy's maximum: it sorts the indices of X in place, and X may be read-only.
+        row, largest = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), np.zeros(X.shape[0])
+        np.maximum.at(largest, row, np.abs(X.data))
+        data = np.ldexp(X.data, -np.frexp(largest)[1][row])
         return type(X)((data, X.indices, X.indptr), shape=X.shape)
     return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
 
