@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
 from compsil_kit._config import values
@@ -100,24 +100,18 @@ class _ClusteringConfig(Config):
     def __post_init__(self) -> None:
         settings = settings_of(type(self))
         self._validate({name: each for name, each in settings.items() if name not in ("clusterer", "metric")})
-        if self._resolved is None:
-            # This validates both, alone and together.
-            metric = resolve_metric(self.metric)
-            object.__setattr__(self, "_resolved", (resolve_clusterer(self.clusterer, metric), metric))
+        # Resolving validates both, alone and together.
+        _ = self.resolved_clusterer
 
-    _resolved: tuple[Clusterer, Metric] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def resolved_clusterer(self) -> Clusterer:
-        """The clusterer, resolved once at construction."""
-        assert self._resolved is not None
-        return self._resolved[0]
-
-    @property
+    @cached_property
     def resolved_metric(self) -> Metric:
         """The metric, resolved once at construction."""
-        assert self._resolved is not None
-        return self._resolved[1]
+        return resolve_metric(self.metric)
+
+    @cached_property
+    def resolved_clusterer(self) -> Clusterer:
+        """The clusterer, resolved once at construction."""
+        return resolve_clusterer(self.clusterer, self.resolved_metric)
 
     @property
     def adaptive(self) -> bool:
@@ -237,7 +231,7 @@ class ComparisonConfig(_ClusteringConfig):
     def selection(self) -> SelectionConfig:
         """Return the settings of the selection on the subsamples of the comparison."""
         settings = {name: getattr(self, name) for name in settings_of(_ClusteringConfig)}
-        return SelectionConfig(**settings, _resolved=(self.resolved_clusterer, self.resolved_metric))
+        return SelectionConfig(**settings)
 
 
 @dataclass(frozen=True, kw_only=True)
