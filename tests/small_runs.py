@@ -14,8 +14,8 @@ X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 6, "sample_size": 60}
 
 
-def run(**keywords):
-    return select_k(X, **{**SETTINGS, **keywords})
+def run(data=X, **keywords):
+    return select_k(data, **{**SETTINGS, **keywords})
 
 
 def flow(**keywords):
@@ -48,6 +48,13 @@ def same(left, right):
 def identical(left, right):
     """Return whether two results have the same content, bit for bit."""
     return json.dumps(left.to_dict()) == json.dumps(right.to_dict())
+
+
+def kept(path):
+    """Return the content of a checkpoint, which must be strict JSON."""
+    text = path.read_text()
+    assert "NaN" not in text
+    return json.loads(text)
 
 
 def stop_after(n):

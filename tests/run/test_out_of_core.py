@@ -17,7 +17,6 @@ from compsil_kit import (
     prepare,
     run_batch,
     select_k,
-    stream,
 )
 from compsil_kit._method.subsample import common_rows, subsample_rows
 from compsil_kit._run import planning
@@ -104,12 +103,6 @@ def test_batches_are_those_of_the_data_in_memory():
     assert combine_batches(done).to_dict() == select_k(prepare(FRAME), **settings).to_dict()
     with pytest.raises(ValueError, match="batch was planned for another selection: the content of X differs"):
         run_batch(prepare(CutSource(columns_of(seed=1))), batches[0])
-
-
-def test_a_stream_ends_with_the_result():
-    results = list(stream(prepare(source()), **FAST))
-    assert [result.n_subsamples for result in results] == [1, 2, 3, 4]
-    assert results[-1].to_dict() == select_k(prepare(FRAME), **FAST).to_dict()
 
 
 def test_a_checkpoint_is_resumed(tmp_path):

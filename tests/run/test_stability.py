@@ -82,12 +82,6 @@ def test_other_clusterers_are_compared_on_shared_rows_alone():
 # --- who computes -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 2), ("threading", 3), ("loky", 2)])
-def test_any_number_of_workers_on_any_backend(whole, backend, n_jobs):
-    with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
-        assert identical(run(), whole)
-
-
 def test_late_subsamples_are_compared_all_the_same(whole):
     """The first subsample is finished last: the second waits for it, and nothing else does."""
     others_done, waited = Event(), Event()

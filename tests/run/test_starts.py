@@ -1,6 +1,5 @@
 """Several starts: the first is the paper's, bit for bit, and the best of them is what scikit-learn would find."""
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.cluster import AgglomerativeClustering, KMeans, MiniBatchKMeans
@@ -9,7 +8,7 @@ from sklearn.mixture import GaussianMixture
 from small_runs import identical, split
 
 import naive
-from compsil_kit import plan_selection, select_k, stream
+from compsil_kit import plan_selection, select_k
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
 
@@ -122,13 +121,6 @@ def test_the_stable_silhouette_judges_the_best_start():
 @pytest.fixture(scope="module")
 def whole():
     return run(n_starts=3)
-
-
-def test_workers_processes_and_the_stream_give_the_same(whole):
-    assert identical(run(n_starts=3, n_jobs=2), whole)
-    assert identical(list(stream(SMALL, **SETTINGS, n_starts=3))[-1], whole)
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert identical(run(n_starts=3), whole)
 
 
 @pytest.mark.parametrize("n_starts", [1, 2, "auto"])
