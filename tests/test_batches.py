@@ -12,7 +12,6 @@ import small_runs
 from small_runs import X, identical, split
 
 from compsil_kit import ClusteringError, SelectionError, combine_batches, plan_batches, prepare, run_batch, select_k
-from compsil_kit.datasets import imbalanced_blobs
 
 SETTINGS = {**small_runs.SETTINGS, "n_subsamples": 7}
 
@@ -146,6 +145,8 @@ def test_sizes_are_checked(name, value, error):
 def test_settings_are_checked_when_planning():
     with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
         plan(ks=[500])
+    with pytest.raises(ValueError, match=r"^n_subsamples must be an integer for batches"):
+        plan(n_subsamples="auto")
     with pytest.raises(TypeError, match="unexpected keyword argument 'n_jobs'"):
         plan(n_jobs=2)
 
@@ -266,36 +267,25 @@ def test_the_rule_is_checked_before_combining():
     batches = finished(n_subsamples=1, n_batches=1)
     with pytest.raises(ValueError, match="n_subsamples with rule='lcb' must be an integer of at least 2"):
         combine_batches(batches, rule="lcb")
-    with pytest.raises(ValueError, match="rule must be one of"):
-        combine_batches(batches, rule="luck")
-
-
-# --- batches carry the settings ---------------------------------------------------------------------------------------
-
-CLOSE = imbalanced_blobs()[0][::4]
 
 
 def test_another_choice_from_the_same_batches_is_that_of_reweigh():
-    settings = {"ks": range(2, 8), "n_subsamples": 6}
-    done = [run_batch(CLOSE, batch) for batch in plan_batches(CLOSE, n_batches=2, **settings)]
-    expected = select_k(CLOSE, **settings).reweigh(criterion="stable")
-    result = combine_batches(done, criterion="stable")
-    assert result.to_dict() == expected.to_dict()
+    batches = finished()
+    result = combine_batches(batches, criterion="stable")
+    assert identical(result, select_k(X, **SETTINGS).reweigh(criterion="stable"))
     (warning,) = [text for text in result.warnings if "initialisations" in text]
     assert "criterion='stable' scores the best of several initialisations, but this run has one" in warning
     with pytest.raises(TypeError, match="unexpected keyword argument 'ks'"):
-        combine_batches(done, ks=[2])
+        combine_batches(batches, ks=[2])
     with pytest.raises(ValueError, match="rule must be one of"):
-        combine_batches(done, rule="best")
+        combine_batches(batches, rule="best")
 
 
 def test_a_transform_that_is_a_function_is_passed_again():
     def half(x):
         return np.full_like(x, 0.5)
 
-    batches = plan_batches(CLOSE, n_batches=2, ks=[2, 3, 4], n_subsamples=4, transform=half)
-    done = [run_batch(CLOSE, batch) for batch in json.loads(json.dumps(batches))]
+    batches = finished(transform=half)
     with pytest.raises(ValueError, match="transform=half, a function, which they cannot contain"):
-        combine_batches(done)
-    result = combine_batches(done, transform=half)
-    assert np.array_equal(result.weights, select_k(CLOSE, ks=[2, 3, 4], n_subsamples=4, transform=half).weights)
+        combine_batches(batches)
+    assert identical(combine_batches(batches, transform=half), select_k(X, **SETTINGS, transform=half))

@@ -105,32 +105,26 @@ def test_batches_are_those_of_the_data_in_memory():
         run_batch(prepare(CutSource(columns_of(seed=1))), batches[0])
 
 
-def test_a_checkpoint_is_resumed(tmp_path):
-    path, calls = tmp_path / "run.json", []
-
-    def stop_at_two(done, total):
-        if total == 4:
-            calls.append(done)
-            if done == 2:
-                raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted, match="stopped after 2 of 4 subsamples"):
-        select_k(prepare(source()), **FAST, checkpoint=path, progress=stop_at_two)
-    result = select_k(
-        prepare(source(parts=(777,))), **FAST, checkpoint=path, progress=lambda d, t: calls.append((d, t))
-    )
-    assert (2, 4) in calls
-    assert result.to_dict() == select_k(prepare(FRAME), **FAST).to_dict()
+def test_a_checkpoint_belongs_to_the_rows_of_a_table_out_of_core(tmp_path):
+    settings = FAST | {"checkpoint": tmp_path / "run.json"}
+    first = select_k(prepare(source()), **settings)
+    assert select_k(prepare(source(parts=(777,))), **settings).to_dict() == first.to_dict()
     with pytest.raises(ValueError, match="belongs to another selection: the content of X differs"):
-        select_k(prepare(CutSource(columns_of(seed=1))), **FAST, checkpoint=path)
+        select_k(prepare(CutSource(columns_of(seed=1))), **settings)
     with pytest.raises(ValueError, match="another selection: X was outside memory and is now in memory"):
-        select_k(prepare(FRAME), **FAST, checkpoint=path)
+        select_k(prepare(FRAME), **settings)
 
 
-def test_a_progress_function_counts_subsamples_only():
-    calls = []
-    select_k(prepare(source(chunk_rows=20_000)), **FAST, progress=lambda done, total: calls.append((done, total)))
+def test_a_progress_function_counts_subsamples_and_its_attribute_the_rows():
+    calls, rows = [], []
+
+    def progress(*counts):
+        calls.append(counts)
+
+    progress.rows = lambda *counts: rows.append(counts)
+    select_k(prepare(source(chunk_rows=20_000)), **FAST, progress=progress)
     assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert rows == [(20_000, LARGE), (40_000, LARGE), (LARGE, LARGE)]
 
 
 def test_a_bar_counts_the_rows(capfd):
@@ -138,6 +132,7 @@ def test_a_bar_counts_the_rows(capfd):
     shown = capfd.readouterr().err
     assert "reading:   0%" in shown
     assert "/50.5k" in shown
+    assert "row/s" in shown
 
 
 def test_an_interrupt_reports_the_progress_of_the_pass():

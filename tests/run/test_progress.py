@@ -94,15 +94,6 @@ def test_a_terminal_shows_the_bar_with_the_remaining_time():
 # --- the meters themselves --------------------------------------------------------------------------------------------
 
 
-def test_functions_count_on_from_the_finished_part():
-    seen = []
-    meter = Meter(lambda *counts: seen.append(counts), 5)
-    meter.resume(2)
-    meter.advance()
-    meter.advance(2)
-    assert seen == [(2, 5), (3, 5), (5, 5)]
-
-
 def shows_bar(progress, make=Meter):
     meter = make(progress, 5)
     meter.close()
@@ -139,31 +130,6 @@ def test_a_bar_is_shown_by_default_in_a_kernel_only(ipython, shown, monkeypatch)
     monkeypatch.setattr("compsil_kit._run.progress.has", lambda name: False)
     monkeypatch.setattr(sys, "stderr", Screen(watched=False))
     assert shows_bar(None) is shown
-
-
-def test_a_function_receives_rows_by_its_attribute():
-    seen = []
-
-    def progress(done, total):
-        pytest.fail("rows are no subsamples")
-
-    progress.rows = lambda *counts: seen.append(counts)
-    meter = make_row_meter(progress, 50)
-    meter.advance(20)
-    meter.advance(30)
-    assert seen == [(20, 50), (50, 50)]
-
-
-def test_the_bar_of_a_pass_counts_rows(capfd):
-    meter = make_row_meter(True, 5000)
-    meter.advance(1500)
-    bar = meter._bar.format_dict
-    meter.close()
-    assert (bar["n"], bar["total"], bar["unit"], bar["unit_scale"]) == (1500, 5000, "row", True)
-    err = capfd.readouterr().err
-    assert "reading:" in err
-    # The line is cleared at the end.
-    assert err.endswith("\r")
 
 
 def test_the_bar_resumes_and_announces_above_itself(capfd):

@@ -4,7 +4,6 @@ import json
 from functools import partial
 from threading import Event
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -67,10 +66,6 @@ def test_few_of_many_rows_are_compared_on_the_same_points(n_starts):
         np.testing.assert_allclose(result.trials.agreement[at], parts, rtol=0, atol=2.0**-25 + 1e-12)
     assert len(np.unique(result.trials.agreement[:, 1:])) > 10
     assert result.plan.n_common == 100
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert identical(run(many, n_starts=n_starts), result)
-    batches = plan_batches(many, **SETTINGS, n_starts=n_starts, n_batches=3)
-    assert identical(combine_batches([run_batch(many, batch) for batch in batches]), result)
 
 
 def test_other_clusterers_are_compared_on_shared_rows_alone():

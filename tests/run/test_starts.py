@@ -123,14 +123,6 @@ def whole():
     return run(n_starts=3)
 
 
-@pytest.mark.parametrize("n_starts", [1, 2, "auto"])
-def test_a_checkpoint_of_another_number_of_starts_is_refused(tmp_path, n_starts):
-    path, now = tmp_path / "run.json", 1 if n_starts == "auto" else n_starts
-    run(n_starts=3, checkpoint=path, n_subsamples=2)
-    with pytest.raises(ValueError, match=f"n_starts was 3 and is now {now}"):
-        run(n_starts=n_starts, checkpoint=path, n_subsamples=2)
-
-
 def test_another_criterion_and_fewer_subsamples_cost_nothing(whole):
     assert identical(whole.reweigh(n_subsamples=2), run(n_starts=3, n_subsamples=2))
     for criterion in ("micro", "macro", "stable"):
