@@ -27,6 +27,17 @@ def split(X, k, seed):
     return np.arange(X.shape[0]) % k
 
 
+class Counting:
+    """A clusterer that records the seeds of its calls."""
+
+    def __init__(self, cluster=split):
+        self.calls, self._cluster = [], cluster
+
+    def __call__(self, X, k, seed):
+        self.calls.append(seed)
+        return self._cluster(X, k, seed)
+
+
 class Fails:
     """A clusterer that fails for given seeds at one k."""
 

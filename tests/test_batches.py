@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import small_runs
-from small_runs import X, identical, split
+from small_runs import Counting, X, identical, split
 
 from compsil_kit import ClusteringError, SelectionError, combine_batches, plan_batches, prepare, run_batch, select_k
 
@@ -61,12 +61,7 @@ def test_every_subsample_is_in_one_batch(keywords, sizes):
 
 
 def test_only_the_subsamples_of_the_batch_are_computed():
-    calls = []
-
-    def counting(X, k, seed):
-        calls.append(seed)
-        return split(X, k, seed)
-
+    counting = Counting()
     batch = plan(clusterer=counting)[1]
     before_run = json.dumps(batch)
     done = run_batch(X, batch, clusterer=counting, n_jobs=2)
@@ -74,7 +69,7 @@ def test_only_the_subsamples_of_the_batch_are_computed():
     seeds = [batch["plan"]["seeds"][index] for index in batch["indices"]]
     # The one before the first is clustered too: the first is compared with it.
     before = batch["plan"]["seeds"][batch["indices"][0] - 1]
-    assert sorted(calls) == sorted([before, *seeds] * 3)
+    assert sorted(counting.calls) == sorted([before, *seeds] * 3)
     assert len(done["trials"]) == len(seeds)
 
 

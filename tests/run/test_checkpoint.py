@@ -14,7 +14,7 @@ import pytest
 from samples import interrupting
 from scipy import sparse
 from sklearn.cluster import KMeans
-from small_runs import X, flow, identical, kept, run, split, stop_after
+from small_runs import Counting, X, flow, identical, kept, run, split, stop_after
 from waiting import PATIENCE, join, threads, until
 
 from compsil_kit import ClusteringError, Interrupted, SelectionError
@@ -22,19 +22,6 @@ from compsil_kit._method.subsample import make_seeds
 from compsil_kit._result.records import dump_trial
 from compsil_kit._run import fingerprint
 from compsil_kit._run import select as running
-
-
-class Counting:
-    """A clusterer that counts its calls, and raises an error at one of them."""
-
-    def __init__(self, error=None, at=None):
-        self.calls, self.trouble = [], [error, at]
-
-    def __call__(self, X, k, seed):
-        self.calls.append(k)
-        if len(self.calls) == self.trouble[1]:
-            raise self.trouble[0]
-        return split(X, k, seed)
 
 
 @pytest.fixture

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
 import sys
-import termios
 import threading
 from types import SimpleNamespace
 
@@ -50,45 +46,6 @@ def test_outside_terminals_and_notebooks_a_bar_is_shown_on_request_only(capfd):
     assert "compsil:" in err
     assert "0/6" in err
     assert err.endswith("\r")
-
-
-WATCHED = """
-import sys, numpy as np
-from compsil_kit import select_k
-
-X = np.random.default_rng(0).normal(size=(200, 2))
-print(select_k(X, ks=(2, 3), n_subsamples=40).best_k)
-"""
-
-
-def on_a_terminal(code):
-    """Run Python with its standard error on a terminal; return standard output and what the terminal showed."""
-    ours, theirs = os.openpty()
-    termios.tcsetwinsize(theirs, (24, 100))
-    shown = b""
-    command = [sys.executable, "-c", code]
-    # By itself tqdm draws at most ten times a second, and a quick run would be over before the second time.
-    environment = {**os.environ, "TQDM_MININTERVAL": "0"}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=theirs) as child:
-        os.close(theirs)
-        try:
-            while part := os.read(ours, 4096):
-                shown += part
-        except OSError:
-            pass  # On Linux, reading on after the other end has closed is an error.
-        out = child.stdout.read()
-    os.close(ours)
-    assert child.returncode == 0, shown
-    return out.decode(), shown.decode()
-
-
-def test_a_terminal_shows_the_bar_with_the_remaining_time():
-    out, shown = on_a_terminal(WATCHED)
-    assert out.strip() in ("2", "3")
-    assert "compsil:" in shown
-    assert "/40" in shown
-    # Not the first line, which has neither: "[00:00<?, ?subsample/s]".
-    assert re.search(r"<\d\d:\d\d, +[\d.]+ ?(subsample/s|s/subsample)", shown)
 
 
 # --- the meters themselves --------------------------------------------------------------------------------------------
