@@ -27,6 +27,19 @@ def split(X, k, seed):
     return np.arange(X.shape[0]) % k
 
 
+def no_luck(X, k, seed):
+    raise ValueError("no luck")
+
+
+def raising(error):
+    """Return a clusterer that raises this error."""
+
+    def fail(X, k, seed):
+        raise error
+
+    return fail
+
+
 class Counting:
     """A clusterer that records the seeds of its calls."""
 

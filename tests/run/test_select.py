@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.cluster import KMeans
-from small_runs import Fails, X, flow, run, same, split, stop_after, wait_for_workers
+from small_runs import Fails, X, flow, no_luck, raising, run, same, split, stop_after, wait_for_workers
 from threadpoolctl import threadpool_info, threadpool_limits
 from waiting import PATIENCE, join, until
 
@@ -37,7 +37,7 @@ def test_an_interrupt_in_the_main_thread_keeps_the_finished_part(n_jobs):
 
 def test_an_interrupt_before_the_first_scored_subsample_leaves_nothing():
     for keywords, done in (
-        ({"clusterer": interrupted}, "0 of 6 subsamples"),
+        ({"clusterer": raising(KeyboardInterrupt())}, "0 of 6 subsamples"),
         ({"n_calibration": 2, "progress": stop_after(1)}, "1 of 8"),
     ):
         with pytest.raises(Interrupted, match=f"stopped after {done}") as got:
@@ -68,7 +68,7 @@ def test_every_step_of_a_stream_is_the_result_of_the_first_subsamples():
 
 
 def test_a_failing_clusterer_ends_the_stream_or_is_counted():
-    settings = {"clusterer": Fails(3, [1], failing), "n_subsamples": 3, "random_state": range(3)}
+    settings = {"clusterer": Fails(3, [1], no_luck), "n_subsamples": 3, "random_state": range(3)}
     results = flow(**settings)
     assert next(results).n_subsamples == 1
     with pytest.raises(ClusteringError, match="k=3 failed on subsample 1"):
@@ -128,16 +128,8 @@ def surroundings():
     }
 
 
-def failing(X, k, seed):
-    raise ValueError("no luck")
-
-
-def interrupted(X, k, seed):
-    raise KeyboardInterrupt
-
-
 def end_early(**keywords):
-    for clusterer, error in ((failing, ClusteringError), (interrupted, Interrupted)):
+    for clusterer, error in ((no_luck, ClusteringError), (raising(KeyboardInterrupt()), Interrupted)):
         with pytest.raises(error):
             run(**{**keywords, "clusterer": clusterer})
     results = flow(**keywords)
