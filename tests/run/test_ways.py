@@ -19,6 +19,7 @@ KINDS = {
     "calibration": {"n_calibration": 3},
     "several initialisations": {"n_starts": 3, "criterion": "stable"},
     "likely": {"criterion": "likely"},
+    "structure": {"structure": True},
     "lower bound": {"criterion": "micro", "rule": "lcb", "z": 2.0},
     "names": {"clusterer": "gmm", "metric": "manhattan", "transform": "step"},
     "failures": {"clusterer": lambda X, k, seed: np.arange(len(X)) % (k + (k == 4 and seed % 2)), "on_failure": "skip"},
@@ -52,10 +53,12 @@ def in_processes(X, path, **settings):
 
 
 def streamed(X, path, **settings):
-    results = list(stream(X, **settings))
+    # The structure test comes after the last subsample.
+    *results, last = stream(X, **settings)
+    results = results if settings.get("structure") else [*results, last]
     assert [result.n_subsamples for result in results] == [1, 2, 3, 4, 5, 6]
     assert [result.partial for result in results] == [True] * 5 + [False]
-    return results[-1]
+    return last
 
 
 def resumed(X, path, **settings):
@@ -76,6 +79,13 @@ def in_batches(X, path, **settings):
     batches = json.loads(json.dumps(plan_batches(X, **settings, n_batches=4), allow_nan=False))
     done = json.dumps([run_batch(X, batch, **again) for batch in batches[::-1]], allow_nan=False)
     return combine_batches(json.loads(done))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_references():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("compsil_kit._run.structure.N_NULL", 19)
+        yield
 
 
 @pytest.fixture(scope="module", params=KINDS)
