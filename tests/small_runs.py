@@ -14,8 +14,8 @@ X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 6, "sample_size": 60}
 
 
-def run(**keywords):
-    return select_k(X, **{**SETTINGS, **keywords})
+def run(data=X, **keywords):
+    return select_k(data, **{**SETTINGS, **keywords})
 
 
 def flow(**keywords):
@@ -25,6 +25,30 @@ def flow(**keywords):
 def split(X, k, seed):
     """Return k clusters by position: fast, and always with k labels."""
     return np.arange(X.shape[0]) % k
+
+
+def no_luck(X, k, seed):
+    raise ValueError("no luck")
+
+
+def raising(error):
+    """Return a clusterer that raises this error."""
+
+    def fail(X, k, seed):
+        raise error
+
+    return fail
+
+
+class Counting:
+    """A clusterer that records the seeds of its calls."""
+
+    def __init__(self, cluster=split):
+        self.calls, self._cluster = [], cluster
+
+    def __call__(self, X, k, seed):
+        self.calls.append(seed)
+        return self._cluster(X, k, seed)
 
 
 class Fails:
@@ -48,6 +72,13 @@ def same(left, right):
 def identical(left, right):
     """Return whether two results have the same content, bit for bit."""
     return json.dumps(left.to_dict()) == json.dumps(right.to_dict())
+
+
+def kept(path):
+    """Return the content of a checkpoint, which must be strict JSON."""
+    text = path.read_text()
+    assert "NaN" not in text
+    return json.loads(text)
 
 
 def stop_after(n):
