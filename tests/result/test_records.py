@@ -14,11 +14,10 @@ from compsil_kit._method.structure import REFERENCE_KINDS, Structure
 from compsil_kit._result.records import (
     dump,
     dump_trial,
-    load_preparation,
-    load_structure,
     load_trial,
     pack_trial,
     read_trial,
+    rebuild,
     unpack_trial,
 )
 from compsil_kit._result.trials import Failure, Trial
@@ -177,13 +176,13 @@ def test_invalid_plans(changes, message):
 def test_structure_and_preparation():
     for p in (0.0, 1.0):
         structure = Structure(p, dict.fromkeys(REFERENCE_KINDS, p), -0.5, 1, 2)
-        assert load_structure(json.loads(json.dumps(dump(structure)))) == structure
+        assert rebuild(Structure, json.loads(json.dumps(dump(structure))), "it") == structure
     for name in ("n_null", "n_rows"):
-        with pytest.raises(ValueError, match=f"structure.{name} must be"):
-            load_structure({**dump(structure), name: getattr(structure, name) - 1})
+        with pytest.raises(ValueError, match=f"it.{name} must be"):
+            rebuild(Structure, {**dump(structure), name: getattr(structure, name) - 1}, "it")
     for given in (Preparation(("a",)), Preparation(("a", "b"), ("city",), "robust", 3, ("column 'a' is odd.",))):
-        assert load_preparation(json.loads(json.dumps(dump(given)))) == given
-    assert load_structure(dump(None)) is load_preparation(dump(None)) is None
+        assert rebuild(Preparation, json.loads(json.dumps(dump(given))), "it") == given
+    assert rebuild(Structure, dump(None), "it") is None
 
 
 @pytest.mark.parametrize(("value", "valid"), [(1 + 1e-10, True), (-1 - 1e-10, True), (1 + 1e-8, False), (-1.1, False)])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._method.selection import CRITERIA, RULES, TRANSFORMS, transform_name
-from compsil_kit._method.structure import REFERENCE_KINDS, Structure
+from compsil_kit._method.structure import Structure
 from compsil_kit._method.subsample import SEED_LIMIT
 from compsil_kit._result.trials import NUMBERS, SINGLE, Array, Failure, Saved, Trial, Trials
 from compsil_kit._util import schema
@@ -20,6 +20,8 @@ from compsil_kit.plan import Plan
 
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
+
+Dumped = TypeVar("Dumped", Preparation, Structure)
 
 FORMAT = "compsil-kit/selection"
 VERSION = 1
@@ -32,25 +34,6 @@ _WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
 # These may be unknown although the clustering succeeded.
 _MAY_LACK = ("agreement", "within", "small")
 _SEED = schema.integer(0, SEED_LIMIT - 1)
-_PREPARATION = schema.record(
-    {
-        "columns": schema.list_of(schema.text),
-        "left_out": schema.list_of(schema.text),
-        "scale": schema.optional(schema.text),
-        "n_dropped": schema.integer(0),
-        "notes": schema.list_of(schema.text),
-    }
-)
-_P_VALUE = schema.real(0.0, 1.0)
-_STRUCTURE = schema.record(
-    {
-        "p_value": _P_VALUE,
-        "p_values": schema.record(dict.fromkeys(REFERENCE_KINDS, _P_VALUE)),
-        "statistic": schema.real(-1e300, 1e300),
-        "n_null": schema.integer(1),
-        "n_rows": schema.integer(2),
-    }
-)
 # The shape of the rest depends on the plan and is validated after it.
 _SELECTION = {
     "transform": schema.text,
@@ -132,8 +115,8 @@ def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
         "trials": trials,
         "calibration": calibration,
         "failures": tuple(Failure(**failure) for failure in found["failures"]),
-        "preparation": load_preparation(found["preparation"], "data.preparation"),
-        "structure": load_structure(found["structure"], "data.structure"),
+        "preparation": rebuild(Preparation, found["preparation"], "data.preparation"),
+        "structure": rebuild(Structure, found["structure"], "data.structure"),
         "_saved": saved,
     }
 
@@ -145,18 +128,13 @@ def dump(value: Preparation | Structure | None) -> dict[str, Any] | None:
     return {name: list(entry) if isinstance(entry, tuple) else entry for name, entry in asdict(value).items()}
 
 
-def load_preparation(data: Any, where: str = "preparation") -> Preparation | None:
-    """Validate and rebuild the description of a prepared table."""
+def rebuild(cls: type[Dumped], data: Any, where: str) -> Dumped | None:
+    """Validate the data of ``dump`` and rebuild the dataclass; None stays None."""
     if data is None:
         return None
-    found = _PREPARATION(data, where)
+    found = schema.record(schema.checks_of(cls))(data, where)
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
-    return Preparation(**values)
-
-
-def load_structure(data: Any, where: str = "structure") -> Structure | None:
-    """Validate and rebuild the outcome of the structure test."""
-    return None if data is None else Structure(**_STRUCTURE(data, where))
+    return cls(**values)
 
 
 def dump_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
