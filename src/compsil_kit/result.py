@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.selection import Guarantee, achieved, transform_name
+from compsil_kit._method.selection import Guarantee, hoeffding_radius, subsamples_for_margin, transform_name
 from compsil_kit._method.structure import Structure
 from compsil_kit._result import records
 from compsil_kit._result.scores import Scores
@@ -155,13 +155,12 @@ class SelectionResult(Scores):
         delta = check_real("delta", delta, low=0.0, high=1.0, open_ends=True)
         others = self._selectable & (np.arange(len(self.ks)) != best)
         second = float(self.scores[others].max(initial=-np.inf))
-        return achieved(
-            self.best_score - second if np.isfinite(second) else float("nan"),
-            n_subsamples=max(1, int(self._summary.count[self._selectable].min(initial=self.n_subsamples))),
-            n_ks=len(self.ks),
-            delta=delta,
-            independent=self._largest is not None,
-        )
+        lead = self.best_score - second if np.isfinite(second) else float("nan")
+        n = max(1, int(self._summary.count[self._selectable].min(initial=self.n_subsamples)))
+        one, every = (hoeffding_radius(n, delta=delta, n_ks=n_ks) for n_ks in (1, len(self.ks)))
+        needed = subsamples_for_margin(lead, n_ks=len(self.ks), delta=delta) if lead > 0 else None
+        independent = self._largest is not None
+        return Guarantee(delta, n, one, every, lead, needed, independent and lead > 2.0 * every, independent)
 
     def reweigh(
         self,
