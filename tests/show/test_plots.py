@@ -42,39 +42,33 @@ def band_of(ax):
     return ax.collections[0].get_paths()[0].vertices
 
 
-def test_curve(result, ax, drawn):
-    assert drawn(result.plot("curve", ax=ax)) is ax
-    lines = {line.get_label().split(":")[0]: line for line in ax.lines}
-    np.testing.assert_array_equal(lines["composite"].get_ydata(), result.scores)
-    np.testing.assert_allclose(lines["micro"].get_ydata(), result.micro.mean(axis=1))
-    np.testing.assert_allclose(lines["macro"].get_ydata(), result.macro.mean(axis=1))
-    names = ("composite", "micro", "macro")
+@pytest.mark.parametrize("criterion", ["composite", "micro", "stable"])
+def test_curve(result, ax, drawn, criterion):
+    found = result.reweigh(criterion=criterion)
+    assert drawn(found.plot("curve", ax=ax)) is ax
     stars = {line.get_color(): line.get_xdata()[0] for line in ax.lines if line.get_marker() == "*"}
-    assert stars == {lines[name].get_color(): result.choices[name] for name in names}
-    assert band_of(ax)[:, 1].max() == pytest.approx((result.scores + 1.96 * result.sem).max())
-    assert band_of(ax)[:, 1].min() == pytest.approx((result.scores - 1.96 * result.sem).min())
-    confidence = percent(result.confidence[result._best_index])
+    main, *others = [line for line in ax.lines if line.get_marker() != "*" and len(line.get_xdata()) > 2]
+    curves = {name: getattr(found, name).mean(axis=1) for name in ("micro", "macro") if name != criterion}
+    np.testing.assert_array_equal(main.get_ydata(), found.scores)
+    for line, values in zip(others, curves.values(), strict=True):
+        np.testing.assert_allclose(line.get_ydata(), values)
+        assert main.get_linewidth() > line.get_linewidth()
+    assert main.get_linestyle() == "-"
+    labels = [f"{name}: k = {found.choices[name]}" for name in (criterion, *curves)]
+    assert [line.get_label() for line in (main, *others)] == labels
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == labels
+    colours = zip((criterion, *curves), (main, *others), strict=True)
+    assert stars == {line.get_color(): found.choices[name] for name, line in colours}
+    assert band_of(ax)[:, 1].max() == pytest.approx((found.scores + 1.96 * found.sem).max())
+    assert band_of(ax)[:, 1].min() == pytest.approx((found.scores - 1.96 * found.sem).min())
     assert title(ax) == (
-        f"k* = {result.best_k}   score {result.best_score:.3f}, confidence {confidence}, "
+        f"k* = {found.best_k}   score {found.best_score:.3f}, "
+        f"confidence {percent(found.confidence[found._best_index])}, "
         "selection probability unknown (too few subsamples)"
     )
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of clusters k", "silhouette")
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == [f"{name}: k = {result.choices[name]}" for name in names]
-    assert vertical_lines(ax) == [result.best_k]
+    assert vertical_lines(ax) == [found.best_k]
     assert legend_rows(ax) == 1
-
-
-@pytest.mark.parametrize("criterion", ["micro", "stable"])
-def test_curve_of_another_criterion(result, ax, drawn, criterion):
-    found = result.reweigh(criterion=criterion)
-    drawn(found.plot("curve", ax=ax))
-    main, *others = [line for line in ax.lines if line.get_marker() != "*" and len(line.get_xdata()) > 2]
-    np.testing.assert_array_equal(main.get_ydata(), found.scores)
-    assert main.get_label() == f"{criterion}: k = {found.best_k}"
-    assert main.get_linestyle() == "-"
-    assert main.get_linewidth() > max(line.get_linewidth() for line in others)
-    assert [line.get_label().split(":")[0] for line in others] == [n for n in ("micro", "macro") if n != criterion]
 
 
 def test_curve_and_convergence_of_the_confidence(result, ax, drawn):
