@@ -156,23 +156,6 @@ def test_valid_plans(changes):
     assert Plan.from_dict(older).to_dict() == {**data, "n_starts": 1, "structure": False}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"ks": []}, "plan.ks must be ascending and contain at least one"),
-        ({"ks": [3, 2]}, "plan.ks must be ascending"),
-        ({"ks": [2, 2]}, "plan.ks must be ascending"),
-        ({"sample_size": 3}, "plan.sample_size must lie between the largest k and the number of rows"),
-        ({"sample_size": 1001}, "plan.sample_size must lie between"),
-        ({"seeds": [0, 1]}, "plan.seeds must contain one seed per subsample"),
-        ({"seeds": [0, 1, 2**32]}, r"plan.seeds\[2\] must be "),
-    ],
-)
-def test_invalid_plans(changes, message):
-    with pytest.raises(ValueError, match=message):
-        Plan.from_dict({**plan_of([2, 3], 2, n_calibration=1).to_dict(), **changes})
-
-
 def test_structure_and_preparation():
     for p in (0.0, 1.0):
         structure = Structure(p, dict.fromkeys(REFERENCE_KINDS, p), -0.5, 1, 2)

@@ -34,12 +34,15 @@ _WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
 # These may be unknown although the clustering succeeded.
 _MAY_LACK = ("agreement", "within", "small")
 _SEED = schema.integer(0, SEED_LIMIT - 1)
-# The shape of the rest depends on the plan and is validated after it.
-_SELECTION = {
+CHOICE_CHECKS = {
     "transform": schema.text,
     "rule": schema.choice(RULES),
     "z": schema.real(0.0, 1e6),
     "criterion": schema.choice(CRITERIA),
+}
+# The shape of the rest depends on the plan and is validated after it.
+_SELECTION = {
+    **CHOICE_CHECKS,
     "versions": schema.mapping_of(schema.text),
     **dict.fromkeys(("trials", "calibration", "weights", "preparation", "structure"), schema.anything),
 }
@@ -59,16 +62,16 @@ def dump_result(result: SelectionResult) -> dict[str, Any]:
             "transform": transform_name(result.transform),
             **{name: getattr(result, name) for name in ("rule", "z", "criterion")},
             "ks": list(result.ks),
-            **{name: _plain(getattr(result, name)) for name in ("scores", "sem", "lcb", "stability")},
-            "probability": _plain(result.selection_probability),
-            "confidence": _plain(result.confidence),
-            "confidence_none": _plain(np.array([result.confidence_none]))[0],
+            **{name: plain(getattr(result, name)) for name in ("scores", "sem", "lcb", "stability")},
+            "probability": plain(result.selection_probability),
+            "confidence": plain(result.confidence),
+            "confidence_none": plain(np.array([result.confidence_none]))[0],
             "choices": dict(result.choices),
             "n_failed": result.n_failed.tolist(),
             "warnings": result.warnings,
             "trials": _dump_trials(result.trials, result.plan),
             "calibration": _dump_trials(result.calibration, result.plan),
-            "weights": _plain(result.weights) if custom else None,
+            "weights": plain(result.weights) if custom else None,
             "failures": [asdict(failure) for failure in result.failures],
             "plan": result.plan.to_dict(),
             "preparation": dump(result.preparation),
@@ -110,7 +113,7 @@ def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
         probability = schema.list_of(_WEIGHT, n_ks)(data.get("probability"), "data.probability")
         saved = Saved(_array(weights, n_ks), np.array(probability, dtype=np.float64))
     return {
-        **{name: found[name] for name in ("transform", "rule", "z", "criterion", "versions")},
+        **{name: found[name] for name in (*CHOICE_CHECKS, "versions")},
         "plan": plan,
         "trials": trials,
         "calibration": calibration,
@@ -144,7 +147,7 @@ def dump_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
     return {
         "seed": plan.seeds[trial.index],
         "after": plan.before(trial.index),
-        **{name: _plain(np.array(getattr(trial, name))) for name in _stored(plan)},
+        **{name: plain(np.array(getattr(trial, name))) for name in _stored(plan)},
         "failures": [{"k": failure.k, "cause": failure.cause} for failure in trial.failures],
         **({"left_out": dropped} if dropped else {}),
     }
@@ -188,7 +191,7 @@ def unpack_trial(record: Any, index: int, plan: Plan) -> Any:
     raw, found = b64decode(record[PACKED], validate=True), {}
     for name, dtype in _packed(plan).items():
         size = dtype.itemsize * len(plan.ks)
-        found[name], raw = _plain(np.frombuffer(raw[:size], dtype)), raw[size:]
+        found[name], raw = plain(np.frombuffer(raw[:size], dtype)), raw[size:]
     bits = np.unpackbits(np.frombuffer(raw, np.uint8)).tolist()
     if len(raw) != -(-len(plan.ks) // 8):
         raise ValueError("the number of values in the trial does not match the number of ks.")
@@ -216,7 +219,7 @@ def _packed(plan: Plan) -> dict[str, np.dtype[Any]]:
 
 
 def _dump_trials(trials: Trials, plan: Plan) -> dict[str, Any]:
-    return {"subsamples": list(trials.subsamples), **{name: _plain(getattr(trials, name)) for name in _stored(plan)}}
+    return {"subsamples": list(trials.subsamples), **{name: plain(getattr(trials, name)) for name in _stored(plan)}}
 
 
 def _load_trials(data: Any, plan: Plan, where: str) -> Trials:
@@ -238,8 +241,8 @@ def _array(values: Any, n_ks: int) -> Array:
     return np.array(values, dtype=np.float64).reshape(n_ks, -1)
 
 
-def _plain(values: Array) -> Any:
+def plain(values: Array) -> Any:
     """Return nested lists of floats, with None for values that are not finite."""
     if values.ndim > 1:
-        return [_plain(row) for row in values]
+        return [plain(row) for row in values]
     return [float(value) if np.isfinite(value) else None for value in values]

@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import Any, get_args
 
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.selection import CRITERIA, RULES
-from compsil_kit._result.records import dump, read_trial, rebuild
+from compsil_kit._result.records import CHOICE_CHECKS, dump, read_trial, rebuild
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.fingerprint import differences
 from compsil_kit._types import OnFailure
@@ -36,14 +35,7 @@ _PLANNED = {
     ),
     "preparation": schema.optional(schema.mapping_of(schema.anything)),
     "indices": schema.list_of(schema.anything),
-    "choice": schema.record(
-        {
-            "criterion": schema.choice(CRITERIA),
-            "transform": schema.text,
-            "rule": schema.choice(RULES),
-            "z": schema.real(0.0, 1e6),
-        }
-    ),
+    "choice": schema.record(CHOICE_CHECKS),
 }
 _FINISHED = {**_PLANNED, "trials": schema.anything, "versions": schema.mapping_of(schema.text)}
 
