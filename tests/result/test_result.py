@@ -9,7 +9,7 @@ import pytest
 import sklearn
 from samples import made_up
 
-from compsil_kit import SelectionError, SelectionResult, __version__, select_k
+from compsil_kit import SelectionResult, __version__, select_k
 from compsil_kit._result.trials import Failure, Trial, Trials, current_versions
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.result import collect
@@ -52,15 +52,6 @@ def test_results_are_frozen(imbalanced):
     for name in ("micro", "macro", "weights", "composite", "selection_probability"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(imbalanced, name)[0] = 0
-
-
-def test_one_subsample_has_no_lower_bound():
-    result = made_up([[0.5], [0.3]], [[0.5], [0.3]], rule="lcb")
-    assert np.isnan(result.sem).all()
-    with pytest.raises(SelectionError, match="n_subsamples of at least 2") as caught:
-        _ = result.best_k
-    assert caught.value.result is result
-    assert json.dumps(result.to_dict(), allow_nan=False)
 
 
 def test_calibration_subsamples_are_not_scored(blobs):

@@ -111,21 +111,6 @@ def test_escaped_names(hostile, show, n_names, n_images):
     assert not {"script", "link", "iframe", "object", "embed", "a", "form"} & set(page.tags)
 
 
-def test_card_of_a_comparison():
-    found = compared([2, 3, 4], composite=[0.1, 0.5, 0.3], elbow=[1234.5, 900, NAN])
-    page = Page(found._repr_html_())
-    assert page.rows == [
-        ["k", "composite", "elbow"],
-        ["2", "0.1000", "1,234"],
-        ["3", "0.5000", "900"],
-        ["4", "0.3000", "–"],
-    ]
-    for line in found.explain().splitlines():
-        assert line in page.text
-    bold = found._repr_html_().split("font-weight:700")
-    assert [part.partition("</td>")[0].partition(">")[2] for part in bold[1:]] == ["0.5000"]
-
-
 def test_the_browser_reports_faults(tmp_path):
     """Check the check: a page with every fault."""
     faults = "<img src='data:image/png;base64,AAAA'><p style='width:2000px'>wide</p>"

@@ -222,12 +222,28 @@ def test_agreement_below_chance_is_visible(ax, least, low):
     assert ax.get_ylim() == pytest.approx((low, 1.04))
 
 
+NO_K = "No k can be selected"
+TITLES = {
+    ("curve", "no choice"): NO_K,
+    ("convergence", "no choice"): NO_K,
+    ("probability", "no choice"): NO_K,
+    ("curve", "no lower bound"): NO_K,
+    ("probability", "one subsample"): "The selection probability cannot be estimated from one subsample",
+    ("stability", "one subsample"): "The stability is unknown",
+}
+
+
 @pytest.mark.parametrize("case", UNUSUAL)
 @pytest.mark.parametrize("kind", KINDS)
 def test_unusual_results(kind, case, ax, drawn):
     found = UNUSUAL[case]
     assert drawn(found.plot(kind, ax=ax)) is ax
-    assert title(ax)
+    assert title(ax) == TITLES.get((kind, case), title(ax) or "no title")
+    assert title(ax).endswith(", partial") == (kind == "curve" and found.partial)
+    if kind in ("curve", "stability"):
+        assert vertical_lines(ax) == ([] if found._best_index is None else [found.best_k])
+    if kind == "curve" and found._best_index is None:
+        assert ax.get_legend().get_texts()[0].get_text() == "composite"
     assert np.isfinite([*ax.get_xlim(), *ax.get_ylim()]).all()
     assert all(np.isfinite(path.vertices).all() for each in ax.collections for path in each.get_paths())
     assert ax.get_legend() is None or ax.get_legend().get_texts()
@@ -236,34 +252,13 @@ def test_unusual_results(kind, case, ax, drawn):
     # Horizontal grid lines, behind everything else.
     assert [axis.get_gridlines()[0].get_visible() for axis in (ax.xaxis, ax.yaxis)] == [False, True]
     assert ax.get_axisbelow() is True
-    if kind != "convergence":
-        assert len(ax.get_xticks()) <= 15
-        assert set(ax.get_xticks()) <= set(found.ks)
-        assert len([text for text in ax.texts if text.get_text()]) <= 15
-
-
-@pytest.mark.parametrize(
-    ("kind", "case", "text"),
-    [
-        ("curve", "no choice", "No k can be selected"),
-        ("convergence", "no choice", "No k can be selected"),
-        ("curve", "no lower bound", "No k can be selected"),
-        ("probability", "no choice", "No k can be selected"),
-        ("probability", "one subsample", "The selection probability cannot be estimated from one subsample"),
-        ("stability", "one subsample", "The stability is unknown"),
-    ],
-)
-def test_missing_values_are_stated(kind, case, text, ax):
-    assert title(UNUSUAL[case].plot(kind, ax=ax)) == text
-    if kind == "curve":
-        assert vertical_lines(ax) == []
-        assert ax.get_legend().get_texts()[0].get_text() == "composite"
-
-
-def test_partial_and_failed(ax):
-    assert title(UNUSUAL["partial"].plot(ax=ax)).endswith(", partial")
-    other = UNUSUAL["failures"].plot("convergence", ax=Figure().subplots())
-    assert "k = 2" not in [line.get_label() for line in other.lines]
+    if kind == "convergence":
+        leading = {f"k = {k}" for k, ok in zip(found.ks, found._selectable, strict=True) if ok}
+        assert {line.get_label() for line in ax.lines} <= leading
+        return
+    assert len(ax.get_xticks()) <= 15
+    assert set(ax.get_xticks()) <= set(found.ks)
+    assert len([text for text in ax.texts if text.get_text()]) <= 15
 
 
 def rings(ax):
@@ -322,10 +317,6 @@ def test_new_figures_are_not_shown(result, monkeypatch, kind):
     assert plt.get_fignums() == [*before, ax.figure.number]
     assert ax.figure.get_size_inches().tolist() == [7.2, 4.2]
     plt.close(ax.figure)
-
-
-def test_unknown_kind(result):
-    before = plt.get_fignums()
     with pytest.raises(ValueError, match=r"kind must be one of 'curve', .*; got 'pie'"):
         result.plot("pie")
     assert plt.get_fignums() == before

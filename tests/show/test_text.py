@@ -161,6 +161,7 @@ def test_text(name, with_confidence):
         with pytest.raises(SelectionError, match="No k") as caught:
             _ = result.best_k
         assert str(caught.value) == result.explain()
+        assert caught.value.result is result
     check_card(result)
 
 
@@ -204,11 +205,9 @@ def test_small_clusters_and_whole_data_for_real():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({}, " of 404 of 575 rows · gmm · manhattan · transform tanh · rule max"),
-        ({"rule": "lcb", "z": 2.5}, " of 404 of 575 rows · gmm · manhattan · transform tanh · rule lcb (z=2.5)"),
         (
-            {"n_calibration": 2, "transform": "step"},
-            " + 2 for calibration of 404 of 575 rows · gmm · manhattan · transform step · rule max",
+            {"n_calibration": 2, "transform": "step", "rule": "lcb", "z": 2.5},
+            " + 2 for calibration of 404 of 575 rows · gmm · manhattan · transform step · rule lcb (z=2.5)",
         ),
         (
             {"criterion": "stable", "n_starts": 2},
