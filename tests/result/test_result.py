@@ -1,6 +1,5 @@
 """SelectionResult: its tables, and other transforms, rules, criteria and numbers of subsamples without a new run."""
 
-import json
 import sys
 from dataclasses import FrozenInstanceError, replace
 

@@ -174,6 +174,7 @@ def check_card(result):
     preparation = "" if result.preparation is None else f" · {result.preparation}"
     for text in (*lines[:start], *facts, *map(sentence, result.warnings), lines[-1] + preparation):
         assert ("partial result" if text.startswith("PARTIAL") else text) in page.text
+    assert (" ± " in page.text.partition("Table")[0]) == any(" ± " in fact for fact in facts)
     choice = "no k can be selected" if result._best_index is None else f"number of clusters{result.best_k}"
     assert choice in page.text
     assert ("partial result" in page.text.partition("This is")[0]) == result.partial
@@ -187,8 +188,9 @@ def check_card(result):
     assert page.links == re.findall(r"<[^a-z/]|url\(", markup) == []
 
 
-def test_other_cards():
+def test_other_cards(with_confidence):
     # Without "<1 %" as a tag.
+    check_card(with_confidence(LONG, 0.49, 0.003, 0.5, 0.007))
     for result in (likely(0.003, 0.997, 0.0), likely(0.997, 0.003, 0.0), UNUSUAL["uneven ks"], UNUSUAL["40 ks"]):
         check_card(result)
 
