@@ -8,11 +8,9 @@ from compsil_kit._method import selection
 from compsil_kit._method.selection import (
     LIKELY,
     STABLE,
-    achieved,
     check_transform,
     choose,
     combine,
-    criterion_values,
     finite_mean,
     largest_discrepancy,
     maximised,
@@ -70,37 +68,6 @@ def test_custom_transforms_receive_clipped_discrepancies():
 
 def test_zero_discrepancy_gives_equal_weights():
     assert weigh(MICRO, MICRO, lambda x: np.ones(x.shape)).tolist() == [[0.5, 0.5, 0.5]]
-
-
-TRIALS = {
-    "micro": np.array([[0.5, 0.4, 0.6], [0.3, NAN, 0.2]]),
-    "macro": np.array([[0.1, 0.2, 0.3], [0.4, NAN, 0.6]]),
-    "best_micro": np.array([[0.8, 0.6, 0.7], [0.5, NAN, 0.4]]),
-    "agreement": np.array([[NAN, 0.5, 0.7], [NAN, NAN, -0.2]]),
-}
-
-
-def values(name, at=slice(None), composite=None):
-    # Only the composite needs weights.
-    return criterion_values(name, lambda number: TRIALS[number][:, at], composite)
-
-
-def test_composite_micro_and_macro_are_taken_unchanged():
-    assert values("composite", composite=lambda: "composite") == "composite"
-    for name in ("micro", "macro"):
-        np.testing.assert_array_equal(values(name), TRIALS[name])
-
-
-def test_stable_silhouette_is_best_micro_times_stability():
-    """Agreement below chance counts as zero; unknown stability leaves the silhouette unchanged."""
-    np.testing.assert_allclose(values(STABLE), [[0.48, 0.36, 0.42], [0.0, NAN, 0.0]])
-    np.testing.assert_array_equal(values(STABLE, slice(1)), [[0.8], [0.5]])
-
-
-def test_each_resample_has_its_own_stability():
-    draws = np.array([[0, 1, 1], [2, 2, 0], [0, 1, 2]])
-    expected = np.stack([values(STABLE, draw) for draw in draws], axis=1)
-    np.testing.assert_array_equal(values(STABLE, draws), expected)
 
 
 @pytest.mark.parametrize(
@@ -268,18 +235,3 @@ def test_hoeffding_formulas():
 def test_invalid_arguments_of_bounds(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_a_lead_of_two_radii_proves_the_choice():
-    """Each score may deviate by one radius."""
-    radius = hoeffding_radius(100, n_ks=4, delta=0.1)
-    settings = {"n_subsamples": 100, "n_ks": 4, "delta": 0.1, "independent": True}
-    assert not achieved(1.99 * radius, **settings).proven
-    assert achieved(2.01 * radius, **settings).proven
-    assert not achieved(2.01 * radius, **{**settings, "independent": False}).proven
-    found = achieved(0.5, **settings)
-    assert (found.radius_all, found.radius_one) == (radius, hoeffding_radius(100, delta=0.1))
-    assert found.needed == subsamples_for_margin(0.5, n_ks=4, delta=0.1)
-    for lead in (0.0, -0.1, NAN):
-        found = achieved(lead, **settings)
-        assert (found.needed, found.proven) == (None, False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from sklearn.isotonic import isotonic_regression
 from compsil_kit._method.clusterers import MIN_COMPILED_KMEANS_POINTS, Clusterer
 from compsil_kit._method.metrics import Metric
 from compsil_kit._method.subsample import POINTS_PER_CLUSTER
+from compsil_kit._util import schema
 
 if TYPE_CHECKING:
     from compsil_kit.plan import Plan
@@ -57,6 +58,7 @@ REFERENCE_KINDS = {
     "unimodal": "independent unimodal components",
     "columns": "unimodal columns with the correlations of the data",
 }
+P_VALUE = schema.real(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,12 @@ class Structure:
         Number of rows compared.
     """
 
-    p_value: float
-    p_values: Mapping[str, float]
-    statistic: float
-    n_null: int
-    n_rows: int
+    # With the validation of data that come from a file.
+    p_value: Annotated[float, P_VALUE]
+    p_values: Annotated[Mapping[str, float], schema.record(dict.fromkeys(REFERENCE_KINDS, P_VALUE))]
+    statistic: Annotated[float, schema.real(-1e300, 1e300)]
+    n_null: Annotated[int, schema.integer(1)]
+    n_rows: Annotated[int, schema.integer(2)]
 
     @property
     def found(self) -> bool:
