@@ -150,21 +150,6 @@ def test_a_timeout_keeps_finished_subsamples(csv, tmp_path, log):
     assert "were finished by an earlier attempt" in log()
 
 
-def test_a_stop_without_a_checkpoint(csv, log):
-    over = threading.Event()
-
-    def stopped(X, k, seed):
-        os.kill(os.getpid(), signal.SIGINT)
-        assert over.wait(PATIENCE)
-        return cut(X, k)
-
-    try:
-        assert run_select(data=str(csv), clusterer=stopped, checkpoint=None).state == "failed"
-    finally:
-        over.set()
-    assert "There is no checkpoint: the next attempt starts from the beginning." in log()
-
-
 @pytest.fixture
 def clock(monkeypatch):
     now = [0.0]

@@ -38,19 +38,10 @@ def test_mistakes_are_final_and_found_before_data_are_loaded(settings, message, 
         SelectKOperator(task_id="t", **({"data": "a.csv"} | settings))._parse_parameters()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"columns": ["x", "word"]}, "columns: 'word' is not numeric"),
-        ({"labels_keep": ["kee"], "labels_path": "{folder}/l.csv"}, "labels_keep: 'kee' is not a column of the data"),
-        ({"sql": "select 1"}, "pass exactly one of data, sql and python_callable; got data and sql"),
-        ({"z": -1}, "z must be a number"),
-    ],
-    ids=str,
-)
-def test_mistakes_are_not_retried(settings, message, csv, tmp_path, failure):
-    settings = {k: v.format(folder=tmp_path) if isinstance(v, str) else v for k, v in settings.items()}
-    assert message in failure(**({"data": str(csv)} | settings))
+def test_mistakes_are_not_retried(csv, tmp_path, failure):
+    assert "z must be a number" in failure(data=str(csv), z=-1)
+    labels = {"labels_keep": ["kee"], "labels_path": str(tmp_path / "l.csv")}
+    assert "labels_keep: 'kee' is not a column of the data" in failure(data=str(csv), **labels)
 
 
 def test_a_missing_file_is_retried(tmp_path, frame):

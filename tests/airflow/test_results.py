@@ -12,17 +12,17 @@ from airflow.providers.common.compat.sdk import Asset
 from runs import cut, run_select
 
 import compsil_pandas  # noqa: F401  (registers df.compsil)
-from compsil_airflow.results import check_labels_keep, kept_columns, write_frame, write_parts
+from compsil_airflow.results import check_labels_keep, kept_columns, write_parts
 from compsil_kit.adapters import open_source
 
 
 class TestLabels:
-    @pytest.mark.parametrize("ending", ["csv", "parquet"])
-    def test_are_those_of_the_accessor(self, csv, frame, tmp_path, ending):
+    @pytest.mark.parametrize(("ending", "read"), [("CSV", pd.read_csv), ("Parquet", pd.read_parquet)])
+    def test_are_those_of_the_accessor(self, csv, frame, tmp_path, ending, read):
         frame.assign(x=frame["x"].where(frame.index != 5)).to_csv(csv, index=False)
         path = tmp_path / f"new/labels.{ending}"
         done = run_select(data=str(csv), labels_path=str(path), labels_keep="key", missing="drop")
-        labels = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+        labels = read(path)
         expected = pd.read_csv(csv).compsil.cluster(3, columns=["x", "y"], missing="drop")
         assert list(labels.columns) == ["row", "key", "cluster"]
         assert labels["key"].tolist() == frame["key"].tolist()
@@ -41,13 +41,6 @@ class TestLabels:
         done = run_select(data=str(csv), random_state=None, clusterer=record, labels_path=str(tmp_path / "l.csv"))
         (final,) = [seed for rows, seed in seen if rows == 300]
         assert final == done.summary()["plan"]["seeds"][0]
-
-    @pytest.mark.parametrize(("name", "read"), [("L.CSV", pd.read_csv), ("L.Parquet", pd.read_parquet)])
-    def test_of_a_frame_are_written_by_the_ending(self, name, read, tmp_path):
-        place = tmp_path / name
-        labels = pd.DataFrame({"row": [0, 1], "cluster": [1, 0]}, index=[7, 8])
-        assert write_frame(place, labels) == place.stat().st_size
-        pd.testing.assert_frame_equal(read(place), labels.reset_index(drop=True))
 
     @pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
     def test_in_parts_keep_the_types_of_columns(self, name, tmp_path):
