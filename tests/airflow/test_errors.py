@@ -3,10 +3,11 @@
 import json
 import re
 import sqlite3
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from runs import QUICK, RETRY, failing, run, run_select, select, upstream
+from runs import RETRY, failing, run, run_select, select, upstream
 
 from compsil_airflow import SelectKOperator
 from compsil_airflow.compat import AirflowException, AirflowFailException
@@ -59,10 +60,9 @@ def test_a_place_that_cannot_be_written_is_retried_before_data_are_loaded(name, 
     assert f"{name} cannot be written: Not a directory: '{place}'" in log()
 
 
-def test_damaged_files_are_not_quoted(tmp_path, failure):
-    path = tmp_path / "table.csv"
-    path.write_text('x,y\n1,2\n3,4,5,"swordfish\n')
-    text = failure(data=str(path))
+def test_damaged_files_are_not_quoted(csv, failure):
+    csv.write_text('x,y\n1,2\n3,4,5,"swordfish\n')
+    text = failure(data=str(csv))
     assert "not a readable table" in text
     assert "swordfish" not in text
 
@@ -88,14 +88,8 @@ class TestFunctionsOfTheUser:
         assert line_in(wrong, text)
 
     def test_errors_in_a_function_that_loads_are_retried(self, frame, log):
-        failures = [ValueError("the service answered nonsense")]
-
-        def load():
-            if failures:
-                raise failures.pop()
-            return frame
-
-        assert run_select(python_callable=load, **RETRY).ended == ("success", 2)
+        load = Mock(side_effect=[ValueError("the service answered nonsense"), frame])
+        assert run_select(python_callable=lambda: load(), **RETRY).ended == ("success", 2)
         assert "the service answered nonsense" in log()
 
 
@@ -106,26 +100,17 @@ def line_in(function, log):
 
 
 @pytest.mark.parametrize(
-    ("build", "message"),
+    ("build", "cause"),
     [
-        (
-            lambda: select(data=upstream(None)),
-            "data is None: the upstream task 'extract' returned nothing. Return a path or a URI there.",
-        ),
-        (
-            lambda: upstream(None) >> select(data="{{ ti.xcom_pull('extract') }}"),
-            "data is None: the template or the upstream task returned nothing.",
-        ),
-        (
-            lambda: SelectKOperator.partial(task_id="select_k", **QUICK).expand(data=upstream([None])),
-            "data is None: the upstream task 'extract' returned nothing.",
-        ),
+        (lambda: select(data=upstream(None)), "upstream task 'extract'"),
+        (lambda: upstream(None) >> select(data="{{ ti.xcom_pull('extract') }}"), "template or the upstream task"),
+        (lambda: SelectKOperator.partial(task_id="select_k").expand(data=upstream([None])), "upstream task 'extract'"),
     ],
     ids=["xcom", "template", "mapped"],
 )
-def test_nothing_from_upstream_is_named(build, message, log):
+def test_nothing_from_upstream_is_named(build, cause, log):
     assert run(build).state == "failed"
-    assert message in log()
+    assert f"data is None: the {cause} returned nothing. Return a path or a URI there." in log()
 
 
 # As libraries name them; the last ones are not OSErrors.
