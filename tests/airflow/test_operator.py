@@ -33,12 +33,6 @@ class TestSignature:
         documented = [name for entry in entries for name in re.findall(r"\w+", entry)]
         assert set(documented) >= set(PARAMETERS) - {"self"}
 
-    def test_every_parameter_is_an_attribute(self):
-        given = {name: f"text of {name}" for name in SelectKOperator.template_fields}
-        operator = SelectKOperator(task_id="t", **given)
-        assert {name: getattr(operator, name) for name in given} == given
-        assert (SelectKOperator(task_id="t").op_args, SelectKOperator(task_id="t").op_kwargs) == ([], {})
-
 
 def test_the_result_equals_that_of_the_accessor(csv, frame):
     settings = {"criterion": "stable", "scale": "robust", "n_calibration": 2, "z": 0.5, "rule": "lcb"}

@@ -2,7 +2,7 @@
 
 import pytest
 from airflow.providers.common.compat.sdk import task
-from runs import QUICK, run, run_select, select, upstream
+from runs import QUICK, run, select, upstream
 from sklearn.cluster import KMeans
 
 from compsil_airflow import SelectKOperator, select_k_mapped
@@ -132,13 +132,6 @@ class TestTextOfTheAuthor:
         for task_id in ("select_k", "mapped.combine"):
             settings = done.summary(task_id)["settings"]
             assert {name: settings[name] for name in given} == given
-
-
-def test_functions_are_not_called_by_airflow(csv):
-    def halves(discrepancy):
-        return discrepancy * 0.0 + 0.5
-
-    assert run_select(data=str(csv), transform=halves).summary()["settings"]["transform"] == "halves"
 
 
 def test_functions_and_estimators_are_wrapped():

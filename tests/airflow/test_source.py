@@ -43,10 +43,6 @@ class TestFiles:
     def test_an_xcom_that_is_a_path(self, csv, expected):
         assert scores(run(lambda: select(data=upstream(str(csv))))) == expected
 
-    def test_an_xcom_that_is_not_a_path(self, log):
-        assert run(lambda: select(data=upstream([[1.0, 2.0], [3.0, 4.0]]))).state == "failed"
-        assert "data must be a path or a URI; got a value of type list" in log()
-
     def test_pickles_are_never_read(self, frame, tmp_path):
         frame.to_pickle(tmp_path / "table.pkl")
         with pytest.raises(AirflowFailException, match="unknown file format"):
@@ -83,6 +79,7 @@ class TestFiles:
         ({"sql": "SELECT 1", "function": list}, r"exactly one of .*; got sql and python_callable\."),
         ({"sql": "SELECT 1", "conn_id": ""}, "sql requires conn_id"),
         ({"sql": "None", "passed": {"sql": "ask"}}, "sql is None: the upstream task 'ask' returned .* a query there"),
+        ({"data": [[1.0, 2.0]]}, "data must be a path or a URI; got a value of type list"),
         ({"data": "../a.csv", "base_dir": "/base"}, "^data must be inside base_dir"),
         ({"data": "moon://bucket/a.csv"}, "^data: Airflow has no file system for moon://"),
         ({"function": lambda: "moon://a.csv"}, "^the path that python_callable returned: Airflow has no file"),
@@ -247,13 +244,6 @@ class TestOutOfCore:
     def test_a_small_file_is_loaded(self, folder):
         assert isinstance(Source(data=folder.parent / "whole.parquet").load(), pd.DataFrame)
 
-    def test_a_small_folder_with_labels(self, frame, tmp_path):
-        (tmp_path / "parts").mkdir()
-        frame.to_parquet(tmp_path / "parts" / "0.parquet")
-        labels = tmp_path / "labels.csv"
-        assert run_select(data=str(tmp_path / "parts"), labels_path=str(labels), labels_keep=["key"]).state == "success"
-        assert pd.read_csv(labels)["key"].tolist() == frame["key"].tolist()
-
     def test_a_link_that_leaves_the_base(self, folder, tmp_path):
         inside = tmp_path / "base" / "table"
         inside.mkdir(parents=True)
@@ -261,13 +251,12 @@ class TestOutOfCore:
         with pytest.raises(AirflowFailException, match=r"^data must be inside base_dir"):
             Source(data="table", base_dir=tmp_path / "base").load()
 
-    @pytest.mark.parametrize("ending", ["parquet", "csv"])
-    def test_labels_are_written_in_parts(self, folder, table, tmp_path, ending, log, monkeypatch):
+    def test_labels_are_written_in_parts(self, folder, table, tmp_path, log, monkeypatch):
         monkeypatch.setattr("compsil_airflow.checkpoints.PROGRESS_SECONDS", 0.0)
-        path = tmp_path / f"labels.{ending}"
+        path = tmp_path / "labels.parquet"
         settings = {"n_subsamples": "auto", "random_state": None, "labels_keep": ["word", "y"], "sample_size": 300}
         done = run_select(data=str(folder), labels_path=str(path), **settings)
-        labels = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+        labels = pd.read_parquet(path)
         assert list(labels.columns) == ["row", "word", "y", "cluster"]
         assert labels["row"].tolist() == list(range(60_000))
         assert labels["y"].tolist() == pytest.approx(table["y"].tolist())

@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compsil_airflow.storage import (
-    LABELS_ENDINGS,
-    REPORT_ENDINGS,
-    check_apart,
-    check_writable,
-    resolve_output,
-    resolve_place,
-    write,
-)
+from compsil_airflow.storage import check_apart, check_writable, resolve_place, write
 
 
 @pytest.fixture
@@ -75,12 +67,6 @@ def test_uris():
 def test_values_that_are_not_paths(base, path, kind, message):
     with pytest.raises(kind, match=message):
         resolve_place("data", path, base)
-
-
-def test_places_of_outputs(tmp_path):
-    assert resolve_output("labels_path", None, LABELS_ENDINGS, tmp_path) is None
-    for endings, names in ((LABELS_ENDINGS, ("l.csv", "new/l.Parquet")), (REPORT_ENDINGS, ("r.html", "r.HTM"))):
-        assert [resolve_output("path", name, endings, tmp_path) for name in names] == [tmp_path / n for n in names]
 
 
 @pytest.mark.parametrize("from_file", [False, True])
