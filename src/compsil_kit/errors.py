@@ -73,8 +73,8 @@ def caller_level() -> int:
 class Deprecated:
     """Descriptor for a renamed attribute.
 
-    Reading the attribute emits a DeprecationWarning and returns the attribute named by ``new_name``. The warning
-    recommends the public expression ``suggestion``, which defaults to the new name.
+    Reading the attribute emits a DeprecationWarning and returns the attribute named by ``new_name``. ``suggestion`` is
+    the public expression to recommend in the warning; it defaults to the new name.
     """
 
     new_name: str

@@ -230,13 +230,13 @@ def test_nearest_neighbours_of_distances_are_read():
     assert by_distances.scores == pytest.approx(by_points.scores, abs=1e-6)
 
 
-NOT_SET = r"metric='precomputed' gives distances, but clusterer=.* not set to read them"
+NOT_SET = r"clusterer=.* not configured for distances, but with metric='precomputed'"
 NEEDS_POINTS = "clusterer='{}' needs points.*Pass clusterer='agglomerative'"
-NOT_SPARSE = r"clusterer='{}' does not take sparse data. Pass X.toarray\(\)"
+NOT_SPARSE = r"clusterer='{}' does not support sparse data. Pass X.toarray\(\)"
 UNFIT = [
     (KMeans, "euclidean", TypeError, r"clusterer must be an instance, not a class; pass KMeans\(\)"),
-    (DBSCAN(), "euclidean", ValueError, "clusterer=DBSCAN must have fit_predict and a parameter n_clusters or n_comp"),
-    (PCA(), "euclidean", ValueError, "clusterer=PCA must have fit_predict.*Wrap it in a function"),
+    (DBSCAN(), "euclidean", ValueError, "clusterer=DBSCAN must have a fit_predict method and a parameter n_clusters"),
+    (PCA(), "euclidean", ValueError, "clusterer=PCA must have a fit_predict method.*Wrap the estimator in a function"),
     *((name, "precomputed", ValueError, NEEDS_POINTS.format(name)) for name in ["kmeans", "gmm", "clara", "birch"]),
     (KMeans(), "precomputed", ValueError, NOT_SET),
     (AgglomerativeClustering(), "precomputed", ValueError, NOT_SET),

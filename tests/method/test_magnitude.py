@@ -14,7 +14,7 @@ from compsil_kit import CompositeSilhouette, select_k
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.labels import fit_all_rows
 from compsil_kit._method.metrics import resolve_metric
-from compsil_kit._method.precision import _bulk, check_magnitude, fit_predict, loses_digits
+from compsil_kit._method.precision import _bulk, check_magnitude, fit_predict, loses_precision
 
 EUCLIDEAN = resolve_metric("euclidean")
 FILL = 9.97e36
@@ -30,9 +30,9 @@ def test_ordinary_data_go_the_ordinary_way(dtype):
     X, _ = blobs(dtype=dtype)
     rng = np.random.default_rng(0)
     for data in (X, X + 100, rng.lognormal(0, 2, (500, 3)).astype(dtype), np.eye(300, dtype=dtype), X * 0):
-        assert not loses_digits(data)
+        assert not loses_precision(data)
     X[17, 1] = 1e12
-    assert loses_digits(X)
+    assert loses_precision(X)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_fill_value_does_not_change_how_the_others_are_scored():
     X, _ = blobs()
     X[17, 1] = FILL
     assert select_k(X, ks=[3, 4, 5, 6], n_subsamples=8, random_state=0).best_k == 5
-    with pytest.raises(ValueError, match="clusterer='gmm' cannot tell the others apart"):
+    with pytest.raises(ValueError, match="clusterer='gmm' cannot distinguish the other rows"):
         select_k(X, ks=[2, 3], n_subsamples=2, clusterer="gmm")
 
 
@@ -92,8 +92,8 @@ def test_data_whose_squares_are_out_of_range_are_refused(clusterer, dtype, scale
         select_k(X * X.dtype.type(scale), ks=[3, 4], n_subsamples=2, clusterer=clusterer)
 
 
-LARGE = "whose squares are beyond the range of {}; clusterer='name' needs them. Scale X first{}"
-FILLED = "; if it is a fill value, treat it as missing."
+LARGE = "whose squares are outside the range of {}, but clusterer='name' computes squares. Scale X first{}"
+FILLED = ". If the value is a fill value, treat it as missing."
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
@@ -152,7 +152,7 @@ def test_estimators_that_subtract_the_mean_refuse_far_values(estimator, taken):
     if taken:
         check_magnitude(estimator, "name", X)
     else:
-        message = r"different magnitude: row 24, column 1 is about 1e37 away .* within 1e[12] of"
+        message = r"different magnitudes: the value in row 24, column 1 is about 1e37 away .* within 1e[12] of"
         with pytest.raises(ValueError, match=message) as caught:
             check_magnitude(estimator, "name", X)
         assert "9.97" not in str(caught.value)
@@ -201,4 +201,4 @@ def test_digits_count_as_lost_from_a_ten_thousandth_on(offset, expected):
     """The mean is so many times as far away as the points are from each other; the error is eps times its square."""
     X = (np.arange(1000.0) % 7)[:, None]
     X[0] = offset * len(X)
-    assert loses_digits(X) is expected
+    assert loses_precision(X) is expected

@@ -112,12 +112,12 @@ def spoiled(row, column, value):
 
 
 BAD_DISTANCES = {
-    "not square": (DISTANCES[:, :30], r"it is not square, its shape is \(40, 30\)"),
-    "not symmetric": (spoiled(3, 7, 99.0), "it is not symmetric"),
-    "diagonal": (spoiled(3, 3, 0.5), "its diagonal is not 0"),
-    "negative": (-DISTANCES, "it has negative entries"),
-    "one negative": (spoiled(3, 7, -1.0), "it has negative entries"),
-    "sparse": (sparse.csr_array(DISTANCES), "it is sparse, where a missing entry would count as distance 0"),
+    "not square": (DISTANCES[:, :30], r"is not square; it has shape \(40, 30\)"),
+    "not symmetric": (spoiled(3, 7, 99.0), "is not symmetric"),
+    "diagonal": (spoiled(3, 3, 0.5), "has non-zero values on its diagonal"),
+    "negative": (-DISTANCES, "has negative entries"),
+    "one negative": (spoiled(3, 7, -1.0), "has negative entries"),
+    "sparse": (sparse.csr_array(DISTANCES), "is sparse, so that missing entries would count as distance 0"),
 }
 
 
@@ -125,7 +125,7 @@ BAD_DISTANCES = {
 def test_a_matrix_that_holds_no_distances_is_refused(name):
     D, message = BAD_DISTANCES[name]
     assert not resolve_metric("precomputed").takes_sparse
-    with pytest.raises(ValueError, match=f"metric='precomputed' needs X to be a symmetric matrix.*: {message}. Pass"):
+    with pytest.raises(ValueError, match=f"metric='precomputed' needs a symmetric matrix.*, but X {message}. Pass"):
         silhouettes(D, np.arange(D.shape[0]) % 2, metric="precomputed")
 
 
@@ -138,16 +138,20 @@ def test_distances_within_rounding_are_taken():
 
 
 UNFIT = [
-    ("haversine", GOOD, "metric='haversine' does not work on this X"),
-    ("jaccard", GOOD, "metric='jaccard' compares yes/no features; X has values other than 0 and 1. Pass boolean data"),
-    ("chebyshev", sparse.csr_array(GOOD), r"metric='chebyshev' does not take sparse data. Pass X.toarray\(\)"),
-    ("seuclidean", sparse.csr_array(GOOD), "metric='seuclidean' does not take sparse data"),
-    ("mahalanobis", GOOD * [1.0, 1.0, 0.0], "metric='mahalanobis' does not work on this X: Singular matrix"),
-    ("dice", np.eye(4, 3) @ np.ones((3, 3)), "metric='dice' must give finite distances"),
-    (lambda x, y: math.nan, GOOD, "metric='<lambda>' must give finite distances of at least 0"),
-    (lambda x, y: -1.0, GOOD, "metric='<lambda>' must give finite distances of at least 0"),
-    (lambda x: 1.0, GOOD, "metric='<lambda>' does not work on this X"),
-    (lambda x, y: "far", GOOD, "metric='<lambda>' does not work on this X"),
+    ("haversine", GOOD, "metric='haversine' cannot be used with this X"),
+    (
+        "jaccard",
+        GOOD,
+        "metric='jaccard' compares boolean features, but X has values other than 0 and 1. Pass boolean data",
+    ),
+    ("chebyshev", sparse.csr_array(GOOD), r"metric='chebyshev' does not support sparse data. Pass X.toarray\(\)"),
+    ("seuclidean", sparse.csr_array(GOOD), "metric='seuclidean' does not support sparse data"),
+    ("mahalanobis", GOOD * [1.0, 1.0, 0.0], "metric='mahalanobis' cannot be used with this X: Singular matrix"),
+    ("dice", np.eye(4, 3) @ np.ones((3, 3)), "metric='dice' must return finite, non-negative distances"),
+    (lambda x, y: math.nan, GOOD, "metric='<lambda>' must return finite, non-negative distances"),
+    (lambda x, y: -1.0, GOOD, "metric='<lambda>' must return finite, non-negative distances"),
+    (lambda x: 1.0, GOOD, "metric='<lambda>' cannot be used with this X"),
+    (lambda x, y: "far", GOOD, "metric='<lambda>' cannot be used with this X"),
 ]
 
 
@@ -162,13 +166,13 @@ def test_a_metric_that_goes_wrong_later_is_refused(wrong):
     def distance(x, y):
         return wrong if x[0] == GOOD[30, 0] and y[0] != x[0] else math.dist(x, y)
 
-    with pytest.raises(ValueError, match="metric='distance' must give finite distances of at least 0"):
+    with pytest.raises(ValueError, match="metric='distance' must return finite, non-negative distances"):
         silhouettes(GOOD, np.arange(40) // 20, metric=distance)
     with pytest.raises(
-        ClusteringError, match=r"measuring distances failed on subsample .* finite distances of at least 0"
+        ClusteringError, match=r"measuring distances failed on subsample .* finite, non-negative distances"
     ):
         select_k(GOOD, ks=2, n_subsamples=2, metric=distance)
-    with pytest.raises(SelectionError, match=r"Most frequent cause: .* must give finite distances of at least 0"):
+    with pytest.raises(SelectionError, match=r"Most frequent cause: .* must return finite, non-negative distances"):
         select_k(GOOD, ks=2, n_subsamples=2, metric=distance, on_failure="skip")
 
 

@@ -206,7 +206,7 @@ def test_verdict_names_the_closest_reference():
     p_values = {**dict.fromkeys(REFERENCE_KINDS, 0.02), "uniform": 0.43}
     none = Structure(0.43, p_values, 0.1, 59, 500)
     assert none.verdict.startswith("The data show no clusters: ")
-    assert "(p = 0.43; the closest match is a uniform box of the same covariance)" in none.verdict
+    assert "(p = 0.43; the closest match is a uniform box with the same covariance)" in none.verdict
     some = Structure(LEVEL, dict.fromkeys(REFERENCE_KINDS, LEVEL), 0.1, 59, 500)
     assert some.verdict.startswith("The data show clusters: ")
     assert "(p = 0.05)" in some.verdict

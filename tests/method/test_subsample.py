@@ -53,7 +53,7 @@ def test_invalid_types_of_seeds(given):
 
 @pytest.mark.parametrize("seed", [-1, 2**32])
 def test_seeds_out_of_range(seed):
-    with pytest.raises(ValueError, match=f"random_state must be made of integers from 0 to 4294967295; got {seed}"):
+    with pytest.raises(ValueError, match=f"random_state must consist of integers from 0 to 4294967295; got {seed}"):
         make_seeds(seed, 1, 0)
     with pytest.raises(ValueError, match="integers from 0 to 4294967295"):
         make_seeds([0, seed], 2, 0)

@@ -96,7 +96,7 @@ def _fill(rows, blocks, squares, lengths):
 
 
 def empty_bounds(n_points: int) -> Bounds:
-    """Return arrays for this number of points, initialised to zero."""
+    """Return new arrays for ``n_points`` points."""
     label, second, pending, moved, target, unsure, outcome = np.zeros((7, n_points), np.int64)
     upper, lower, others = np.zeros((3, n_points))
     scratch = np.empty((4, n_points))
