@@ -1,4 +1,4 @@
-"""Data of a notebook (frames, arrays, sparse matrices, other tables, out-of-core tables) as input of the engine."""
+"""Convert notebook data (frames, arrays, sparse matrices, other or out-of-core tables) to input for the engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCALE = replace(
     default=AUTO,
     validate=optional(partial(check_choice, "scale", allowed=(AUTO, *_SCALE.choices))),
     choices=(AUTO, *_SCALE.choices),
-    doc="How to scale the columns; auto is standard for tables and none for arrays.",
+    doc="How to scale the columns; auto means standard for tables and none for arrays.",
 )
 
 
@@ -59,7 +59,7 @@ def load_numeric(data: Any) -> Any:
 
 
 def resolve_scale(scale: Scale | Literal["auto"] | None, data: Any, metric: Any) -> Scale | None:
-    """Resolve ``"auto"`` by the type of the data; distances are never scaled, even in a frame."""
+    """Resolve ``"auto"`` according to the type of data; distances are never scaled, even in a frame."""
     if scale != "auto":
         return scale
     if metric == "precomputed":
@@ -86,12 +86,12 @@ def column_names(data: Any) -> list[Any]:
 
 
 def load_table(data: Any, table: TableConfig) -> Dataset | SourceTable:
-    """Select columns, handle missing values and scale, for data of any type."""
+    """Select columns, handle missing values and scale the data, whatever their type."""
     if sparse.issparse(data):
         validate_sparse(table.columns, table.scale)
         return load_data(data)
     if isinstance(data, Source) and not data.named and table.columns is None and table.scale is None:
-        # The engine warns if such columns have different scales.
+        # The engine warns if unnamed columns have different scales.
         return open_data(data)
     return open_data(prepare(data if isinstance(data, Source) else as_frame(data), **vars(table)))
 

@@ -1,4 +1,4 @@
-"""The magics ``%compsil`` and ``%%compsil``, with defaults in ``%config CompsilMagics``."""
+"""The magics ``%compsil`` and ``%%compsil``, with defaults set by ``%config CompsilMagics``."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from compsil_pandas import ColumnWarning
 _CALL = re.compile(rf"(get_ipython\(\)\.run_(?:line|cell)_magic)(\('compsil'(?:, (?:{QUOTED}))+\))$", re.MULTILINE)
 _SEMICOLON = re.compile(r"""\s*;[;\s]*(?:#[^'"\n]*)?\s*$""")
 _ENGINE_ERRORS = (ValueError, TypeError, ClusteringError, SelectionError, MemoryError, OSError, ImportError)
-# Options that make sense on a single line only have no default in %config.
+# Options that only make sense for a single call have no default in %config.
 _DEFAULTS = [name for name in COMMANDS["select"] if name not in ("columns", "checkpoint", "output", "quiet")]
 
 
 @magics_class
 class CompsilMagics(Magics):
-    """``%compsil`` and ``%%compsil``; the attributes are their defaults."""
+    """``%compsil`` and ``%%compsil``; the attributes are the default option values."""
 
     vars().update({n: traitlets.Any(OPTIONS[n].default, help=OPTIONS[n].doc).tag(config=True) for n in _DEFAULTS})
 
     @traitlets.validate(*_DEFAULTS)
     def _validate(self, proposal: Any) -> Any:
-        """Validate a default; text is read as on a line."""
+        """Validate a default; strings are parsed as on a ``%compsil`` line."""
         value, option = proposal.value, OPTIONS[proposal.trait.name]
         if isinstance(value, str):
             with suppress(ValueError):
@@ -73,9 +73,9 @@ class CompsilMagics(Magics):
         if {"-h", "--help"} & set(line.split()):
             return print(magic_line.make_parser({}).format_help())
         shell: Any = self.shell
-        # The body runs first, as options may use its variables.
+        # Run the cell body first, because options may use its variables.
         data = None if cell is None else run_body(shell, cell)
-        # One dict, because lambdas and comprehensions in an evaluated expression resolve names in its globals only.
+        # Merge the namespaces, because lambdas and comprehensions in an evaluated expression only see its globals.
         names = shell.user_ns if local_ns is None or local_ns is shell.user_ns else {**shell.user_ns, **local_ns}
         command, words, given = magic_line.parse_line(line, names, in_cell=cell is not None)
         if cell is None:
@@ -83,7 +83,7 @@ class CompsilMagics(Magics):
         with one_line_errors():
             value = self._run(command, data, words[-1], given, names)
         if command == "explore" and cell is None:
-            # For the code that the explorer generates.
+            # Used in the code that the explorer generates.
             value.expression = repr(data) if isinstance(data, str) else words[0]
         if "output" in given:
             shell.push({given["output"]: value})
@@ -105,7 +105,7 @@ class CompsilMagics(Magics):
         config = None if command == "compare" else SelectionConfig(**settings)
         table = load_table(data, table_config)
         for note in table.preparation.notes if table.preparation else ():
-            # Four calls up is the line of the magic.
+            # Four levels up is the line with the magic.
             warnings.warn(note, ColumnWarning, stacklevel=4)
         if config is None:
             return compare(table, progress=events.progress, **settings)
@@ -125,35 +125,35 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def one_line_errors(finished: SelectionResult | None = None) -> Iterator[None]:
-    """Display interrupts and engine errors without a traceback; ``error.result`` holds the finished part."""
+    """Display interrupts and engine errors without a traceback; ``error.result`` holds the partial result."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise Stopped("the run was interrupted before there was a result.") from stop
+        raise Stopped("the run was interrupted before it had a result.") from stop
     except _ENGINE_ERRORS as error:
         result = getattr(error, "result", None) or finished
-        hint = " The finished part is in sys.last_value.result." if result else ""
+        hint = " The partial result is in sys.last_value.result." if result else ""
         usage_error = UsageError(one_line(error) + hint)
         usage_error.result = result  # type: ignore[attr-defined]
         raise usage_error from error
 
 
 def select(table: Dataset | SourceTable, config: SelectionConfig, events: Events) -> SelectionResult:
-    """Select k; an interrupt returns the result of the finished subsamples, if there are any."""
+    """Select k; after an interrupt, return the result from the finished subsamples, if any."""
     try:
         plan = make_plan(table, config)
         return run_selection(plan, load(table, plan, events), events)
     except Interrupted as stop:
         if not isinstance(stop.result, SelectionResult):
             raise
-        print(f"compsil: {stop.summary}; this is the result of the finished ones.", file=sys.stderr)
+        print(f"compsil: {stop.summary}; the result covers the finished subsamples.", file=sys.stderr)
         return stop.result
 
 
 def report(
     table: Dataset | SourceTable, config: SelectionConfig, events: Events, target: Path, *, with_comparison: bool
 ) -> SelectionResult:
-    """Select k and write a report; an interrupt returns the selection and writes nothing."""
+    """Select k and write a report; after an interrupt, return the selection without writing a report."""
     result = select(table, config, events)
     shared = settings_of(ComparisonConfig).keys() & settings_of(SelectionConfig).keys()
     given = {name: getattr(config, name) for name in shared}
@@ -170,7 +170,7 @@ def report(
 
 
 def evaluate(expression: str, names: Names) -> Any:
-    """Return the value of a data expression, or the text itself if it names Parquet data."""
+    """Return the value of a data expression, or the expression itself if it is a path or URL of Parquet data."""
     try:
         return eval(compile(expression.strip(), "<compsil>", "eval"), names)
     except Exception as error:
@@ -194,14 +194,14 @@ def run_body(shell: Any, body: str) -> Any:
     name = shell.compile.cache(source, shell.execution_count, raw_code=body)
     tree = shell.transform_ast(shell.compile.ast_parse(source, name))
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
-        raise UsageError("the last line of a %%compsil cell must be an expression for the data, such as df.")
+        raise UsageError("a %%compsil cell must end with an expression that gives the data, such as df.")
     *statements, last = tree.body
     exec(shell.compile(ast.Module(statements, tree.type_ignores), name, "exec"), shell.user_ns)
     return eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns)
 
 
 def move_semicolon(lines: list[str]) -> list[str]:
-    """Move a ``;`` from the end of the magic's text to the end of the statement, where IPython expects it."""
+    """Move a ``;`` from the end of the magic's argument to the end of the statement, where IPython expects it."""
 
     def move(call: re.Match[str]) -> str:
         given = ast.literal_eval(call[2])
@@ -212,7 +212,7 @@ def move_semicolon(lines: list[str]) -> list[str]:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Add ``%compsil``, its completion and its ``;`` transformer to the shell, replacing earlier ones.
+    """Add ``%compsil``, its tab completion and its ``;`` handling to the shell, replacing any earlier versions.
 
     Parameters
     ----------
@@ -236,6 +236,6 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     shell.magics_manager.registry.pop("CompsilMagics", None)
     for magics in shell.magics_manager.magics.values():
         magics.pop("compsil", None)
-    # By module name, as a reloaded module has different objects.
+    # Compare module names, because reloading a module creates new objects.
     for registered in (shell.configurables, shell.Completer.custom_matchers, shell.input_transformers_post):
         registered[:] = [r for r in registered if not getattr(r, "__module__", "").startswith("compsil_jupyter.magic")]
