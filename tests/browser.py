@@ -77,7 +77,7 @@ class Problems(list):
 
 @dataclass
 class Notebook:
-    """A notebook that is open in a front end, with its kernel."""
+    """A notebook opened in a front end, and its kernel."""
 
     server: Server
     page: Page
@@ -87,7 +87,7 @@ class Notebook:
 
     @contextmanager
     def watch(self, name):
-        """Fail if the page has problems; add a screenshot to every failure."""
+        """Fail if the page has problems; attach a screenshot to every failure."""
         self.problems.clear()
         try:
             yield
@@ -128,14 +128,15 @@ def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
 
 
 def run_all(page):
-    # Earlier, JupyterLab would start a second kernel or ask for one. The toolbar shows the idle state too early.
+    # Before the kernel is idle, JupyterLab would start a second kernel or ask for a kernel. The toolbar shows the idle
+    # state too early, so wait for the status bar.
     page.locator("#jp-main-statusbar").get_by_text(" | Idle").wait_for()
     page.locator(".lm-MenuBar-itemLabel", has_text=re.compile("^Run$")).click()
     page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Run All Cells$")).click()
 
 
 def until(page, condition, what, seconds=PATIENCE):
-    """Wait for a condition outside the page while the page continues."""
+    """Wait for a condition outside the page while the page keeps running."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"timed out after {seconds} s waiting until {what}"

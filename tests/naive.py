@@ -122,7 +122,7 @@ def stability(X, ks, seeds, m, cluster):
 
 
 def stability_on(common, X, ks, seeds, m, cluster):
-    """Return, for each k, the agreements of consecutive subsamples on separate points, labelled by the nearest mean."""
+    """Return, for each k, the agreements of consecutive subsamples on separate rows, labelled by the nearest mean."""
     found = {}
     for k in ks:
         labelings = []
@@ -137,7 +137,7 @@ def stability_on(common, X, ks, seeds, m, cluster):
 
 
 def best_start(starts):
-    """Return the labels with the smallest inertia; if several starts find the same clusters, the first one counts."""
+    """Return the labels with the smallest inertia; the first of several starts with the same clusters is used."""
     best_labels, least = None, math.inf
     for labels, inertia in starts:
         same = best_labels is not None and adjusted_rand(labels, best_labels) == 1.0

@@ -29,7 +29,7 @@ def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_siz
 
 
 def compared(ks, **values):
-    """Return a comparison of criteria with given values per k; ``_`` in a name is replaced with ``-``."""
+    """Return a comparison of criteria with the given values for each k; ``_`` in a name is replaced with ``-``."""
     criteria = tuple(
         Criterion(name.replace("_", "-"), np.array(row, dtype=float), np.zeros(len(row)))
         for name, row in values.items()

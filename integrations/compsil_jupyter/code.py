@@ -48,7 +48,7 @@ def generate_code(session: Session, expression: str | None, k: int | None = None
 
 
 def _limits(session: Session, name: str) -> list[str]:
-    """Return code or a comment that states which subsamples are used; nothing if all planned ones are used."""
+    """Return code or a comment that states which subsamples are used, unless all planned subsamples are."""
     result, first = session.result, session.reading.first
     if result is None:
         return []
@@ -93,7 +93,7 @@ class _Calls:
         return [line for line in lines if line]
 
     def comments(self) -> list[str]:
-        """Return comments about anonymous functions among the settings."""
+        """Return comments about settings that are anonymous functions."""
         anonymous = [name for name, value in self._selection().items() if _function_name(value) == ""]
         return [f"# {name} is the function passed to the explorer." for name in anonymous]
 

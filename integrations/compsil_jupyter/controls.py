@@ -30,7 +30,7 @@ def heading(text: str) -> widgets.HTML:
 def tooltip(name: str, *, typed: bool = False) -> str:
     """Return the help text for a setting; with ``typed``, include the syntax of its values."""
     setting = SETTINGS[name] if typed else replace(SETTINGS[name], text_form="")
-    # Help texts for argparse double their percent signs.
+    # The percent signs in help texts are doubled for argparse.
     return setting.help.replace("%%", "%")
 
 
@@ -178,7 +178,7 @@ def reading_controls(session: Session) -> list[Any]:
     first = widgets.IntSlider(
         1,
         min=1,
-        # The End key moves no further than the initial maximum.
+        # The End key cannot move the slider past its initial maximum.
         max=MAX_SUBSAMPLES,
         **label_keywords("subsamples used", "use only the first subsamples, in the order of their seeds"),
         continuous_update=False,
@@ -219,7 +219,7 @@ def _available_and_used(session: Session) -> tuple[int, int]:
 
 
 def follow(first: Any, session: Session) -> None:
-    """Set the slider's maximum to the number of finished subsamples; a slider at its maximum stays there."""
+    """Set the slider's maximum to the number of finished subsamples; a slider at its maximum stays at the maximum."""
     available, used = _available_and_used(session)
     first.disabled = available < 2
     # A new run resets the value to 1. If the maximum fell below the value, the browser would move the slider and

@@ -1,4 +1,4 @@
-"""Convert notebook data (frames, arrays, sparse matrices, other or out-of-core tables) to input for the engine."""
+"""Convert notebook data (tables in memory or out of core, arrays, sparse matrices) to input for the engine."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ SCALE = replace(
 
 
 def is_table(data: Any) -> bool:
-    """Return whether the data has named columns."""
+    """Return whether the data have named columns."""
     if isinstance(data, Source):
         return data.named
     return isinstance(data, pd.DataFrame | pd.Series) or hasattr(data, "to_pandas")
 
 
 def is_data(value: Any) -> bool:
-    """Return whether a value is of a type that can be clustered: a table, a sparse matrix or a numeric array."""
+    """Return whether a value can be clustered: a table, a sparse matrix or a numeric array."""
     is_array = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "biuf"
     return is_table(value) or sparse.issparse(value) or is_array
 
@@ -79,14 +79,14 @@ def as_frame(data: Any) -> pd.DataFrame:
 
 
 def column_names(data: Any) -> list[Any]:
-    """Return the column names without converting the rows; a sparse matrix has none."""
+    """Return the column names without converting the rows; an empty list for a sparse matrix."""
     if isinstance(data, Source):
         return [field.name for field in data.fields]
     return [] if sparse.issparse(data) else list(as_frame(data[:0] if hasattr(data, "shape") else data).columns)
 
 
 def load_table(data: Any, table: TableConfig) -> Dataset | SourceTable:
-    """Select columns, handle missing values and scale the data, whatever their type."""
+    """Select columns, handle missing values and scale data of any supported type."""
     if sparse.issparse(data):
         validate_sparse(table.columns, table.scale)
         return load_data(data)
@@ -97,7 +97,7 @@ def load_table(data: Any, table: TableConfig) -> Dataset | SourceTable:
 
 
 def validate_sparse(columns: Any, scale: str | None) -> None:
-    """Raise for settings that would make a sparse matrix dense."""
+    """Raise an error if the settings would make a sparse matrix dense."""
     if columns is not None or scale is not None:
         raise ValueError(
             "columns and scale must be None for a sparse matrix. Select columns and scale them beforehand, for example "

@@ -52,7 +52,7 @@ MAX_FAILURES = 20
 
 
 def _png(draw: Callable[[Figure], object], size: tuple[float, float]) -> bytes:
-    """Render without pyplot, so that no figure appears in the output of a cell."""
+    """Render without pyplot, so that no figure appears in the cell output."""
     with _draw_lock:
         figure = Figure(figsize=size, dpi=DPI, layout="constrained")
         draw(figure)
@@ -108,7 +108,7 @@ def _box(inside: str, colour: str) -> str:
 
 
 def muted(html: str) -> str:
-    """Return HTML in a muted style."""
+    """Wrap HTML in a muted style."""
     return f'<div style="{MUTED};line-height:1.4;overflow-wrap:anywhere">{html}</div>'
 
 
@@ -163,7 +163,7 @@ def _format_finished(status: Status) -> str:
 
 
 def format_warnings(session: Session) -> str:
-    """Return the warnings of a finished run; during a run, warnings may appear and disappear."""
+    """Return the warnings of a finished run; a warning during the run may not apply to the complete result."""
     result = session.result
     if result is None or not result.warnings or session.running:
         return ""
@@ -210,7 +210,7 @@ def _format_remaining(status: Status) -> str:
 
 
 def format_comparison(status: Status, comparison: Comparison | None) -> str:
-    """Return the progress of the comparison or, at its end, which criteria agree."""
+    """Return the progress of the comparison or, once it has finished, which criteria agree."""
     if comparison is not None:
         early = "Stopped. Only the finished criteria are shown.\n" if status.phase == "stopped" else ""
         return muted(escape(early + comparison.explain()).replace("\n", "<br>"))

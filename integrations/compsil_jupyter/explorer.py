@@ -100,7 +100,8 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     session : Session
         The state behind the widgets: settings, status and results.
     result : SelectionResult or None
-        The displayed selection: partial during a run, None before the first run. It is kept if a later run fails.
+        The displayed selection: partial during a run, None before the first run. A failed run keeps the previous
+        result.
     comparison : Comparison or None
         The comparison with other criteria, or None if it has not been computed.
     expression : str or None
@@ -115,7 +116,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.add_class("compsil-explorer")
 
     def __repr__(self) -> str:
-        """Return the displayed choice in one line."""
+        """Return the displayed selection on one line."""
         result = self.result
         if result is None:
             return "Explorer: no result yet"

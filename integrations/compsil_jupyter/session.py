@@ -1,4 +1,4 @@
-"""The explorer without its widgets: runs, comparisons in threads, and changes to the displayed result."""
+"""The state and the background tasks of the explorer, without widgets."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Session:
             self._notify("status")
 
     def read(self, **reading: Any) -> None:
-        """Change how k is chosen: ``criterion``, ``transform``, ``rule``, ``z``, ``delta`` or ``first``."""
+        """Change settings for choosing k: ``criterion``, ``transform``, ``rule``, ``z``, ``delta`` or ``first``."""
         choice = {name: reading.pop(name, value) for name, value in self.reading.choice.items()}
         changed = replace(self.reading, choice=choice, **reading)
         if changed != self.reading:
@@ -203,7 +203,7 @@ class Session:
                 task.thread.join(timeout)
 
     def report(self, path: Path) -> Path:
-        """Write a report of the displayed result, with the comparison if there is one."""
+        """Write a report on the displayed result, including the comparison if there is one."""
         result = self.result
         if result is None:
             raise ValueError("there is no result yet. Press Run first.")
@@ -288,7 +288,7 @@ class Session:
 
 
 def describe_error(error: Exception) -> str:
-    """Return an error on one line, prefixed with its type unless it is a type that the engine raises."""
+    """Return an error message on one line; errors of types that the engine does not raise start with their type."""
     text, kind = one_line(error), type(error).__name__
     clear = isinstance(error, ValueError | TypeError | RuntimeError | ImportError | OSError) or text == kind
     return text if clear else f"{kind}: {text}"

@@ -74,11 +74,11 @@ class Clusterings:
 
     @cached_property
     def projection(self) -> Projection | None:
-        """The points in two dimensions; None for a distance matrix."""
+        """A two-dimensional projection of the points; None for a distance matrix."""
         return None if self._plan.config.resolved_metric.precomputed else project(self.points)
 
     def prioritise(self, k: int) -> None:
-        """Compute this k next, then the other candidates, closest first."""
+        """Compute the clustering for this k next, then for the other candidates, closest first."""
         with self._lock:
             self._requested, self._paused = k, False
             if self._thread is None and not self._closed and self._next() is not None:
@@ -94,7 +94,7 @@ class Clusterings:
         self._closed = True
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until every k has been computed or the work has been stopped."""
+        """Wait until all clusterings have been computed or the computation has been stopped."""
         if (thread := self._thread) is not None:
             thread.join(timeout)
 
@@ -175,7 +175,7 @@ def selected_k(result: SelectionResult) -> int | None:
 
 
 def comparison_settings(data: Any, shown: Shown) -> dict[str, Any]:
-    """Return the settings of a comparison on the subsamples of the displayed result."""
+    """Return the settings for a comparison on the subsamples of the displayed result."""
     n_subsamples, seeds = shown.settings["n_subsamples"], shown.random_state
     if n_subsamples == "auto":
         n_subsamples = SelectionConfig().max_subsamples if shown.result is None else shown.result.n_subsamples

@@ -103,7 +103,7 @@ class View:
         return widgets.VBox([widgets.HBox([report, code]), self._saved])
 
     def _update(self, change: str) -> None:
-        """Show a change to the session; during a run, limit how often plots are drawn."""
+        """Update the widgets after a session change; during a run, limit how often plots are drawn."""
         growing = change == "result" and self.session.running
         if growing and time.monotonic() - self._painted_at < REDRAW_SECONDS:
             with self._lock:
@@ -162,7 +162,7 @@ class View:
         self._painted_at = 0.0 if waiting else time.monotonic()
 
     def _paint_image(self, name: str, subject: Any, draw: Callable[[Any], bytes], *more: Any) -> None:
-        """Draw the subject, unless the image shows it already; hide the image if there is no subject."""
+        """Draw the subject unless the image already shows it; hide the image if there is no subject."""
         image, key = self._images[name], (subject, *more)
         if subject is None:
             self._hide(name)

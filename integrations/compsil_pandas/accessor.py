@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def register() -> None:
-    """Register the accessor only once, because pandas warns when autoreload, for example, replaces it."""
+    """Register the accessor if it is missing; pandas would warn about a replacement, for example after autoreload."""
     if not hasattr(pd.DataFrame, "compsil"):
         pd.api.extensions.register_dataframe_accessor("compsil")(CompsilAccessor)
 
@@ -106,14 +106,15 @@ class CompsilAccessor:
             How to scale the columns.
         missing : {"raise", "drop"}, default="raise"
             Whether to raise an error for rows with missing values or drop them.
-        by : name, list of names, or another argument of ``groupby``, optional
+        by : name, list of names, or other ``groupby`` key, optional
             Run one selection per group. Key columns are not used for clustering unless listed in ``columns``.
         {keywords}
 
         Returns
         -------
         SelectionResult or GroupSelection
-            The result, or one result per group with ``by``. ``preparation`` records columns, scale and dropped rows.
+            The result, or with ``by`` one result per group. The ``preparation`` attribute of a result records
+            the columns, the scale and the number of dropped rows.
         """
         config, events = split_keywords(keywords)
         if by is None:
@@ -182,7 +183,7 @@ class CompsilAccessor:
         labels : Series or array
             One label per row, as returned by :meth:`cluster`; rows with NA are skipped.
         columns, scale, missing
-            As in :meth:`select_k`. Means and deviations are in the original units, regardless of the scale.
+            As in :meth:`select_k`. Means and standard deviations are in the original units.
         metric : str or callable, default="euclidean"
             Distance metric for the silhouettes.
 
@@ -235,7 +236,7 @@ class CompsilAccessor:
         ----------
         kind : str, default="curve"
             ``"curve"``, ``"weights"``, ``"convergence"``, ``"probability"`` and ``"stability"`` plot a selection,
-            ``"comparison"`` a comparison; ``"silhouette"`` and ``"map"`` plot ``labels`` or a new clustering.
+            ``"comparison"`` plots a comparison, ``"silhouette"`` and ``"map"`` plot ``labels`` or a new clustering.
         k : int, optional
             Number of clusters for ``"silhouette"`` and ``"map"``; selected automatically if None.
         labels : Series or array, optional

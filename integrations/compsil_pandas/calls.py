@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class ColumnWarning(UserWarning):
-    """A column that should probably be excluded from the clustering."""
+    """Warning about a column that should probably be excluded from the clustering."""
 
 
 class PlotKeywords(SelectKeywords, CompareKeywords, total=False):
@@ -190,7 +190,7 @@ class GroupSelection(Mapping[Any, SelectionResult]):
         return len(self.results)
 
     def __repr__(self) -> str:
-        """Return the table as text."""
+        """Return the table as plain text."""
         return f"GroupSelection of {len(self.frame)} groups\n\n{self.frame.to_string()}"
 
     def _repr_html_(self) -> str:
@@ -202,7 +202,7 @@ class GroupSelection(Mapping[Any, SelectionResult]):
 def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame], SelectionResult]) -> GroupSelection:
     """Run a selection for every group; the table lists failed groups with their errors.
 
-    After an interrupt, the exception holds the finished groups and the partial result of the interrupted group.
+    After an interrupt, the exception contains the finished groups and the partial result of the interrupted group.
     """
     grouped = frame.groupby(by, sort=True, observed=True, dropna=False)
     index = grouped.size().index
@@ -261,7 +261,7 @@ def key_names(by: Any) -> list[Any]:
 
 
 def drop_columns(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
-    """Drop columns by name; select by position, because names may be duplicated or have levels."""
+    """Drop columns by name; the selection is positional, because names may be duplicated or have levels."""
     return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
 
 

@@ -65,10 +65,10 @@ def shell(frame, tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(shell):
-    """Run a cell as a user would and return its value; a traceback fails the test."""
+    """Run a cell as a user would and return its value; an error fails the test."""
 
     def run(cell):
-        # IPython handles a semicolon only in cells with history.
+        # IPython handles a semicolon only in cells that are stored in the history.
         done = shell.run_cell(cell, store_history=True)
         done.raise_error()
         return done.result

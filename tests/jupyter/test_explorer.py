@@ -32,7 +32,7 @@ def frame(points):
 
 @pytest.fixture
 def opened():
-    """Open explorers that are closed after the test."""
+    """Return a function that opens explorers, which are closed after the test."""
     explorers = []
 
     def opened(data, *columns, **keywords):
@@ -394,7 +394,7 @@ class TestData:
             explore(sparse.eye(9, format="csr"), **given)
 
     @pytest.mark.parametrize("data", [5, "text", [[1, 2], [3]]])
-    def test_invalid_data_raise(self, data):
+    def test_explore_rejects_invalid_data(self, data):
         with pytest.raises((TypeError, ValueError), match=r"X (as text )?must"):
             explore(data)
 

@@ -147,7 +147,7 @@ def test_every_tab_shows_at_most_one_image(desk):
         screen.run()
         desk.kernel.run("tabs.wait()")
         images = {}
-        # Do not start with the curve, because its last image may still be on the way.
+        # Do not start with the curve, because its final image may not have arrived yet.
         for name in ("Weights", "Stability", "Curve", "Clusters"):
             screen.tab(name)
             images[name] = screen.image()

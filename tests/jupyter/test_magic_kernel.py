@@ -1,4 +1,4 @@
-"""%compsil in a real kernel: its messages to a notebook, tab completion, and interrupts."""
+"""%compsil in a real kernel: output, tab completion and interrupts."""
 
 import os
 import re

@@ -116,7 +116,7 @@ class TestErrors:
         assert (session.status.phase, session.status.done) == ("failed", n_finished)
         assert (session.shows_previous, session.stale) == (True, False)
         assert session.shown.comparison is comparison
-        # The run paused the clusterings; a request resumes them.
+        # The run paused the clusterings; a request resumes the computation.
         clusterings.prioritise(3)
         clusterings.wait(PATIENCE)
         assert clusterings.found.get(3) is not None
@@ -265,7 +265,7 @@ class TestStaleThreads:
             gate.go.set()
 
     def hold(self, session, held, fail_at):
-        """Start a run that fails at a given call; its thread blocks at a gate when it reports. Return the thread."""
+        """Start a run that fails at a given call and blocks at a gate when it reports a result; return its thread."""
         session.change(clusterer=fail_after(fail_at))
         session.listen(lambda what: what == "result" and held.block())
         start(session, held)
@@ -354,7 +354,7 @@ def test_labels_match_the_accessor(points, k, metric):
     assert not session.shown.clusterings.sampled
 
 
-def test_every_k_is_computed_starting_with_the_requested_one(session):
+def test_all_clusterings_are_computed_starting_with_the_requested_k(session):
     finish(session)
     heard = []
     session.listen(lambda what: heard.append((what, found(session.shown.clusterings))))
