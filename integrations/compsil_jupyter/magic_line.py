@@ -212,7 +212,7 @@ def complete(line: str, names: Names) -> tuple[str, list[str]]:
 
 
 def _variables(fragment: str, names: Names) -> list[str]:
-    """Return the variables that hold data and, after the first character, all others, whose attributes may be data."""
+    """Return the data variables and, after the first character, the other variables, whose attributes may be data."""
     data = sorted(name for name in names if is_data(names[name]))
     return data + (sorted(set(names) - set(data)) if fragment else [])
 
