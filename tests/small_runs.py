@@ -1,4 +1,4 @@
-"""A small selection for tests of its execution: three clusters, six subsamples, three candidates."""
+"""A small selection for execution tests: three clusters, six subsamples, three candidates."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ def flow(**keywords):
 
 
 def split(X, k, seed):
-    """Return k clusters by position: fast, and always with k labels."""
+    """Cluster by position, which is fast and always gives k labels."""
     return np.arange(X.shape[0]) % k
 
 
@@ -52,7 +52,7 @@ class Counting:
 
 
 class Fails:
-    """A clusterer that fails for given seeds at one k."""
+    """A clusterer that fails for the given seeds at one value of k."""
 
     def __init__(self, k, seeds, how):
         self.k, self.seeds, self.how = k, set(seeds), how
@@ -64,7 +64,7 @@ class Fails:
 
 
 def same(left, right):
-    """Return whether two results have the same numbers, bit for bit; failed clusterings are equal."""
+    """Return whether two results have the same numbers, bit for bit; failed clusterings compare as equal."""
     pairs = [(getattr(left.trials, name), getattr(right.trials, name)) for name in NUMBERS]
     return all(np.array_equal(one, two, equal_nan=True) for one, two in pairs)
 
@@ -92,5 +92,5 @@ def stop_after(n):
 
 
 def wait_for_workers():
-    """Wait for the end of the threads that a run started."""
+    """Wait until all threads started by a run have ended."""
     join(thread for thread in threading.enumerate() if thread.name.startswith("compsil"))

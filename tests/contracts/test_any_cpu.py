@@ -12,8 +12,8 @@ from numpy._core._multiarray_umath import __cpu_dispatch__ as WIDE
 from numpy._core._multiarray_umath import __cpu_features__ as HAS
 
 ANSWERS = Path(__file__).parents[1] / "answers.py"
-ROUNDED = ("structures", "selections", "surfaces")
-# Kernels with fused multiply-add, with which scikit-learn breaks ties in the same way.
+ROUNDED = ("structures", "selections", "interfaces")
+# Kernels with fused multiply-add; with them, scikit-learn decides ties in the same way.
 FUSED = {"Haswell": "FMA3", "Zen": "FMA3", "SkylakeX": "AVX512_SKX"}
 NARROW = " ".join(name for name in WIDE if HAS[name])
 KERNELS = {
