@@ -8,9 +8,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TABLE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
 
-SELECTION = "whole selection, N = {n}, d = 10, ks 2..10, B = {b}, {how}"
-NINE = "silhouettes of nine labelings, m = 6,000, d = 10, float64, one thread, compiled"
-MEMORY = "extra peak memory of silhouettes, m = 30,000, d = 10, one labeling"
+SELECTION = "complete selection, N = {n}, d = 10, ks 2..10, B = {b}, {how}"
+NINE = "silhouettes of nine labellings, m = 6,000, d = 10, float64, one thread, compiled"
+MEMORY = "extra peak memory of silhouettes, m = 30,000, d = 10, one labelling"
 WORKERS = ("one worker", "two threads", "two processes")
 SELECTIONS = (("10,000", 10), ("2,000", 20))
 
@@ -29,9 +29,9 @@ def table_rows(table: Cells) -> dict[str, str]:
     for n, b in SELECTIONS:
         rows = {how: table[SELECTION.format(n=n, b=b, how=how)] for how in WORKERS}
         ours = ", ".join(f"{rows[how][1]} ({how})" for how in WORKERS)
-        found[f"| whole selection, {n} rows |"] = f" {ours} | {rows['one worker'][0]} (two processes) | – |"
-    found["| nine silhouettes of 6,000 points, 10 features |"] = f" {table[NINE][1]} | – | {table[NINE][0]} |"
-    found["| extra memory, 30,000 points |"] = f" {table[MEMORY][1]} | – | {table[MEMORY][0]} |"
+        found[f"| complete selection, {n} rows |"] = f" {ours} | {rows['one worker'][0]} (two processes) | – |"
+    found["| nine silhouettes of 6,000 rows, 10 features |"] = f" {table[NINE][1]} | – | {table[NINE][0]} |"
+    found["| extra memory, 30,000 rows |"] = f" {table[MEMORY][1]} | – | {table[MEMORY][0]} |"
     return found
 
 
