@@ -173,8 +173,8 @@ def authors_line() -> str:
     same = sum(record["authors"] == record["ours"] for record in records)
     apart = max(record["apart"] for record in records)
     return (
-        f"it selects the k of our composite on {same} of {len(records)} sets (scores differ by at most {apart:.0e}) "
-        f"and is correct on {right_of['authors']}, our composite on {right_of['ours']}."
+        f"It selects the same k as our composite on {same} of {len(records)} data sets (scores differ by at most "
+        f"{apart:.0e}) and is correct on {right_of['authors']}; our composite is correct on {right_of['ours']}."
     )
 
 
