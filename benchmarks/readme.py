@@ -18,13 +18,13 @@ Cells = dict[str, tuple[str, str, str]]
 
 
 def read_table(text: str) -> Cells:
-    """Return (peer, compsil-kit, ratio) by task."""
+    """Return the values for the peer and for compsil-kit, and their ratio, by task."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
     return {row[0]: (row[2], row[3], row[4]) for row in rows[1:] if len(row) == 6}
 
 
 def table_rows(table: Cells) -> dict[str, str]:
-    """Return the measured cells of the README's comparison, by the beginning of their row."""
+    """Return the measured cells in the README's comparison, keyed by the beginning of their row."""
     found = {}
     for n, b in SELECTIONS:
         rows = {how: table[SELECTION.format(n=n, b=b, how=how)] for how in WORKERS}
@@ -43,7 +43,7 @@ def speed_range(table: Cells) -> str:
 
 
 def with_figures(readme: str, table: Cells) -> str:
-    """Return the README with the figures of the table."""
+    """Return the README with the figures from the table."""
     for begin, rest in table_rows(table).items():
         readme, n = re.subn(rf"^{re.escape(begin)}.*$", lambda _, line=begin + rest: line, readme, flags=re.MULTILINE)
         assert n == 1, f"README has no line that begins with {begin!r}"

@@ -57,7 +57,7 @@ def data(n: int, d: int, centers: int = 6) -> Any:
 
 
 def complete_selection(n: int, n_subsamples: int, goal: str) -> list[Row]:
-    """Time complete selections: compsil with joblib's processes, ours with one thread, two threads and two processes."""
+    """Time complete selections with compsil (joblib processes) and with compsil-kit (threads and processes)."""
     X = data(n, 10)
     seeds = range(42, 42 + n_subsamples)
 
@@ -172,9 +172,8 @@ def memory() -> list[Row]:
         task = f"extra peak memory of silhouettes, m = 30,000, d = 10, {name}"
         peers = f"scikit-learn {theirs:,.0f} MiB, genieclust {genie:.0f} MiB (one labelling)"
         rows.append(Row(task, peers, f"{theirs:,.0f} MiB", f"{here:.0f} MiB", f"{theirs / here:.0f}", "64 MiB, aim 16"))
-        rows.append(
-            Row(f"increase of the peak memory from m = 15,000 to 60,000, {name}", "–", "–", f"{growth:.0f} MiB", "–", "at most 32 MiB")
-        )
+        increase = "increase of the peak memory from m = 15,000 to 60,000"
+        rows.append(Row(f"{increase}, {name}", "–", "–", f"{growth:.0f} MiB", "–", "at most 32 MiB"))
     return rows
 
 
@@ -214,7 +213,9 @@ def first_call() -> list[Row]:
     with TemporaryDirectory() as cache:
         compiling = fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache)
         loading = min(fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache) for _ in range(5))
-    task = "first selection in a process, N = 2,000, d = 10, ks 2..10, B = 20, one worker, scikit-learn already imported"
+    task = (
+        "first selection in a process, N = 2,000, d = 10, ks 2..10, B = 20, one worker, scikit-learn already imported"
+    )
     return [
         Row(f"{task}; compiled code cached", "–", "–", seconds(loading), "–", "0.5 s, aim 0.2 s"),
         Row(f"{task}; compilation included", "–", "–", seconds(compiling), "–", "15 s"),
@@ -245,12 +246,12 @@ def markdown(rows: list[Row], command: str) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "All packages are measured alternately in one run, and the best time of a few rounds is reported. A ratio above 1",
-        "means that compsil-kit is faster or uses less memory. The plain NumPy path is used without the `fast` extra.",
+        "All packages are measured alternately in one run, and the best time of a few rounds is reported. Ratios",
+        "above 1 mean that compsil-kit is faster or uses less memory. The plain NumPy path is used without the `fast` extra.",
         "",
-        'For "two processes", the call is made inside `joblib.parallel_config(backend="loky", n_jobs=2)`, the backend that',
-        "`compsil` uses; the workers are started before the measurement. Compiled k-means returns scikit-learn's labels;",
-        "the numbers of fits and chunks for which it needed scikit-learn are in brackets.",
+        'For "two processes", the call is made inside `joblib.parallel_config(backend="loky", n_jobs=2)`, the backend',
+        "that `compsil` uses; the workers are started before the measurement. Compiled k-means returns scikit-learn's",
+        "labels; the numbers of fits and chunks for which it needed scikit-learn are in brackets.",
         "",
         f"Command: `{command}`. On {machine()}; {versions}.",
         "",
