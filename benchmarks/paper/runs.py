@@ -36,7 +36,7 @@ MISSING: dict[str, str] = {}
 def attempt(unit: Unit) -> tuple[Unit, Record | None, dict[str, Any] | None, str]:
     """Run a unit, and return the reason if its data are missing; other errors stop the run.
 
-    This function is not in ``__main__``, because functions there are pickled by value, with a separate ``MISSING`` each.
+    This function is not in ``__main__``, because functions there are pickled by value, each with its own ``MISSING``.
     """
     # Ignore convergence warnings of mixtures and k-means, as the paper does.
     warnings.simplefilter("ignore")
