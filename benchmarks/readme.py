@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TABLE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
 
-SELECTION = "complete selection, N = {n}, d = 10, ks 2..10, B = {b}, {how}"
+SELECTION = "complete selection, N = {n}, d = 10, k = 2..10, B = {b}, {how}"
 NINE = "silhouettes of nine labellings, m = 6,000, d = 10, float64, one thread, compiled"
 MEMORY = "extra peak memory of silhouettes, m = 30,000, d = 10, one labelling"
 WORKERS = ("one worker", "two threads", "two processes")

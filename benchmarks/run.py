@@ -75,7 +75,7 @@ def complete_selection(n: int, n_subsamples: int, goal: str) -> list[Row]:
     for run in variants.values():
         run()
     best = best_times({"theirs": theirs, **variants}, rounds=3)
-    task = f"complete selection, N = {n:,}, d = 10, ks 2..10, B = {n_subsamples}"
+    task = f"complete selection, N = {n:,}, d = 10, k = 2..10, B = {n_subsamples}"
     peer = "compsil 0.1.4, n_jobs=-1"
     return [ratio_row(f"{task}, {name}", peer, best["theirs"], best[name], goal) for name in variants]
 
@@ -214,7 +214,7 @@ def first_call() -> list[Row]:
         compiling = fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache)
         loading = min(fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache) for _ in range(5))
     task = (
-        "first selection in a process, N = 2,000, d = 10, ks 2..10, B = 20, one worker, scikit-learn already imported"
+        "first selection in a process, N = 2,000, d = 10, k = 2..10, B = 20, one worker, scikit-learn already imported"
     )
     return [
         Row(f"{task}; compiled code cached", "–", "–", seconds(loading), "–", "0.5 s, aim 0.2 s"),
