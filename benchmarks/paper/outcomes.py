@@ -1,4 +1,4 @@
-"""Read the committed results, and compute the statistics that several tables need."""
+"""Read the committed results, and compute statistics for the tables."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def majority(results: Results, clusterer: str) -> dict[tuple[str, str], tuple[in
 
 
 def majority_table(results: Results, clusterer: str) -> str:
-    """Return the most frequent choices, with the printed ones in brackets if they differ."""
+    """Return the most frequent choices, and the printed choices in brackets if they differ."""
     found = majority(results, clusterer)
     rows = []
     for key in results.with_choices(clusterer):
@@ -157,7 +157,7 @@ def majority_table(results: Results, clusterer: str) -> str:
 
 
 def values(results: Results) -> list[tuple[str, str, float, float, bool]]:
-    """Return set, criterion, our value at the true k, the published one, and whether they agree to the last digit."""
+    """Return the set, the criterion, our value for the true k, the published value, and whether all digits agree."""
     found = []
     for unit in results.find(protocol="authors", part="subsamples") + results.find(protocol="authors", part="full"):
         at = unit["ks"].index(unit["k_true"])
