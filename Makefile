@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# Tests of results that must not depend on the CPU; NO_NUMBERS are tests of processes, files and compilation among them.
+# CORE contains the tests of results that must not depend on the CPU, except NO_NUMBERS: tests of processes, files and compilation.
 CORE := parity method run result contracts/test_documentation.py
 NO_NUMBERS := method/test_warmup.py run/test_workers.py run/test_checkpoint.py run/test_memory.py run/test_progress.py run/test_backends.py \
   result/test_records.py
@@ -36,21 +36,21 @@ $(VENV)-pandas2/.test: pyproject.toml
 	  "pandas==2.2.*" pyarrow pytest hypothesis --editable .
 	touch $@
 
-# Airflow pins many packages and its major versions exclude each other, so each has a separate environment.
+# Airflow pins many packages and its major versions exclude each other, so each version has a separate environment.
 $(VENV)-airflow%/.test: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group airflow$* --editable .
 	touch $@
 
-# The other orchestrators share an environment.
+# Dagster, Prefect and MLflow share one environment.
 $(VENV)-orchestrators/.test: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --group orchestrators --editable .
 	touch $@
 
-# Dask, Ray and Spark, and storage of tables larger than memory.
+# Dask, Ray, Spark, and the storage formats for tables larger than memory.
 $(VENV)-engines/.test: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
@@ -103,28 +103,28 @@ test: $(VENV)/.test $(VENV)-pandas2/.test browser test-airflow test-orchestrator
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	$(MAKE) test-kernels
 
-# The deterministic core with the BLAS kernels of another CPU; no answer may depend on their rounding.
+# Run the deterministic core with the BLAS kernels for another CPU; no result may depend on their rounding.
 test-kernels: $(VENV)/.test
 	OPENBLAS_CORETYPE=$(OTHER_KERNELS) $(BIN)/python -m pytest -n 2 --dist loadfile $(addprefix tests/,$(CORE)) $(foreach part,$(NO_NUMBERS),--ignore=tests/$(part))
 
-# For contributors, after every change: without Airflow, browser, notebooks and the paper's experiments.
+# For contributors, after every change: without Airflow, a browser, the notebooks and the paper's experiments.
 test-quick: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(foreach part,$(SLOW),--ignore=tests/$(part))
 
-# Against both major versions of Airflow, with a PostgreSQL server and an object store on loopback.
+# Test with both major versions of Airflow, a PostgreSQL server, and an object store on localhost.
 test-airflow: $(VENV)-airflow2/.test $(VENV)-airflow3/.test postgres
 	$(VENV)-airflow2/bin/python -m pytest tests/airflow
 	$(VENV)-airflow3/bin/python -m pytest tests/airflow
 
-# Dagster, Prefect and MLflow without mocks: an instance, a server and a file store in temporary folders.
+# Test Dagster, Prefect and MLflow without mocks: an instance, a server and a file store in temporary folders.
 test-orchestrators: $(VENV)-orchestrators/.test
 	$(VENV)-orchestrators/bin/python -m pytest tests/orchestrators
 
-# Subsamples on Dask, Ray and Spark, each with a cluster of two worker processes that the tests start and stop.
+# Compute subsamples on Dask, Ray and Spark, each with a cluster of two worker processes that the tests start and stop.
 test-engines: $(VENV)-engines/.test java
 	$(VENV)-engines/bin/python -m pytest tests/engines
 
-# The screenshot in the guide, from a real run.
+# Take the screenshot in the guide from a real run.
 screenshot-airflow: $(VENV)-airflow3/.test browser
 	$(VENV)-airflow3/bin/python tests/airflow/screenshot.py docs/_static/airflow-grid.png
 
@@ -136,7 +136,7 @@ lint: $(VENV)/.lint
 typecheck: $(VENV)/.lint
 	$(BIN)/mypy
 
-# Both must pass before a release. The first can be stopped at any time and resumes with the next case.
+# Both must pass before a release. `make fuzz` can be stopped at any time; the next run resumes with the next case.
 fuzz: $(VENV)/.test
 	$(BIN)/python -m fuzz $(FUZZ)
 
@@ -153,12 +153,12 @@ bench-scale: $(VENV)/.bench $(VENV)-engines/.test java
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
-# The paper's tables and figures, docs/evidence.md and docs/truth.md. Can be stopped at any time; the next call resumes.
+# Reproduce the paper's tables and figures in docs/evidence.md, and docs/truth.md. Can be stopped at any time; the next call resumes.
 reproduce: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.paper
 	$(MAKE) truth
 
-# About an hour on two cores; both steps resume after an interruption.
+# Takes about an hour on two cores; both steps resume after an interruption.
 confidence: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.confidence.measure
 	$(BIN)/python -m benchmarks.confidence.fit

@@ -1,1 +1,1 @@
-"""Measurements of speed and memory, and reproduction of the paper's experiments."""
+"""Measure speed and memory, and reproduce the paper's experiments."""

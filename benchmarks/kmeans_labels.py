@@ -1,6 +1,6 @@
 """Compare the labels of compiled k-means with scikit-learn's: ``python -m benchmarks.kmeans_labels --fits 20000``.
 
-Random sets of difficult kinds, sizes, scales and types, with random k, seeds, initialisations and tolerances.
+The random data sets have difficult shapes, sizes, scales and dtypes; k, seeds, initialisations and tolerances vary.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS = ("blobs", "normal", "uniform", "lattice", "copies", "constant", "far", "
 
 
 def make(kind: str, rng: np.random.Generator) -> Array:
-    """Return a set of the given kind, of random size."""
+    """Return a data set of the given kind and a random size."""
     m, d = int(rng.choice(SIZES)), int(rng.choice(FEATURES))
     if kind == "blobs":
         seed, spread = int(rng.integers(10**6)), float(rng.uniform(0.1, 5))
@@ -52,7 +52,7 @@ def make(kind: str, rng: np.random.Generator) -> Array:
 
 
 def compare_fits(seed: int, n_fits: int, kind: str | None = None, dtype: str | None = None) -> Counter[str]:
-    """Fit with both, and count differences and fallbacks to scikit-learn."""
+    """Fit with both implementations, and count differences and fallbacks to scikit-learn."""
     rng, counts = np.random.default_rng(seed), Counter[str]()
     settings = {"assume_finite": True, "skip_parameter_validation": True}
     with threadpool_limits(1), sklearn.config_context(**settings), warnings.catch_warnings():
@@ -73,7 +73,7 @@ def compare_fits(seed: int, n_fits: int, kind: str | None = None, dtype: str | N
 
 
 def main() -> int:
-    """Print the counts; the exit code is 1 if a labeling differs."""
+    """Print the counts, and return 1 as the exit status if any labels differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fits", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)

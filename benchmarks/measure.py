@@ -13,9 +13,9 @@ Work = Callable[[], object]
 
 
 def best_times(tasks: Mapping[str, Work], rounds: int) -> dict[str, float]:
-    """Run the tasks alternately, several rounds, and return the best time of each in seconds.
+    """Run the tasks alternately for several rounds, and return the best time for each task in seconds.
 
-    Alternating exposes all tasks to the same load of the machine; the minimum excludes temporary load.
+    Alternating exposes all tasks to the same load on the machine; taking the minimum excludes temporary load.
     """
     best = dict.fromkeys(tasks, float("inf"))
     for _ in range(rounds):
@@ -27,7 +27,7 @@ def best_times(tasks: Mapping[str, Work], rounds: int) -> dict[str, float]:
 
 
 def extra_peak_mib(setup: str, work: str) -> float:
-    """Return the increase of the peak resident memory of a new process during the work, in MiB."""
+    """Return how much the peak resident memory of a new process increases during the work, in MiB."""
     script = f"""
 import pathlib
 def level(name):

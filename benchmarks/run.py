@@ -56,8 +56,8 @@ def data(n: int, d: int, centers: int = 6) -> Any:
     return make_blobs(n, d, centers=centers, random_state=0)[0]
 
 
-def whole_selection(n: int, n_subsamples: int, goal: str) -> list[Row]:
-    """Time whole selections: compsil with joblib's processes, ours with one thread, two threads and two processes."""
+def complete_selection(n: int, n_subsamples: int, goal: str) -> list[Row]:
+    """Time complete selections with compsil (joblib processes) and with compsil-kit (threads and processes)."""
     X = data(n, 10)
     seeds = range(42, 42 + n_subsamples)
 
@@ -75,7 +75,7 @@ def whole_selection(n: int, n_subsamples: int, goal: str) -> list[Row]:
     for run in variants.values():
         run()
     best = best_times({"theirs": theirs, **variants}, rounds=3)
-    task = f"whole selection, N = {n:,}, d = 10, ks 2..10, B = {n_subsamples}"
+    task = f"complete selection, N = {n:,}, d = 10, k = 2..10, B = {n_subsamples}"
     peer = "compsil 0.1.4, n_jobs=-1"
     return [ratio_row(f"{task}, {name}", peer, best["theirs"], best[name], goal) for name in variants]
 
@@ -99,7 +99,7 @@ def nine_labelings(d: int, dtype: str, goal: str) -> list[Row]:
             silhouette.MIN_COMPILED_SILHOUETTE_POINTS = threshold
             ours()
             best = best_times({"theirs": theirs, "ours": ours}, rounds=4)
-            task = f"silhouettes of nine labelings, m = 6,000, d = {d}, {dtype}, one thread, {path}"
+            task = f"silhouettes of nine labellings, m = 6,000, d = {d}, {dtype}, one thread, {path}"
             aim = goal if path == "compiled" else "–"
             rows.append(ratio_row(task, "scikit-learn, nine times, float64", best["theirs"], best["ours"], aim))
     silhouette.MIN_COMPILED_SILHOUETTE_POINTS = normal
@@ -107,7 +107,7 @@ def nine_labelings(d: int, dtype: str, goal: str) -> list[Row]:
 
 
 def nine_fits(m: int, d: int, goal: str) -> list[Row]:
-    """Time k-means alone: one initialisation of each, and five of ours against one of scikit-learn's."""
+    """Time k-means alone: one initialisation with each package, and five of ours against one of scikit-learn's."""
     X = data(m, d)
     counts: Counter[str] = Counter()
 
@@ -142,7 +142,7 @@ def one_labeling() -> list[Row]:
         best = best_times(
             {"theirs": lambda: silhouette_samples(X, labels), "ours": lambda: silhouettes(X, labels)}, rounds=3
         )
-    task = "silhouette of one labeling, m = 20,000, d = 10, one thread"
+    task = "silhouette of one labelling, m = 20,000, d = 10, one thread"
     return [ratio_row(task, "scikit-learn", best["theirs"], best["ours"], "5, aim 15")]
 
 
@@ -167,14 +167,13 @@ def memory() -> list[Row]:
     mine = {(n, which): extra(MINE, n, which) for n in (15_000, 30_000, 60_000) for which in ("8", ":")}
     theirs, genie = extra(SKLEARN, 30_000, "8"), extra(GENIE, 30_000, "8")
     rows = []
-    for which, name in (("8", "one labeling"), (":", "nine labelings")):
+    for which, name in (("8", "one labelling"), (":", "nine labellings")):
         here, growth = mine[30_000, which], mine[60_000, which] - mine[15_000, which]
         task = f"extra peak memory of silhouettes, m = 30,000, d = 10, {name}"
-        peers = f"scikit-learn {theirs:,.0f} MiB, genieclust {genie:.0f} MiB (one labeling)"
+        peers = f"scikit-learn {theirs:,.0f} MiB, genieclust {genie:.0f} MiB (one labelling)"
         rows.append(Row(task, peers, f"{theirs:,.0f} MiB", f"{here:.0f} MiB", f"{theirs / here:.0f}", "64 MiB, aim 16"))
-        rows.append(
-            Row(f"increase of it, m = 15,000 to 60,000, {name}", "–", "–", f"{growth:.0f} MiB", "–", "at most 32 MiB")
-        )
+        increase = "increase of the peak memory from m = 15,000 to 60,000"
+        rows.append(Row(f"{increase}, {name}", "–", "–", f"{growth:.0f} MiB", "–", "at most 32 MiB"))
     return rows
 
 
@@ -193,7 +192,7 @@ def against_full_data(quick: bool) -> list[Row]:
         )
         task = f"one k = 5, d = 10, B = 20, N = {n:,}, clustering included, all cores"
         goal = "faster" if n >= 10_000 else "–"
-        rows.append(ratio_row(task, "scikit-learn's silhouette of all the data", best["theirs"], best["ours"], goal))
+        rows.append(ratio_row(task, "scikit-learn's silhouette on all the data", best["theirs"], best["ours"], goal))
     return rows
 
 
@@ -210,11 +209,13 @@ print(time.perf_counter() - start)
 
 
 def first_call() -> list[Row]:
-    """Time the first selection of a process, with compiled loops in the cache and without."""
+    """Time the first selection in a process, with and without compiled loops in the cache."""
     with TemporaryDirectory() as cache:
         compiling = fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache)
         loading = min(fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache) for _ in range(5))
-    task = "first selection of a process, N = 2,000, d = 10, ks 2..10, B = 20, one worker, scikit-learn imported before"
+    task = (
+        "first selection in a process, N = 2,000, d = 10, k = 2..10, B = 20, one worker, scikit-learn already imported"
+    )
     return [
         Row(f"{task}; compiled code cached", "–", "–", seconds(loading), "–", "0.5 s, aim 0.2 s"),
         Row(f"{task}; compilation included", "–", "–", seconds(compiling), "–", "15 s"),
@@ -223,8 +224,8 @@ def first_call() -> list[Row]:
 
 def suites(quick: bool) -> dict[str, Callable[[], list[Row]]]:
     return {
-        "selection-10000": lambda: whole_selection(10_000, 10, "40, aim 60 on two threads"),
-        "selection-2000": lambda: whole_selection(2_000, 20, "12, aim 20; two threads 20, aim 35"),
+        "selection-10000": lambda: complete_selection(10_000, 10, "40, aim 60 on two threads"),
+        "selection-2000": lambda: complete_selection(2_000, 20, "12, aim 20; two threads 20, aim 35"),
         "kmeans-1600": lambda: nine_fits(1_600, 10, "5, aim 8"),
         "kmeans-6000": lambda: nine_fits(6_000, 10, "3, aim 6"),
         "kmeans-6000-50": lambda: nine_fits(6_000, 50, "1.5, aim 3"),
@@ -245,12 +246,13 @@ def markdown(rows: list[Row], command: str) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "All packages are measured alternately in one run, and the best of a few rounds is reported. Ratios above 1",
-        "mean that compsil-kit is faster or uses less memory. The plain NumPy path is used without the extra `fast`.",
+        "All packages are measured alternately in one run, and the best time of a few rounds is reported. Ratios",
+        "above 1 mean that compsil-kit is faster or uses less memory. The plain NumPy path is used without the",
+        "`fast` extra.",
         "",
-        '"Two processes" is `joblib.parallel_config(backend="loky", n_jobs=2)` around the call, the backend of',
-        "`compsil`; the workers are started before the measurement. Compiled k-means returns scikit-learn's labels;",
-        "brackets contain the number of fits and chunks that scikit-learn computed for this.",
+        'For "two processes", the call is made inside `joblib.parallel_config(backend="loky", n_jobs=2)`, the',
+        "backend that `compsil` uses; the workers are started before the measurement. Compiled k-means returns",
+        "scikit-learn's labels; the numbers of fits and chunks for which it needed scikit-learn are in brackets.",
         "",
         f"Command: `{command}`. On {machine()}; {versions}.",
         "",
@@ -264,7 +266,7 @@ def markdown(rows: list[Row], command: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="skip measurements that take minutes")
-    parser.add_argument("--only", nargs="+", help="run only these, and write no file")
+    parser.add_argument("--only", nargs="+", help="run only these measurements, and write no file")
     arguments = parser.parse_args()
     rows: list[Row] = []
     for name, suite in suites(arguments.quick).items():

@@ -1,4 +1,4 @@
-"""Size and power of the structure test: rejection rates on data without clusters and on labelled data.
+"""Measure the size and power of the structure test: rejection rates on data without clusters and on labelled data.
 
 python -m benchmarks.structure --null 200
 python -m benchmarks.structure --labelled convex.npz
@@ -29,7 +29,7 @@ def _directions(random: np.random.Generator, shape: tuple[int, int]) -> Any:
 
 
 def _mixed(random: np.random.Generator, X: Any) -> Any:
-    """Return the data with a random covariance."""
+    """Return the data, transformed to a random covariance."""
     n_columns = X.shape[1]
     return X @ (random.normal(size=(n_columns, n_columns)) * np.exp(random.normal(size=n_columns) / 2))
 
@@ -61,7 +61,7 @@ KINDS = {
 
 
 def without_clusters(count: int, seed: int = 0) -> Iterator[tuple[str, str, Any]]:
-    """Yield kind, name and data of sets without clusters."""
+    """Yield the kind, name and data for each data set without clusters."""
     for number in range(count):
         random = np.random.default_rng((seed, number))
         kind = list(KINDS)[number % len(KINDS)]
@@ -71,7 +71,7 @@ def without_clusters(count: int, seed: int = 0) -> Iterator[tuple[str, str, Any]
 
 
 def labelled(path: Path) -> Iterator[tuple[str, str, Any]]:
-    """Yield the labelled sets of a file; real data are standardised."""
+    """Yield the labelled data sets in a file; real data are standardised."""
     with np.load(path) as sets:
         for key in sorted(sets.files):
             if key.startswith("X_"):
@@ -93,11 +93,13 @@ def outcome(X: Any, seed: int) -> Structure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--null", type=int, default=0, help="number of data sets without clusters")
-    parser.add_argument("--labelled", type=Path, help="file of labelled sets, X_<name> each")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the data sets without clusters")
-    parser.add_argument("--first", type=int, default=0, help="number of sets to skip")
-    parser.add_argument("--step", type=int, default=1, help="use every STEP-th set")
-    parser.add_argument("--references", type=int, default=structure.N_NULL, help="reference sets of each kind")
+    parser.add_argument("--labelled", type=Path, help="file with labelled data sets in arrays named X_<name>")
+    parser.add_argument("--seed", type=int, default=0, help="seed for generating the data sets without clusters")
+    parser.add_argument("--first", type=int, default=0, help="number of data sets to skip")
+    parser.add_argument("--step", type=int, default=1, help="use only every STEP-th data set")
+    parser.add_argument(
+        "--references", type=int, default=structure.N_NULL, help="number of reference data sets of each kind"
+    )
     given = parser.parse_args()
     structure.N_NULL = given.references
     sets = labelled(given.labelled) if given.labelled else without_clusters(given.null, given.seed)

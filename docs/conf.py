@@ -1,4 +1,4 @@
-"""Sphinx configuration. The built pages need no network: equations are MathML, nothing is loaded from elsewhere."""
+"""Sphinx configuration. The built pages need no network, because equations are MathML and all assets are local."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 
-# Airflow is large and has environments of its own; its operators are described without it.
+# Airflow is large and installed only in separate environments, so its API is documented with a mock.
 autodoc_mock_imports = ["airflow"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
@@ -44,7 +44,7 @@ def _inline_math(translator: Any, node: nodes.math) -> None:
 
 
 def _block_math(translator: Any, node: nodes.math_block) -> None:
-    # The theme wraps every equation in an element that carries its id.
+    # The theme wraps every equation in an element with the equation's id.
     number = f'<span class="eqno">({node["number"]})</span>' if node.get("number") else ""
     formula = tex2mathml(node.astext().strip(), as_block=True)
     translator.body.append(f'<div class="math equation">{number}{formula}</div>\n')
@@ -52,5 +52,5 @@ def _block_math(translator: Any, node: nodes.math_block) -> None:
 
 
 def setup(app: Any) -> None:
-    """Let docutils turn equations into MathML, which browsers draw without scripts."""
+    """Render equations as MathML with docutils, which browsers display without scripts."""
     app.add_html_math_renderer("mathml", (_inline_math, None), (_block_math, None))

@@ -1,6 +1,6 @@
-"""Draw the picture of the README from the embedded data: ``python docs/pictures.py``.
+"""Draw the plot in the README from the bundled data set: ``python docs/pictures.py``.
 
-The picture carries what it shows as text, so that a test can tell whether it is stale.
+The image metadata contain the plotted result as text, so that a test can check whether the image is up to date.
 """
 
 from pathlib import Path
@@ -15,13 +15,13 @@ CURVE = Path(__file__).parent / "_static" / "curve.png"
 
 
 def shown() -> tuple[SelectionResult, str]:
-    """Return the result that the picture shows, and the text that it must carry."""
+    """Return the plotted result, and the text that the image metadata must contain."""
     result = select_k(imbalanced_blobs()[0])
     return result, repr(result)
 
 
 def main() -> None:
-    """Draw and save."""
+    """Draw and save the plot."""
     result, text = shown()
     figure = Figure(figsize=SIZE, layout="constrained")
     result.plot(ax=figure.subplots())

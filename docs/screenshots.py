@@ -1,6 +1,6 @@
-"""Take the pictures of the explorer and the magic that README and guides show: ``python docs/screenshots.py``.
+"""Take the screenshots of the explorer and the magic for the README and the guides: ``python docs/screenshots.py``.
 
-It needs Chromium and the packages of the group ``test``; it writes into ``docs/_static``.
+This needs Chromium and the packages in the ``test`` group. The screenshots are written to ``docs/_static``.
 """
 
 import io
@@ -20,9 +20,9 @@ from browser import Screen, launch, open_notebook  # noqa: E402
 from frontends import serve  # noqa: E402
 
 STATIC = HERE / "_static"
-# The curve is not the first: by then its last picture has arrived.
+# The curve is not the first tab, so that its last image has arrived before the screenshot.
 PICTURES, TEXTS = ("Weights", "Stability", "Curve", "Clusters", "Compare"), ("Table", "Code")
-# Customers of a shop: many who come now and then, some who come often, few who spend much.
+# Simulated customers of a shop: many who come occasionally, some who come often, and a few who spend a lot.
 CUSTOMERS = """import numpy as np
 import pandas as pd
 from compsil_jupyter import explore
@@ -37,12 +37,12 @@ customers = pd.DataFrame(
 
 
 def save(png: bytes, name: str) -> None:
-    """Write a picture with a palette of its own, a third as large and to the eye the same."""
+    """Write an image with an adaptive palette, which looks the same and takes a third of the space."""
     file, full = STATIC / name, Image.open(io.BytesIO(png)).convert("RGB")
     colours, where, counts = np.unique(
         np.asarray(full, dtype=int).reshape(-1, 3), axis=0, return_inverse=True, return_counts=True
     )
-    # Areas keep their colour exactly; the others are spread so that those of thin lines are not lost.
+    # Keep the most frequent colours exactly; spread the other colours so that thin lines do not lose theirs.
     spread = full.quantize(224, Image.Quantize.MAXCOVERAGE).getpalette()
     palette = np.vstack([colours[np.argsort(counts)[-32:]], np.reshape(spread, (-1, 3))])
     nearest = ((colours[:, None] - palette) ** 2).sum(axis=-1).argmin(axis=1).astype(np.uint8)
@@ -53,14 +53,14 @@ def save(png: bytes, name: str) -> None:
 
 
 def with_margin(element: Locator, margin: int = 8) -> bytes:
-    """Take an element and a little of what is around it."""
+    """Return a screenshot of an element with a margin around it."""
     box = element.bounding_box()
     corner = {side: box[side] - margin for side in ("x", "y")}
     return element.page.screenshot(clip=corner | {side: box[side] + 2 * margin for side in ("width", "height")})
 
 
 def take_explorer(browser: Browser, folder: Path) -> None:
-    """Take every tab of the explorer, in Voilà, where nothing else is on the page."""
+    """Take a screenshot of every tab of the explorer in Voilà, where the page contains nothing else."""
     with serve("voila", folder / "voila") as server:
         server.write("explorer", CUSTOMERS, "explorer = explore(customers)\nexplorer")
         with open_notebook(browser, server, "explorer", folder, width=1216, height=1400) as notebook:
@@ -76,13 +76,13 @@ def take_explorer(browser: Browser, folder: Path) -> None:
                     screen.image()
                 else:
                     screen.wait_for_text(f"note-{name.lower()}", "customers|columns")
-                # A pointer that rests on a button or tab changes its colour.
+                # Move the mouse away, because a button or tab under the pointer changes colour.
                 notebook.page.mouse.move(0, 0)
                 save(with_margin(screen.root), f"explorer-{name.lower()}.png")
 
 
 def take_magic(browser: Browser, folder: Path) -> None:
-    """Take the magic's line and its card, in JupyterLab."""
+    """Take a screenshot of a line with the magic and the resulting card in JupyterLab."""
     with serve("lab", folder / "lab") as server:
         server.write("magic", f"%load_ext compsil_jupyter\n{CUSTOMERS}")
         with open_notebook(browser, server, "magic", folder, height=1400) as notebook:
@@ -94,7 +94,7 @@ def take_magic(browser: Browser, folder: Path) -> None:
 
 
 def main() -> None:
-    """Take all pictures."""
+    """Take all screenshots."""
     with tempfile.TemporaryDirectory() as folder, launch() as browser:
         take_explorer(browser, Path(folder))
         take_magic(browser, Path(folder))

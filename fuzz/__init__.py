@@ -1,4 +1,4 @@
-"""Two programs that a release must pass: fuzzing of every reader and parser, and fault injection into runs.
+"""Fuzz every reader and parser, and inject faults into runs. A release must pass both programs.
 
-They are not part of the wheel, and the packages do not import them.
+The programs are not part of the wheel, and the packages do not import them.
 """

@@ -12,13 +12,13 @@ from fuzz.job import FOLDER, TARGETS, State, one_case, replay, run_until, superv
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run all targets, one case or one input; return 1 if there are findings."""
+    """Run all targets, a single case or a single input; return 1 if there are findings."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     add = parser.add_argument
     add("--minutes", type=float, default=10.0, help="duration (default: 10); the next run continues with the next case")
     add("--target", nargs="+", choices=list(TARGETS), default=list(TARGETS), help="run only these targets")
     add("--seed", type=int, metavar="N", help="run only case number N of each target")
-    add("--replay", type=Path, metavar="FILE", help="run only the input in a file")
+    add("--replay", type=Path, metavar="FILE", help="run only the input stored in a file")
     add("--folder", type=Path, default=FOLDER, help="folder for the state and the findings (default: .fuzz)")
     add("--until", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""The child process of ``fuzz.faults``: a selection and its report, with progress on standard output."""
+"""The child process for ``fuzz.faults``, which runs a selection, writes a report and prints its progress."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {"ks": range(2, 9), "n_subsamples": N_SUBSAMPLES}
 
 
 def report(line: object) -> None:
-    """Print the progress, from which the parent chooses the moment of a fault."""
+    """Print the progress, which the parent uses to choose the moment of a fault."""
     print(line, flush=True)
 
 
@@ -37,7 +37,7 @@ def select(folder: Path, n_jobs: int) -> SelectionResult:
 
 
 def batches(folder: Path, n_jobs: int) -> SelectionResult:
-    """Run the batches without a file, and combine all."""
+    """Run the batches without a checkpoint, and combine them."""
     finished = []
     for at, batch in enumerate(plan_batches(X, n_batches=N_SUBSAMPLES // 2, **SETTINGS)):
         path = folder / f"batch-{at}.json"
@@ -49,14 +49,14 @@ def batches(folder: Path, n_jobs: int) -> SelectionResult:
 
 
 def writes(folder: Path) -> None:
-    """Replace a large file in an endless loop, by files of a single letter."""
+    """Replace a large file in an endless loop; each version repeats a single letter."""
     for at in count():
         write_atomically(folder / "large", b"ab"[at % 2 : at % 2 + 1] * LARGE)
         report(at)
 
 
 def main() -> None:
-    """Run, write the HTML report, and print the outcome as the last line."""
+    """Run the selection, write the HTML report, and print the outcome as the last line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["select", "batches", "workers", "writes"])
     parser.add_argument("folder", type=Path)
@@ -65,10 +65,10 @@ def main() -> None:
     parser.add_argument("--room", type=int)
     given = parser.parse_args()
     running.PAUSE_SECONDS = given.pause
-    # Background processes of a shell ignore SIGINT by default.
+    # Processes that a shell starts in the background ignore SIGINT by default.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if given.room is not None:
-        # Limit the size of files, which resembles a full disk and needs no privileges.
+        # Limit the size of files to simulate a full disk without privileges.
         resource.setrlimit(resource.RLIMIT_FSIZE, (given.room, resource.RLIM_INFINITY))
     report("begin")
     if given.what == "writes":

@@ -1,7 +1,7 @@
 """Inject faults into runs: ``python -m fuzz.faults`` or ``make faults``. A release must pass it.
 
 The faults are signals at moments spread over the run, full disks, and killed workers. No file may be half-written, and
-a resumed run must end with the same bits as an uninterrupted one.
+a resumed run must give exactly the same result as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from fuzz.child import LARGE, N_SUBSAMPLES
 from fuzz.judge import PropertyViolated, require
 
 ROOT = Path(__file__).parents[1]
-# Time limit of a child process in seconds.
+# Time limit for a child process in seconds.
 PATIENCE = 240.0
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-# Number of lines of an uninterrupted child before the last one: begin, one per subsample or batch, report.
+# Number of lines that an uninterrupted child prints before the last: begin, one per subsample or batch, report.
 LINES = {"select": N_SUBSAMPLES + 2, "batches": N_SUBSAMPLES // 2 + 2}
 # Approximate size of a checkpoint without subsamples.
 EMPTY_BYTES = 900
@@ -50,7 +50,7 @@ class Child:
         self._watch.start()
 
     def read(self, n_lines: int | None = None) -> bool:
-        """Read up to this number of lines, or all; return whether the process is running."""
+        """Read at most this number of lines, or all lines; return whether the process is still running."""
         assert self.process.stdout is not None
         while n_lines is None or len(self.lines) < n_lines:
             line = self.process.stdout.readline()
@@ -60,7 +60,7 @@ class Child:
         return True
 
     def finish(self) -> dict[str, Any]:
-        """Wait for the end, and return the outcome; empty if the child was killed."""
+        """Wait until the child exits, and return the outcome, which is empty if the child was killed."""
         self.read()
         require(self._watch.is_alive(), f"a run ends (no output for {PATIENCE:g} s)")
         self._watch.cancel()
@@ -70,7 +70,7 @@ class Child:
 
 
 def uninterrupted() -> tuple[str, list[int]]:
-    """Return the result of an uninterrupted run, and the sizes of its files."""
+    """Return the result of an uninterrupted run and the sizes of the files it wrote."""
     with tempfile.TemporaryDirectory() as folder:
         end = Child("select", Path(folder)).finish()
         sizes = sorted(path.stat().st_size for path in Path(folder).iterdir())
@@ -92,16 +92,16 @@ def check_files(folder: Path) -> int:
 
 
 def check_end(end: dict[str, Any], expected: str, folder: Path) -> None:
-    """Require that a resumed run ends like an uninterrupted one."""
+    """Require that a resumed run gives the same result as an uninterrupted run."""
     require(end.get("error", "killed") is None, f"a resumed run succeeds: {end.get('error', 'killed')}")
-    require(end["result"] == expected, "a resumed run ends with the same bits")
+    require(end["result"] == expected, "a resumed run gives the same result")
     check_files(folder)
     left = [path.name for path in folder.iterdir() if path.name.endswith((".tmp", ".lock"))]
     require(not left, f"no temporary files remain: {left}")
 
 
 def kills(random: Random, share: float, folder: Path, expected: str, _: Sequence[int]) -> str:
-    """Signal a run at a given share of its lines, its continuations at random moments, and let the last one finish."""
+    """Signal a run at a given point and its resumed runs at random moments, and let the last run finish."""
     what = random.choice(("select", "select", "batches"))
     options = ("--pause", random.choice((0.0, 0.02, 1.0)), "--jobs", random.choice((1, 2)))
     log = []
@@ -109,7 +109,7 @@ def kills(random: Random, share: float, folder: Path, expected: str, _: Sequence
     for at in (share, *(random.random() for _ in range(random.randrange(3)))):
         how = random.choice(SIGNALS)
         child = Child(what, folder, *options)
-        # Wait after the line, so that the signal arrives during work or while a file is written.
+        # Wait after the line, so that the signal arrives during computation or while a file is being written.
         if child.read(round(at * LINES[what])):
             time.sleep(random.uniform(0, 2.0 if child.lines[-1:] == ["report\n"] else 0.05))
         done = sum(line.strip().isdigit() for line in child.lines)
@@ -125,7 +125,7 @@ def kills(random: Random, share: float, folder: Path, expected: str, _: Sequence
 
 
 def half_files(random: Random, share: float, folder: Path, _: str, __: Sequence[int]) -> str:
-    """Kill a process that replaces a file in a loop; the file must be one of the complete versions."""
+    """Kill a process that replaces a file in a loop, and require that the file is a complete version."""
     child = Child("writes", folder)
     child.read(2 + round(50 * share))
     time.sleep(random.uniform(0, 0.02))
@@ -137,8 +137,8 @@ def half_files(random: Random, share: float, folder: Path, _: str, __: Sequence[
 
 
 def full_disk(random: Random, share: float, folder: Path, expected: str, sizes: Sequence[int]) -> str:
-    """Run without enough space: a limit on the size of files or, if permitted, a small file system."""
-    # Too little for an empty checkpoint, for a part of it, or for the report after it.
+    """Run without enough disk space, using a limit on the size of files or, if permitted, a small file system."""
+    # Too little space for an empty checkpoint, for the complete checkpoint, or for the report.
     levels = [0, EMPTY_BYTES, *sizes]
     at = int(share * (len(levels) - 1))
     room = random.randrange(*levels[at : at + 2])
@@ -155,7 +155,7 @@ def full_disk(random: Random, share: float, folder: Path, expected: str, sizes: 
     require(end, "a full disk does not end the process")
     problem = end["error"] or ""
     require(not problem or str(folder) in problem, f"an error names its file: {problem[:200]}")
-    require(problem or end["result"] == expected, "a successful run ends with the same bits")
+    require(problem or end["result"] == expected, "a successful run gives the same result")
     require(not end["result"] or end["result"] == expected, "a full disk does not lose a computed result")
     for warning in end["warnings"]:
         require("run.json could not be written" in warning, f"a warning is about the checkpoint: {warning[:200]}")
@@ -164,7 +164,7 @@ def full_disk(random: Random, share: float, folder: Path, expected: str, sizes: 
 
 
 def may_mount() -> bool:
-    """Whether a file system can be mounted for a single process."""
+    """Return whether a file system can be mounted for a single process."""
     command = ["unshare", "--mount", "--map-root-user", "mount", "-t", "tmpfs", "none", "/mnt"]
     return (
         shutil.which("unshare") is not None
@@ -173,7 +173,7 @@ def may_mount() -> bool:
 
 
 def dead_worker(random: Random, share: float, folder: Path, expected: str, _: Sequence[int]) -> str:
-    """Kill worker processes; the run raises an error with the partial result, and another run resumes."""
+    """Kill worker processes; the run must raise an error with the partial result, and another run must resume."""
     child = Child("workers", folder, "--pause", random.choice((0.0, 1.0)), "--jobs", 2)
     child.read(round(share * N_SUBSAMPLES) + 1)
     time.sleep(random.uniform(0, 0.05))
@@ -184,7 +184,7 @@ def dead_worker(random: Random, share: float, folder: Path, expected: str, _: Se
     require(end, "the death of a worker does not end the process")
     reported = [int(line) for line in child.lines if line.strip().isdigit()]
     if end["error"] is None:
-        require(end["result"] == expected, "a successful run ends with the same bits")
+        require(end["result"] == expected, "a successful run gives the same result")
     else:
         require(re.search("Worker|Pool|Executor", end["error"]), f"the error is about workers: {end['error'][:200]}")
         require(not reported or end["finished"] is not None, "the error has the partial result")
@@ -195,14 +195,14 @@ def dead_worker(random: Random, share: float, folder: Path, expected: str, _: Se
 
 
 def workers_of(parent: int) -> list[int]:
-    """Return the loky workers of a process, without its resource tracker."""
+    """Return the loky workers of a process, except the resource tracker."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             above = int((path / "stat").read_text().rpartition(")")[2].split()[1])
             command = (path / "cmdline").read_bytes()
         except OSError:
-            # The process has ended.
+            # The process has exited.
             continue
         if above == parent and b"popen_loky_posix" in command:
             found.append(int(path.name))
@@ -213,22 +213,22 @@ JOBS = {"kills": kills, "half_files": half_files, "full_disk": full_disk, "dead_
 
 
 def run_round(name: str, number: int, rounds: int, seed: int, whole: tuple[str, list[int]]) -> str:
-    """Run one round; its number determines the moment of the fault, and the seed everything else."""
+    """Run one round. Its number determines the moment of the fault, and the seed determines everything else."""
     random = Random(f"{seed} {name} {number}")
     with tempfile.TemporaryDirectory() as folder:
         return JOBS[name](random, (number + random.random()) / rounds, Path(folder), *whole)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the rounds of every kind of fault; return 1 if one failed."""
+    """Run the rounds for every kind of fault; return 1 if a round failed."""
     parser = argparse.ArgumentParser(prog="python -m fuzz.faults", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="rounds of each kind (default: 10)")
+    parser.add_argument("--rounds", type=int, default=10, help="number of rounds for each kind of fault (default: 10)")
     parser.add_argument("--only", choices=list(JOBS), nargs="+", default=list(JOBS))
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="repeat a run (default: a new seed)")
-    given = parser.parse_args(argv)
-    print(
-        f"seed {given.seed}; {'' if may_mount() else 'cannot mount file systems, so that only file sizes are limited'}"
+    parser.add_argument(
+        "--seed", type=int, default=int(time.time()), help="seed of a run to reproduce (default: a new seed)"
     )
+    given = parser.parse_args(argv)
+    print(f"seed {given.seed}; {'' if may_mount() else 'cannot mount file systems; only file sizes are limited'}")
     whole, failed = uninterrupted(), 0
     for name in given.only:
         for number in range(given.rounds):

@@ -1,4 +1,4 @@
-"""Data in memory: frames with unusual dtypes and duplicate names, arrays, lists, masked, sparse and other tables."""
+"""Fuzz data in memory: DataFrames with unusual dtypes and duplicate names, arrays, lists, and other tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _frame(columns: list[Any]) -> pd.DataFrame:
     made = []
     for kind, cells in columns:
         column = pd.Series(cells, dtype=object)
-        # Keep columns that cannot be converted: they are hostile input, too.
+        # Keep columns that cannot be converted, because they are also hostile input.
         with suppress(Exception):
             column = column.astype(kind)
         made.append(column)
@@ -43,7 +43,7 @@ def _frame(columns: list[Any]) -> pd.DataFrame:
 
 
 def _in_form(frame: pd.DataFrame, form: str) -> Any:
-    """Convert the table to another form; return the frame if the conversion fails."""
+    """Convert the table to another form; return the DataFrame if the conversion fails."""
     array, plain = frame.to_numpy(), frame.set_axis([str(at) for at in range(frame.shape[1])], axis=1)
     forms = {
         "array": lambda: array,
@@ -103,7 +103,7 @@ def _frames(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def _damaged(random: Random) -> dict[str, Any]:
-    """Return a table of three plain columns with a few hostile cells."""
+    """Return a table with three plain columns and a few hostile cells."""
     columns: list[Any] = [("float64", [random.gauss(9.0 * (at % 3), 1) for at in range(12)]) for _ in range(3)]
     for _ in range(random.choice((1, 1, 2, 5))):
         at = random.randrange(3)

@@ -19,14 +19,14 @@ from fuzz.target import EXAMPLES, Target, from_text, run_case, to_text
 
 FOLDER = Path(__file__).parents[1] / ".fuzz"
 TARGETS = {each.name: each for part in (tables, records, words, frames) for each in part.TARGETS}
-# Memory limit, far above the needs of any case.
+# Memory limit, far above what any case needs.
 MAX_BYTES = 12 * 2**30
-# A call that blocks the alarm signal is killed after this many times its time limit.
+# A call that blocks the alarm signal is killed after this multiple of its time limit.
 KILL_FACTOR = 3
 
 
 class State:
-    """The folder of the job: the next case of each target, the current input, and the findings."""
+    """The folder with the state of the job: the next case for each target, the current input, and the findings."""
 
     def __init__(self, folder: Path) -> None:
         """Create the folder if necessary."""
@@ -38,7 +38,7 @@ class State:
         self.findings.mkdir(parents=True, exist_ok=True)
 
     def next_number(self, name: str) -> int:
-        """Return the number of the next case of a target."""
+        """Return the number of the next case for a target."""
         return int(self._numbers().get(name, 0))
 
     def finish(self, name: str, number: int) -> None:
@@ -51,7 +51,7 @@ class State:
         return dict(json.loads(self._state.read_text())) if self._state.exists() else {}
 
     def known(self) -> set[tuple[str, str]]:
-        """Return the target and place of each finding."""
+        """Return the target and the place for each finding."""
         found = (json.loads(path.read_text()) for path in self.findings.glob("*.json"))
         return {(each["target"], each["place"]) for each in found}
 
@@ -66,17 +66,17 @@ class State:
 
 
 def replay(path: Path, targets: Mapping[str, Target] = TARGETS) -> Problem | None:
-    """Run the input in a file, and return its problem or None."""
+    """Run the input in a file, and return the problem or None."""
     found = from_text(path.read_text())
     return judge(targets[found["target"]].check, found["input"])
 
 
 def one_case(target: Target, number: int, state: State, examples: int = EXAMPLES) -> None:
-    """Run one case of a target, and store a new finding."""
+    """Run one case for a target, and store the finding if it is new."""
     known = state.known()
 
     def is_bad(value: Any) -> bool:
-        # If this input kills the process, the supervisor reads it from here.
+        # If this input kills the process, the supervisor reads the input from this file.
         state.current.write_text(to_text({"target": target.name, "case": number, "input": value}))
         faulthandler.dump_traceback_later(KILL_FACTOR * SECONDS, exit=True, file=2)
         problem = judge(target.check, value)

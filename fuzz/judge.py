@@ -1,4 +1,4 @@
-"""Rules for calls with hostile input: return a valid value, or raise an expected error with a short message."""
+"""Check that calls with hostile input return a valid value or raise an expected error with a short message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from IPython.core.error import UsageError
 
 from compsil_kit.errors import ClusteringError, SelectionError
 
-# Exact types: UnicodeDecodeError and LinAlgError are ValueErrors, but not raised on purpose.
+# Compare exact types, because UnicodeDecodeError and LinAlgError are ValueErrors that our code does not raise itself.
 EXPECTED_ERRORS = (
     ValueError, TypeError, ClusteringError, SelectionError, UsageError, ImportError, OSError, FileNotFoundError,
     IsADirectoryError, NotADirectoryError, PermissionError, BlockingIOError,
@@ -28,23 +28,23 @@ _OURS = re.compile(r"[/\\]compsil_\w+[/\\]")
 
 
 class PropertyViolated(Exception):
-    """A required property is false."""
+    """Raised if a required property does not hold."""
 
 
 class Timeout(BaseException):
-    """A call took too long. Not an Exception, so that the call cannot catch it as a failure."""
+    """Raised if a call takes too long; not a subclass of Exception, so that the call does not catch it as a failure."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A violated rule; problems with the same ``place`` are one defect."""
+    """A violation of a rule; problems with the same ``place`` count as one defect."""
 
     place: str
     text: str
 
 
 def judge(check: Callable[[Any], None], value: Any, seconds: float = SECONDS) -> Problem | None:
-    """Run a check, and return its problem or None."""
+    """Run a check, and return the problem or None."""
     try:
         with _limited(seconds), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -59,7 +59,7 @@ def _problem(error: BaseException) -> Problem | None:
     shown = " ".join(str(error).split())[:300]
     place = f"{type(error).__name__} at {'/'.join(Path(file).parts[-2:])}:{line}"
     if isinstance(error, PropertyViolated | Timeout):
-        # The property identifies the defect, not the place where it was violated.
+        # The property identifies the defect, not the line in which it was violated.
         name = re.sub(r"\d+", "#", shown)[:80]
         return Problem(
             f"{type(error).__name__}: {name}" if isinstance(error, PropertyViolated) else place, shown or "timeout"
@@ -82,7 +82,7 @@ def _wrong_message(place: str, message: str) -> Problem | None:
 
 
 def _raised_at(traceback: TracebackType | None) -> tuple[str, int]:
-    """Return the file and the line in which an exception was raised."""
+    """Return the file and line in which an exception was raised."""
     file, line = "", 0
     while traceback is not None:
         file, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno

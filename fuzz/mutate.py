@@ -1,4 +1,4 @@
-"""Seeded mutations of valid bytes: flipped bits, cuts, splices, repeated chunks, and tokens that confuse parsers."""
+"""Mutate valid bytes: flip bits, cut, splice, repeat chunks, and insert tokens that confuse parsers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOKENS = (
 
 
 def mutated(seeds: Sequence[bytes], random: Random) -> bytes:
-    """Return one of the seeds after one to six changes."""
+    """Return one of the seed inputs after one to six changes."""
     content = random.choice(seeds)
     for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
         content = _changed(content, seeds, random)

@@ -1,4 +1,4 @@
-"""Stored data: results, checkpoints and batches, with damaged bytes or forged values."""
+"""Fuzz stored results, checkpoints and batches with damaged bytes or forged values."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ DEEP = "(deep)"
 
 
 def check_result(result: SelectionResult) -> None:
-    """Require that a result has valid ranges and views, and survives strict JSON."""
+    """Require that a result has values in valid ranges and is the same after a round trip through strict JSON."""
     require(list(result.ks) == sorted(set(result.ks)) and result.ks[0] >= 2, "ks are ascending and at least 2")
     for name, low in (("scores", -1.0), ("probability", 0.0), ("weights", 0.0)):
         found = np.asarray(getattr(result, name))
-        # NaN is allowed: a k without a score.
+        # NaN is allowed for a k without a score.
         require(not (found < low - 1e-6).any() and not (found > 1 + 1e-6).any(), f"{name} are in range")
     require(result._best_index is None or result.best_k in result.ks, "the choice is a candidate")
     plain = result.to_dict()
@@ -81,7 +81,7 @@ def _checkpoint() -> Any:
 
 
 def forged(document: Any, steps: list[int], value: Any, how: str) -> Any:
-    """Return a document with one changed value, and its digest removed, recomputed or unchanged."""
+    """Return a document with one changed value, and with its digest removed, recomputed or unchanged."""
     document = copy.deepcopy(document)
     place, key = None, None
     here = document
@@ -102,7 +102,7 @@ def forged(document: Any, steps: list[int], value: Any, how: str) -> Any:
 
 
 def _expanded(value: Any) -> Any:
-    """Replace the placeholder by deeply nested lists."""
+    """Replace the placeholder with deeply nested lists."""
     if value == DEEP:
         deep: list[Any] = []
         for _ in range(20_000):
@@ -119,7 +119,7 @@ def _check_result(given: Any) -> None:
 
 def _check_batches(given: Any) -> None:
     document = _expanded(_document(given))
-    # A single batch is not compared with others.
+    # A single batch is not compared with other batches.
     if isinstance(document, list) and len(document) == 1:
         run_batch(prepare(pd.DataFrame(X)), document[0])
     check_result(combine_batches(document))
@@ -142,7 +142,7 @@ def _check_checkpoint(given: Any) -> None:
 
 
 def _document(given: Any) -> Any:
-    """Parse damaged bytes as JSON; None if they are not JSON."""
+    """Parse damaged bytes as JSON; return None if they are not valid JSON."""
     if not isinstance(given, bytes):
         return given
     try:
@@ -152,7 +152,7 @@ def _document(given: Any) -> Any:
 
 
 def _damaged(document: Any, random: Random) -> bytes:
-    # Also without a digest, so that the damage is not detected by the digest.
+    # Also test without a digest, so that the damage is not detected by the digest.
     part = document[0] if isinstance(document, list) else document
     unsigned = json.dumps({name: value for name, value in part.items() if name != "digest"})
     text = unsigned if isinstance(document, dict) else f"[{', '.join([unsigned, *map(json.dumps, document[1:])])}]"

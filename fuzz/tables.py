@@ -1,4 +1,4 @@
-"""Files with tables: CSV variants, Parquet, Feather, JSON lines, compressed files, each valid or damaged."""
+"""Fuzz files with tables: valid and damaged CSV, Parquet, Feather, JSON Lines and compressed files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _check_any(given: Any) -> None:
 
 
 def _check_written(given: Any) -> None:
-    """Read a well-formed file, for which there is one correct table."""
+    """Read a well-formed file, for which there is exactly one correct table."""
     rows, names, sep, decimal = given["rows"], given["names"], given["sep"], given["decimal"]
     lines = [names] * given["header"] + [[_spelled(value, decimal) for value in row] for row in rows]
     content = given["newline"].join(sep.join(_quoted(cell, sep) for cell in line) for line in [*lines, []])
@@ -63,7 +63,7 @@ def _check_written(given: Any) -> None:
     frame = _read("t.csv", content.encode(given["encoding"]), options if given["explicit"] else {})
     known = given["explicit"] or (given["header"] and len(names) > 1)
     if not known or all(row[-1] is None for row in rows):
-        # Ambiguous: the separator of one column, or whether separators at the end of lines are a column.
+        # The separator in a file with one column, and trailing separators, are ambiguous.
         return
     require(frame.shape == (len(rows), len(names)), "the table has the shape that was written")
     expected = np.array([[np.nan if value is None else value for value in row] for row in rows], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Targets: a reader or parser, two sources of hostile input, and a check of the outcome.
+"""Define targets: a reader or parser, two sources of hostile input, and a check of the outcome.
 
 Inputs are plain data (text, numbers, lists, dicts, bytes), so that findings can be stored in small files.
 """
@@ -21,7 +21,7 @@ MAX_TRIES = 200
 
 @dataclass(frozen=True)
 class Target:
-    """A check, a strategy for structured inputs, and a generator of damaged inputs."""
+    """A check, a strategy for structured inputs, and a generator for damaged inputs."""
 
     name: str
     check: Callable[[Any], None]
@@ -30,7 +30,7 @@ class Target:
 
 
 class Found(Exception):
-    """Ends a case: an input with a problem, minimised."""
+    """Raised to end a case with a minimised input that causes a problem."""
 
     def __init__(self, value: Any) -> None:
         """Store the input."""
@@ -39,9 +39,9 @@ class Found(Exception):
 
 
 def run_case(target: Target, number: int, is_bad: Callable[[Any], bool], examples: int = EXAMPLES) -> Any | None:
-    """Run one case, with structured inputs for even numbers and damaged ones for odd numbers; return a bad input.
+    """Run one case (even numbers: structured inputs, odd numbers: damaged inputs), and return a bad input or None.
 
-    The inputs depend only on the name of the target and the number.
+    The inputs depend only on the target's name and the number of the case.
     """
     if number % 2:
         random = Random(f"{target.name} {number}")
@@ -67,7 +67,7 @@ def run_case(target: Target, number: int, is_bad: Callable[[Any], bool], example
 
 
 def _minimise(value: Any, is_bad: Callable[[Any], bool]) -> Any:
-    """Remove parts of the content as long as the input stays bad."""
+    """Remove parts of the content as long as the input still causes a problem."""
     content: Any = value.get("content") if isinstance(value, dict) else value
     if type(content) not in (bytes, str):
         return value
@@ -87,7 +87,7 @@ def _minimise(value: Any, is_bad: Callable[[Any], bool]) -> Any:
 
 
 def to_text(value: Any) -> str:
-    """Convert an input to JSON; bytes are marked and stored as Latin-1 text."""
+    """Convert an input to JSON; bytes are marked and stored as Latin-1 strings."""
     return json.dumps(value, default=lambda raw: {"bytes": raw.decode("latin-1")})
 
 

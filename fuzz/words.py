@@ -1,4 +1,4 @@
-"""Input from users: values of keywords as text and as Python objects, command lines, lines of the magic."""
+"""Fuzz user input: keyword values as strings and as Python objects, command lines, and lines for the magic."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ values = st.recursive(
 
 
 def damaged_text(lines: tuple[str, ...], random: Random) -> str:
-    """Return a damaged line; invalid UTF-8 is decoded as in command line arguments."""
+    """Return a damaged line; invalid UTF-8 is decoded as in command-line arguments."""
     return mutated([line.encode() for line in lines], random).decode("utf-8", "surrogateescape")
 
 
@@ -89,7 +89,7 @@ def _check_kept(name: str, value: Any) -> None:
 
 
 def _bounded(function: Callable[..., Any], table: Any, **given: Any) -> Any:
-    """Call with limited work: few candidates, subsamples, repetitions and seeds."""
+    """Call with limited work, that is, with few candidates, subsamples, repetitions and seeds."""
     small = {name: min(given[name], MAX_WORK) for name in WORK if isinstance(given.get(name), int)}
     lists = {
         name: list(given[name])[:MAX_WORK] for name in ("ks", "random_state") if isinstance(given.get(name), Iterable)
@@ -99,10 +99,10 @@ def _bounded(function: Callable[..., Any], table: Any, **given: Any) -> Any:
 
 def _check_command(words: Any) -> None:
     """Run a command line, which must end with a documented exit code and a short error message."""
-    # Write only to the folder of the case.
+    # Write only to the case's folder.
     if any("/" in word for word in words) or "demo" in words:
         return
-    # Strict about encoding errors, like a pipe.
+    # Raise encoding errors, as a pipe does.
     out, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", policy) for policy in ("strict", "backslashreplace"))
     stdin = io.TextIOWrapper(io.BytesIO(TABLE.replace(",", ";").encode()))
     with tempfile.TemporaryDirectory() as folder, chdir(folder), redirect_stdout(out), redirect_stderr(errors):

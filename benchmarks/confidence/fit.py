@@ -19,9 +19,9 @@ from compsil_kit._method.likelihood import MODEL_FILE, features
 
 Array = NDArray[np.float64]
 
-# Ridge penalty, against large coefficients of opposite sign for correlated features.
+# Ridge penalty, which prevents large coefficients of opposite sign for correlated features.
 PENALTY = 3e-4
-# Sets with a cluster hidden inside another one are excluded.
+# Data sets in which one cluster is hidden inside another are excluded.
 MIN_RECALL = 0.6
 # Limits within which the confidence is defined: slightly beyond the generated data sets.
 LIMITS = {"k": MAX_CLUSTERS + 10, "features": 150, "subsamples": 5}
@@ -35,7 +35,7 @@ def numbers_of(record: dict[str, Any], starts: int) -> dict[str, Array]:
 def fit(records: list[dict[str, Any]], starts: int) -> dict[str, Any]:
     """Fit the coefficients by penalised maximum likelihood."""
     rows = [features(numbers_of(record, starts), plan_of(record, starts, N_SUBSAMPLES)) for record in records]
-    # The better half of the subsamples approximates several initialisations and is redundant with them.
+    # The better half of the subsamples approximates several initialisations, so it is redundant if there are several.
     names = [name for name in rows[0][0] if starts == 1 or "better" not in name]
     none_names = list(rows[0][1])
     n, width = len(rows), max(len(record["ks"]) for record in records)
@@ -80,10 +80,10 @@ def write(model: dict[str, Any]) -> None:
 
 
 def sharpen(model: dict[str, Any], labelled: list[dict[str, Any]]) -> None:
-    """Set the sharpness of each model to minimise the Brier score of its confidence on labelled sets.
+    """Set the sharpness of each model so that its confidence has the lowest Brier score on labelled data sets.
 
-    Generated selections have fewer and smaller subsamples than real ones, so that the fitted model is underconfident.
-    The scored choices are the composite's and the model's own; all sets have equal weight.
+    Selections on generated data use fewer and smaller subsamples than real selections, so the model is underconfident.
+    The scored choices are the composite's and the model's; all data sets have equal weight.
     """
     runs = Counter(record["set"] for record in labelled)
     for starts, name in zip(STARTS, model["starts"], strict=True):
@@ -99,7 +99,7 @@ def sharpen(model: dict[str, Any], labelled: list[dict[str, Any]]) -> None:
 
 
 def _brier(record: dict[str, Any], starts: int) -> float:
-    """Return the squared error of the confidence of two choices."""
+    """Return the squared error of the confidence for two choices."""
     confidence = likelihood.likelihood(numbers_of(record, starts), plan_of(record, starts, N_SUBSAMPLES))[:-1]
     right = np.array(record["ks"]) == record["k"]
     choices = int(confidence.argmax()), int(np.argmax(record["1"]["composite"]))

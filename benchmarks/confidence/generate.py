@@ -1,4 +1,4 @@
-"""Generated data sets with a known number of clusters; each is determined by its number."""
+"""Generate data sets with a known number of clusters; the index of a data set determines its content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 Random = np.random.Generator
 
 SEED = 20261117
-# Share of sets without clusters, and of sets with each difficulty.
+# Share of data sets without clusters, and of data sets with each difficulty.
 NO_CLUSTERS, TABLES, UNBALANCED, STRETCHED, NOISE_COLUMNS, OUTLIERS, ROUNDED = 0.1, 0.2, 0.5, 0.5, 0.2, 0.15, 0.1
 STANDARDISED = 0.6
 MAX_CLUSTERS, MAX_IMBALANCE, MIN_POINTS = 40, 50.0, 10
@@ -30,17 +30,17 @@ class Generated:
     ks: tuple[int, ...]
 
     def recalls(self) -> Array:
-        """Return, per cluster, the share of its points that are nearest to its own mean."""
+        """Return, for each cluster, the share of points that are closest to the mean of their own cluster."""
         means = np.stack([self.X[self.y == each].mean(axis=0) for each in range(self.k)])
         nearest = pairwise_distances_argmin(self.X, means)
         return np.array([(nearest[self.y == each] == each).mean() for each in range(self.k)])
 
 
 def generate(number: int, more: int = 1) -> Generated:
-    """Return the data set of this number, or one of its kind with ``more`` times as many rows."""
+    """Return the data set with this index, or a data set of the same kind with ``more`` times as many rows."""
     rng = np.random.default_rng((SEED, number))
     kind = rng.random()
-    # One to three columns, as in most collections of clustering data, or many, as in tables.
+    # Use one to three columns, as in most collections of clustering data, or many columns, as in tables.
     d = int(rng.integers(1, 4)) if rng.random() < 0.4 else _between(rng, 2, 100)
     if kind < NO_CLUSTERS:
         X, k = _without_clusters(rng, more * _between(rng, 100, 20_000), d), 1
@@ -64,12 +64,12 @@ def generate(number: int, more: int = 1) -> Generated:
 
 
 def _between(rng: Random, low: int, high: int) -> int:
-    """Return an integer with a log-uniform distribution."""
+    """Return a random integer with a log-uniform distribution."""
     return int(np.exp(rng.uniform(np.log(low), np.log(high + 1))))
 
 
 def _candidates(rng: Random, k: int) -> tuple[int, ...]:
-    """Return a range of ks: the default, one around the true k or, rarely, one that may not contain it."""
+    """Return the default range of k, a range around the true k or, rarely, a range that may not contain the true k."""
     kind = rng.random()
     if kind < 0.35 and k <= 12:
         low, high = 2, 10
@@ -82,14 +82,14 @@ def _candidates(rng: Random, k: int) -> tuple[int, ...]:
 
 
 def _sizes(rng: Random, n: int, k: int) -> NDArray[np.int64]:
-    """Return the sizes of k clusters, with a ratio of at most fifty."""
+    """Return the sizes of k clusters; the ratio of the largest to the smallest is at most fifty."""
     ratio = np.exp(rng.uniform(0.0, np.log(MAX_IMBALANCE))) if rng.random() < UNBALANCED else 1.0
     shares = ratio ** -rng.permutation(np.linspace(0.0, 1.0, k) ** rng.uniform(0.5, 2.0))
     return np.maximum(MIN_POINTS, n * shares / shares.sum()).astype(np.int64)
 
 
 def _table(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDArray[np.int64]]:
-    """Return a realistic table: a few latent clusters in correlated, skewed and rounded columns."""
+    """Return a realistic table with a few latent clusters in correlated, skewed and rounded columns."""
     hidden, y = _clusters(rng, sizes, int(rng.integers(2, 5)))
     columns = hidden / hidden.std() @ rng.normal(size=(hidden.shape[1], d))
     columns += rng.uniform(0.1, 1.0) * rng.normal(size=columns.shape)
@@ -106,7 +106,7 @@ def _table(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDArra
 
 
 def _clusters(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDArray[np.int64]]:
-    """Return clusters with a random separation, in some or all of the columns."""
+    """Return clusters with a random separation in some or all columns."""
     k = len(sizes)
     used = max(2, int(d * rng.uniform(0.3, 1.0))) if d > 2 and rng.random() < NOISE_COLUMNS else d
     centres = _centres(rng, k, used)
@@ -129,7 +129,7 @@ def _clusters(rng: Random, sizes: NDArray[np.int64], d: int) -> tuple[Array, NDA
 
 
 def _centres(rng: Random, k: int, d: int) -> Array:
-    """Return centres, each the farthest of a few random points from the previous ones."""
+    """Return centres; each centre is the point farthest from the previous centres among a few random points."""
     n_points = int(rng.integers(1, 12))
     place: Callable[[int], Array] = (
         (lambda n: rng.normal(size=(n, d))) if rng.random() < 0.5 else (lambda n: rng.uniform(-1.5, 1.5, (n, d)))
@@ -143,10 +143,10 @@ def _centres(rng: Random, k: int, d: int) -> Array:
 
 
 def _without_clusters(rng: Random, n: int, d: int) -> Array:
-    """Return a single cluster of a random shape, stretched and rotated."""
+    """Return a single cluster with a random shape, stretched and rotated."""
     points = SHAPES[int(rng.integers(len(SHAPES)))](rng, n, d)
     if rng.random() < 0.2:
-        # A long tail on one side, as in amounts of money.
+        # Use a distribution with a long tail on one side, as for amounts of money.
         points = np.exp(rng.uniform(0.3, 0.9) * points)
     axes = rng.uniform(1.0, 6.0) ** rng.uniform(-1.0, 1.0, d)
     return (points * axes) @ np.linalg.qr(rng.normal(size=(d, d)))[0]
@@ -157,7 +157,7 @@ def _gaussian(rng: Random, n: int, d: int) -> Array:
 
 
 def _tails(rng: Random, n: int, d: int) -> Array:
-    """Return points of a t distribution with four degrees of freedom, scaled to unit variance."""
+    """Return points from a t distribution with four degrees of freedom, scaled to unit variance."""
     return rng.normal(size=(n, d)) / np.sqrt(rng.chisquare(4, (n, 1)) / 4) / np.sqrt(2.0)
 
 

@@ -1,6 +1,6 @@
 """Run selections on the generated data sets: ``python -m benchmarks.confidence.measure``.
 
-Writes one line per data set. The command can be interrupted and resumes.
+Writes one line per data set. After an interruption, the same command resumes.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from compsil_kit._method.selection import finite_mean
 from compsil_kit._method.subsample import resolve_sample_size
 from compsil_kit.plan import Plan
 
-# Small budgets: the features of the model are means over subsamples, which these estimate with more noise.
+# The features of the model are means over subsamples, so small budgets only make them noisier.
 N_SUBSAMPLES, MAX_ROWS, STARTS, MIN_KS = 6, 1500, (1, 5), 3
 
 
 def measured(number: int) -> dict[str, Any]:
-    """Return the properties of one data set, and selections with one and with several initialisations."""
+    """Return the properties of a data set, and the selections with one and with several initialisations."""
     data = generate(number)
     ks = candidates(data)
     size = min(MAX_ROWS, resolve_sample_size("auto", len(data.X), max(ks, default=2)))
     record: dict[str, Any] = {"number": number, "k": data.k, "n": len(data.X), "d": data.X.shape[1], "ks": ks}
     record["recall"] = round(float(data.recalls().min()), 4)
     if len(ks) < MIN_KS:
-        # Too few distinct rows for the candidates.
+        # There are too few distinct rows for the candidates.
         return record
     for starts in STARTS:
         result = select_k(
@@ -46,19 +46,19 @@ def measured(number: int) -> dict[str, Any]:
 
 
 def candidates(data: Generated) -> list[int]:
-    """Return the candidates for which a set has enough rows and enough distinct rows."""
+    """Return the candidates for which a data set has enough rows and enough distinct rows."""
     n_distinct = len(np.unique(data.X, axis=0))
     return [k for k in data.ks if 2 * k <= n_distinct and 4 * k <= len(data.X)]
 
 
 def plan_of(record: dict[str, Any], n_starts: int, n_subsamples: int) -> Plan:
-    """Return a plan with everything that the model uses from a measured selection."""
+    """Return a plan with the attributes that the model uses from a measured selection."""
     shape, ks, seeds = (record["n"], record["d"]), tuple(record["ks"]), tuple(range(n_subsamples))
     return Plan(*shape, ks, n_subsamples, 0, record["n"], seeds, "kmeans", "euclidean", "float64", n_starts)
 
 
 def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:
-    """Return the numbers per k that are the basis of the features, for JSON."""
+    """Return the numbers for each k from which the features are computed, as plain data for JSON."""
     found = likelihood.means({name: getattr(result.trials, name) for name in likelihood.INPUTS})
     others = {"micro": result.micro, "macro": result.macro, "composite": result.composite}
     found |= {name: finite_mean(values) for name, values in others.items()}
@@ -66,7 +66,7 @@ def plain_numbers(result: SelectionResult) -> dict[str, list[float | None]]:
 
 
 def main() -> None:
-    """Measure the data sets that are not in the file."""
+    """Measure the data sets that are not yet in the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=5570)
     parser.add_argument("--first", type=int, default=0)
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file; skip a truncated last line."""
+    """Yield the records in a file; skip a truncated last line."""
     if not path.exists():
         return
     for line in path.read_text().splitlines():

@@ -16,7 +16,7 @@ import joblib
 from tqdm import tqdm
 
 if not __package__:
-    # Called as `python benchmarks/paper`: make the root importable.
+    # Make the root folder importable if this module is run as `python benchmarks/paper`.
     sys.path[0] = str(Path(__file__).parents[2])
 
 from benchmarks.paper import analysis, evidence, tables
@@ -30,7 +30,7 @@ QUICK = RESULTS.with_name("results-quick")
 
 
 def attempts(todo: Sequence[Unit], workers: int) -> Iterator[Any]:
-    """Yield finished units, from this process or several. Timed units run last, one by one, in this process."""
+    """Yield finished units from one or several processes. Timed units run last, one by one, in this process."""
     timed = [unit for unit in todo if unit.timed]
     shared = [unit for unit in todo if not unit.timed]
     if workers == 1:
@@ -45,7 +45,7 @@ def attempts(todo: Sequence[Unit], workers: int) -> Iterator[Any]:
 
 
 def reproduce(store: Store, wanted: Sequence[Unit], workers: int) -> dict[str, str]:
-    """Run the unfinished units, and return the missing sets with the reasons."""
+    """Run the unfinished units, and return the missing sets and the reasons."""
     missing: dict[str, str] = {}
     with store.writing():
         done = store.done()
@@ -55,7 +55,7 @@ def reproduce(store: Store, wanted: Sequence[Unit], workers: int) -> dict[str, s
         try:
             for unit, record, selection, problem in attempts(todo, workers):
                 if record is None:
-                    # Timed units, which run in this process, then skip the set without another request.
+                    # Timed units, which run in this process, then skip the set without requesting it again.
                     missing[unit.data] = MISSING[unit.data] = problem
                 else:
                     store.add(record, selection)
@@ -63,7 +63,7 @@ def reproduce(store: Store, wanted: Sequence[Unit], workers: int) -> dict[str, s
                 bar.set_postfix_str(unit.name, refresh=False)
                 bar.update()
         finally:
-            # An interrupted run also records missing sets.
+            # Record missing sets even if the run was interrupted.
             bar.close()
             unfinished = {unit.data for unit in wanted if unit.name not in done}
             store.note_missing(missing, found={unit.data for unit in wanted} - unfinished)
@@ -75,11 +75,13 @@ def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
     parser.add_argument("step", nargs="?", choices=("all", "run", "analyse", "evidence"), default="all",
-                        help="run the units, analyse their trials, or write the page (default: all three)")  # fmt: skip
-    parser.add_argument("--quick", action="store_true", help="only the small sets and a few seeds, within five minutes")
+                        help="run the units, analyse the trials, or write the page (default: all)")  # fmt: skip
+    parser.add_argument(
+        "--quick", action="store_true", help="run only the small sets with a few seeds, within five minutes"
+    )
     parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
     parser.add_argument(
-        "--only", nargs="+", metavar="SET", choices=tuple(SETS), help="only these sets, for example S1 Wne"
+        "--only", nargs="+", metavar="SET", choices=tuple(SETS), help="run only these sets, for example S1 Wne"
     )
     parser.add_argument(
         "--results", type=Path, metavar="FOLDER", help="store the results in this folder, and do not write the page"

@@ -1,4 +1,4 @@
-"""Tables computed from the stored trials, without clustering anything again."""
+"""Compute tables from the stored trials, without clustering the data again."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ Array = NDArray[Any]
 Row = dict[str, Any]
 Pairs = list[tuple[Row, SelectionResult]]
 PREFIXES = (5, 10, 20, 30)
-# The paper's convergence: a pool of 200, then 25 draws for every smaller number.
+# As in the paper, convergence is measured with a pool of 200 and 25 draws for every smaller number.
 POOL, REPEATS, STEPS = 200, 25, range(10, 201, 10)
 # Numbers of subsamples drawn from the pool of all seeds, and number of draws.
 SIZES, N_DRAWS = (5, 10, 20, 30, 50, 100), 200
 
 
 def write(store: Store) -> tuple[list[Path], list[str]]:
-    """Write every table beside the units; return the files, and notes on sets without trials.
+    """Write every table next to the units; return the files, and notes on sets without trials.
 
-    The rows of sets without trials are kept from an earlier analysis. Only ``recovery`` needs no trials.
+    For sets without trials, the rows from an earlier analysis are kept. Only ``recovery`` needs no trials.
     """
     pairs, lost = selections(store)
     made = {name: pd.DataFrame(make(pairs)) for name, make in TABLES.items()}
@@ -47,7 +47,7 @@ def write(store: Store) -> tuple[list[Path], list[str]]:
         table = as_text(csv(new))
         if lost and name in made:
             old, note = old_rows(path, table, lost)
-            # Without new rows, only the old table defines the columns.
+            # If there are no new rows, only the old table defines the columns.
             table = pd.concat([table, old]) if len(table) else old
             notes += [note] if note else []
         write_atomically(path, csv(in_order(table, store) if name in made else table).encode())
@@ -69,7 +69,7 @@ def as_text(content: str) -> pd.DataFrame:
 
 
 def old_rows(path: Path, new: pd.DataFrame, lost: list[str]) -> tuple[pd.DataFrame, str]:
-    """Return the rows of these sets in an existing table, and a note on sets without rows."""
+    """Return the rows for these sets from an existing table, and a note on sets without rows."""
     old = as_text(path.read_text() if path.exists() else "")
     rows, reason = old[old["set"].isin(lost)], "has none" if path.exists() else "does not exist"
     if len(new) and len(rows):
@@ -80,7 +80,7 @@ def old_rows(path: Path, new: pd.DataFrame, lost: list[str]) -> tuple[pd.DataFra
 
 
 def in_order(table: pd.DataFrame, store: Store) -> pd.DataFrame:
-    """Sort the rows by unit, or by the sets' first units under the literal protocol."""
+    """Sort the rows by unit, or by the first unit of each set under the literal protocol."""
     records = store.records()
     sets = dict.fromkeys(record["set"] for record in records if record["protocol"] == "literal")
     at = {name: i for i, name in enumerate([*sets, *(record["unit"] for record in records)])}
@@ -90,7 +90,7 @@ def in_order(table: pd.DataFrame, store: Store) -> pd.DataFrame:
 def selections(store: Store) -> tuple[Pairs, list[str]]:
     """Return the k-means selections, and the sets with missing trials.
 
-    Sets with missing trials are excluded completely, because partial sets would change the tables.
+    Sets with missing trials are excluded completely, because incomplete sets would change the tables.
     """
     records = [r for r in store.records() if has_trials(r) and r["clusterer"] == "kmeans"]
     lost = list(dict.fromkeys(r["set"] for r in records if not store.trials_of(r["unit"]).exists()))
@@ -98,7 +98,7 @@ def selections(store: Store) -> tuple[Pairs, list[str]]:
 
 
 def recovery(results: Results) -> Iterable[Row]:
-    """Yield how often each criterion selects the true k of each set, with the 95 % interval of the rate."""
+    """Yield how often each criterion selects the true k of each set, with the 95 % interval for the rate."""
     for clusterer, criterion in product(CLUSTERERS, CRITERIA):
         for key in results.sets:
             chosen, k = results.choices(criterion, key, clusterer=clusterer), SETS[key].k
@@ -115,14 +115,14 @@ def head(record: Row) -> Row:
 
 
 def ablation(pairs: Pairs) -> Iterable[Row]:
-    """Yield the choice with each of the four transformations."""
+    """Yield the choices with the four transformations."""
     for record, result in pairs:
         if record["protocol"] in ("authors", "literal"):
             yield {**head(record), **{name: result.reweigh(transform=name).best_k for name in get_args(TransformName)}}
 
 
 def rules(pairs: Pairs) -> Iterable[Row]:
-    """Yield the choice of three rules, with the first 5, 10, 20 and all subsamples."""
+    """Yield the choices of the three rules with the first 5, 10 and 20 subsamples and with all subsamples."""
     for record, result in pairs:
         if record["protocol"] in VARIANTS:
             for n in PREFIXES:
@@ -142,7 +142,7 @@ def one_standard_error(result: SelectionResult) -> int:
 
 
 def pools(pairs: Pairs) -> dict[str, tuple[Row, Array, Array]]:
-    """Return the pooled trials of all seeds of the literal protocol, for sets with all seeds."""
+    """Return the pooled trials for all seeds under the literal protocol, for sets with results for all seeds."""
     found: dict[str, list[tuple[Row, SelectionResult]]] = {}
     for record, result in pairs:
         if record["protocol"] == "literal" and record["seed"] in SEEDS:
@@ -155,7 +155,7 @@ def pools(pairs: Pairs) -> dict[str, tuple[Row, Array, Array]]:
 
 
 def scores(micro: Array, macro: Array) -> Array:
-    """Return the composite score per k, ignoring failed trials; NaN if all failed."""
+    """Return the composite score for each k, ignoring failed trials; NaN if all trials failed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
         return np.asarray(np.nanmean(combine(micro, macro, weigh(micro, macro, "tanh")), axis=-1))
@@ -167,7 +167,7 @@ def best(ks: Array, values: Array) -> int:
 
 
 def convergence(pairs: Pairs) -> Iterable[Row]:
-    """Yield the error of the score at the true k relative to the pool of 200 subsamples."""
+    """Yield the error of the score for the true k, compared with the pool of 200 subsamples."""
     for key, (record, micro, macro) in pools(pairs).items():
         rng = np.random.default_rng(0)
         at = [record["ks"].index(record["k_true"])]
@@ -178,13 +178,13 @@ def convergence(pairs: Pairs) -> Iterable[Row]:
         for n in STEPS:
             draws = [rng.choice(POOL, size=n, replace=False) for _ in range(REPEATS)]
             errors = [abs(scores(micro[:, draw], macro[:, draw])[0] - reference) for draw in draws]
-            # NaN if all the drawn trials failed.
+            # The score is NaN if all drawn trials failed.
             low, middle, high = np.nanquantile(errors, (0.25, 0.5, 0.75))
             yield {"set": key, "n_subsamples": n, "low": low, "median": middle, "high": high}
 
 
 def subsamples(pairs: Pairs) -> Iterable[Row]:
-    """Yield how often fewer subsamples select the true k, and the choice of the whole pool."""
+    """Yield how often fewer subsamples select the true k, and how often the same k as the whole pool."""
     for key, (record, micro, macro) in pools(pairs).items():
         rng = np.random.default_rng(0)
         ks = np.array(record["ks"])
@@ -198,7 +198,7 @@ def subsamples(pairs: Pairs) -> Iterable[Row]:
 
 
 def calibration(pairs: Pairs) -> Iterable[Row]:
-    """Yield the estimates of each run, the share of independent runs that agree, and whether the choice is correct."""
+    """Yield the estimates from each run, the share of agreeing independent runs, and whether the choice is correct."""
     runs = [(record, result) for record, result in pairs if record["protocol"] in PEERS]
     for record, result in runs:
         peers = [r["choices"]["composite"] for r, _ in runs if is_peer(r, record)]
@@ -218,7 +218,7 @@ def calibration(pairs: Pairs) -> Iterable[Row]:
 
 
 def fewer(pairs: Pairs) -> Iterable[Row]:
-    """Yield the estimate of runs with fewer subsamples, and the share of such runs with other seeds that agree."""
+    """Yield the estimates from runs with fewer subsamples, and the share of these runs with other seeds that agree."""
     literal = [(record, result) for record, result in pairs if record["protocol"] == "literal"]
     for n in PREFIXES:
         parts = [(record, result.reweigh(n_subsamples=n)) for record, result in literal]
@@ -238,12 +238,12 @@ def fewer(pairs: Pairs) -> Iterable[Row]:
                 }
 
 
-# Independent runs: other seeds on the same rows, or the same seed on the other half of the rows.
+# Independent runs use other seeds on the same rows, or the same seed on the other half of the rows.
 PEERS = {"literal": "literal", "first-half": "second-half", "second-half": "first-half"}
 
 
 def is_peer(other: Row, record: Row) -> bool:
-    """Whether another run is an independent repetition of this one."""
+    """Return whether another run is an independent repetition of this run."""
     if other["set"] != record["set"] or other["protocol"] != PEERS[record["protocol"]]:
         return False
     return bool(

@@ -1,4 +1,4 @@
-"""The paper's sixteen data sets: from a local folder, from scikit-learn, or from their public sources.
+"""Load the paper's sixteen data sets from a local folder, from scikit-learn, or from their public sources.
 
 Unavailable sets are reported as missing and never replaced.
 """
@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[2]
 # Default location of the prepared sets; COMPSIL_DATA overrides it.
 DEFAULT_FOLDER = ROOT.parent / "shared" / "data"
 
-# Number of rows in the local folder and at the public source. That of Minds-14 depends on the definition of duplicate
-# sentences.
+# Number of rows in the local folder and at the public source. For Minds-14, the number depends on the definition of
+# duplicate sentences.
 ROWS = {
     "parkinsons": 195, "blood": 748, "bbc": 2_225, "htru2": 17_898, "stl10": 5_000, "newsgroups": 11_314,
     "spambase": 4_601, "bank": 45_211, "banking77": 13_083,
@@ -39,7 +39,7 @@ class MissingData(LookupError):
 
 @dataclass(frozen=True)
 class DataSet:
-    """One of the paper's sets.
+    """One of the paper's data sets.
 
     ``published`` loads the form used for the published figures, ``written`` the form described in the paper's text.
     They differ for Digits, Newsgroups and Minds-14.
@@ -59,7 +59,7 @@ class DataSet:
 
 
 def folder() -> Path | None:
-    """Return the local folder of prepared sets, or None if there is none; raises if COMPSIL_DATA is not a folder."""
+    """Return the local folder with prepared sets, or None if it is missing; raise if COMPSIL_DATA is not a folder."""
     named = os.environ.get("COMPSIL_DATA")
     if named and not Path(named).is_dir():
         raise NotADirectoryError(f"COMPSIL_DATA must be a folder; got {named!r}.")
@@ -67,7 +67,7 @@ def folder() -> Path | None:
 
 
 def prepared(name: str, array: str, fetch: Callable[[], Array]) -> Array:
-    """Return an array of a prepared set from the local folder, otherwise from its public source."""
+    """Return an array from a prepared set in the local folder or, if there is none, from the public source."""
     local = folder()
     path = None if local is None else local / f"{name}.npz"
     if path is not None and path.exists():

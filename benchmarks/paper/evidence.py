@@ -31,7 +31,7 @@ from compsil_kit._util.system import write_atomically
 
 DOCS = ROOT / "docs"
 TEMPLATE = HERE / "evidence.template.md"
-# The page needs at least one run of each: protocol, clusterer, part.
+# The page needs at least one run for each of these combinations of protocol, clusterer and part.
 REQUIRED = (
     ("authors", "kmeans", "subsamples"), ("authors", "kmeans", "full"), ("authors", "kmeans", "compsil"),
     ("literal", "kmeans", "subsamples"), ("literal", "kmeans", "full"), ("literal", "bisecting-kmeans", "full"),
@@ -52,10 +52,10 @@ def write(folder: Path, docs: Path = DOCS) -> list[Path]:
 
 
 def text(results: Results) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     absent = [" ".join(p) for p in REQUIRED if not results.find(protocol=p[0], clusterer=p[1], part=p[2])]
     if absent:
-        raise RuntimeError(f"the page needs runs that are missing: {', '.join(absent)}. Run the step 'run' first.")
+        raise RuntimeError(f"the page needs runs that are missing: {', '.join(absent)}. Run the 'run' step first.")
     fields: Fields = {}
     for part in (overview, authors, literal, by_set, clusterers, experiments, selection_probability, settings):
         fields.update(part(results))
@@ -91,7 +91,7 @@ def overview(results: Results) -> Fields:
 
 
 def authors(results: Results) -> Fields:
-    """Return the comparison of the published figures with ours."""
+    """Return the comparison of the published figures with our figures."""
     comparable = [row for row in tables.values(results) if PUBLISHED[row[0]]["exact"]]
     exact = [equal for _, criterion, _, _, equal in comparable if criterion in tables.ON_SUBSAMPLES]
     full = [equal for _, criterion, _, _, equal in comparable if criterion not in tables.ON_SUBSAMPLES]
@@ -124,17 +124,17 @@ def same_choices(results: Results, criterion: str) -> str:
         for key in results.sets
         if PUBLISHED[key]["exact"] and (chosen := results.choices(criterion, key, protocol="authors"))
     ]
-    return f"{sum(ours == printed for ours, printed in pairs)} of {len(pairs)} sets"
+    return f"{sum(ours == printed for ours, printed in pairs)} of {len(pairs)} data sets"
 
 
 def largest(peers: list[Record]) -> float:
-    """Return the largest difference to the authors' package, with exact distances if available."""
+    """Return the largest difference from the authors' package, with exact distances if available."""
     found = [unit["differences_exact" if "differences_exact" in unit else "differences"] for unit in peers]
     return max((max(difference.values()) for difference in found), default=float("nan"))
 
 
 def literal(results: Results) -> Fields:
-    """Return the rates of all criteria."""
+    """Return the rates for all criteria."""
     rates = {name: (right, runs, mean) for name, right, runs, mean, *_ in tables.totals(results)}
     right, runs, mean = rates["composite"]
     ahead = sum(rate > mean for _, _, rate in rates.values())
@@ -145,7 +145,7 @@ def literal(results: Results) -> Fields:
         "composite_runs": runs,
         "composite_rate": percent(mean),
         "n_common": len(tables.common_sets(results)),
-        "rank": "the highest rate of the nine criteria" if not ahead else f"number {ahead + 1} of the nine criteria",
+        "rank": "the highest rate of the nine criteria" if not ahead else f"rank {ahead + 1} among the nine criteria",
         **lead(results, rates),
         "recovery": tables.recovery(results),
         "totals": tables.totals_table(results),
@@ -160,7 +160,7 @@ def literal(results: Results) -> Fields:
 
 
 def lead(results: Results, rates: dict[str, tuple[int, int, float]]) -> Fields:
-    """Return the mean difference over sets between the composite and the best other criterion."""
+    """Return the difference in rate between the composite and the best other criterion, averaged over sets."""
     rival = max((name for name in rates if name != "composite"), key=lambda name: rates[name][2])
     chosen = [
         (results.choices("composite", key), results.choices(rival, key), SETS[key].k)
@@ -193,7 +193,7 @@ def by_set(results: Results) -> Fields:
 
 
 def summary_of_set(results: Results, key: str) -> str:
-    """Return the choices on a set, with those of micro and macro."""
+    """Return the choices of the composite, micro and macro on a set."""
     k, chosen = SETS[key].k, results.choices("composite", key)
     wrong = ", ".join(f"{found} ({chosen.count(found)}×)" for found in sorted(set(chosen)) if found != k)
     alone = {name: results.choices(name, key) for name in ("micro", "macro")}
@@ -202,12 +202,12 @@ def summary_of_set(results: Results, key: str) -> str:
 
 
 def n_correct(results: Results, key: str) -> dict[str, int]:
-    """Return how many runs of each criterion selected the true k of a set."""
+    """Return the number of runs in which each criterion selected the true k of a set."""
     return {name: results.choices(name, key).count(SETS[key].k) for name in CRITERIA if results.choices(name, key)}
 
 
 def better_criteria(results: Results, key: str) -> str:
-    """Return the criteria that are clearly better than the composite on a set; empty if there are none."""
+    """Return the criteria that are clearly better than the composite on a set, or an empty string."""
     right = n_correct(results, key)
     better = [
         f"{tables.SHORT[name].replace(',', ' on')} ({n})"
@@ -218,7 +218,7 @@ def better_criteria(results: Results, key: str) -> str:
 
 
 def worse_averages(results: Results, keys: list[str]) -> str:
-    """Return the sets on which the composite is clearly better than micro, or than macro."""
+    """Return the sets on which the composite is clearly better than micro or macro."""
     found = []
     for key in keys:
         right = n_correct(results, key)
@@ -253,7 +253,7 @@ def clusterers(results: Results) -> Fields:
 
 
 def experiments(results: Results) -> Fields:
-    """Return the ablation, the convergence and the run times."""
+    """Return the results on transformations, convergence and run times."""
     units = results.find(protocol="runtime")
     slower = [unit["n"] for unit in units if unit["seconds"] >= unit["seconds_standard"]]
     faster = [unit["n"] for unit in units if unit["n"] > max(slower, default=0)]
@@ -265,7 +265,7 @@ def experiments(results: Results) -> Fields:
         "ablation": tables.ablation(results),
         "ablation_totals": tables.ablation_totals(results),
         "ablation_exact": ", ".join(
-            f"{name} on {ours} (in print {theirs})" for name, (ours, theirs, *_) in printed.items()
+            f"{name} on {ours} ({theirs} in the paper)" for name, (ours, theirs, *_) in printed.items()
         ),
         "ablation_equal": "{} of {}".format(*(sum(row[at] for row in printed.values()) for at in (2, 3))),
         "n_exact": printed["tanh"][-1],
@@ -278,7 +278,7 @@ def experiments(results: Results) -> Fields:
 
 
 def selection_probability(results: Results) -> Fields:
-    """Return the calibration of the selection probability."""
+    """Return the results on the calibration of the selection probability."""
     same, other = trust.questions(results).values()
     sure = same[same["repeat"] >= 0.9]
     top = reliability(same["plain"].to_numpy(), same["agree"].to_numpy())[-1]

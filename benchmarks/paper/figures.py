@@ -1,4 +1,4 @@
-"""The plots of the evidence page, drawn from the committed results."""
+"""Draw the plots on the evidence page from the committed results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def synthetic(_: Results) -> Any:
 
 
 def trends(results: Results) -> Any:
-    """Draw the three curves of every set at the authors' settings, with a star on each choice."""
+    """Draw the three curves for every set with the authors' settings, with a star on each choice."""
     units = {unit["set"]: unit for unit in results.find(protocol="authors", part="subsamples")}
     keys = [key for key in SETS if key in units]
     figure, axes = plt.subplots(-(-len(keys) // 3), 3, figsize=(10, 2.3 * -(-len(keys) // 3)), layout="constrained")
@@ -82,7 +82,7 @@ def trends(results: Results) -> Any:
 
 
 def convergence(results: Results) -> Any:
-    """Draw the error of the score against the number of subsamples, synthetic sets beside the others."""
+    """Draw the error of the score as a function of the number of subsamples, for synthetic and for real sets."""
     table = results.table("convergence")
     synthetic = table["set"].map(lambda key: SETS[key].kind == "synthetic")
     figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.6), sharey=True, layout="constrained")
@@ -100,7 +100,7 @@ def convergence(results: Results) -> Any:
 
 
 def calibration(results: Results) -> Any:
-    """Draw the estimates against agreement on the same data, agreement on other rows, and correct choices."""
+    """Draw agreement on the same data, agreement on other rows, and correct choices as functions of the estimates."""
     runs = trust.questions(results)
     panels = (
         (trust.SAME, "agree", "agreement: same data, other seeds"),
@@ -128,7 +128,7 @@ def calibration(results: Results) -> Any:
 
 
 def runtime(results: Results) -> Any:
-    """Draw the run time against the number of rows."""
+    """Draw the run time as a function of the number of rows."""
     units = sorted(results.find(protocol="runtime"), key=lambda unit: unit["n"])
     figure, ax = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
     sizes = [unit["n"] for unit in units]
@@ -160,7 +160,7 @@ def write(results: Results, folder: Path) -> list[Path]:
     for name, draw in FIGURES.items():
         path = folder / f"evidence-{name}.png"
         figure = draw(results)
-        # Without the software metadata, equal plots are equal files.
+        # Omit the software metadata, so that equal plots give equal files.
         figure.savefig(path, dpi=110, metadata={"Software": None})
         plt.close(figure)
         paths.append(path)

@@ -1,4 +1,4 @@
-"""The public sources of the data sets: scikit-learn, OpenML, UCI, Hugging Face, and torchvision for STL-10."""
+"""Download the data sets from scikit-learn, OpenML, UCI, Hugging Face and torchvision (STL-10)."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def source_errors(source: str) -> Iterator[None]:
 
 
 def without_names(text: str) -> str:
-    """Replace paths, addresses and hosts in a message by …, because the message is stored in a committed file."""
+    """Replace paths, URLs and host names in a message with …, because the message is stored in a committed file."""
     return re.sub(r"\S*[/\\@=.:]\S+", "…", " ".join(text.split()))
 
 
 def needed(module: str) -> Any:
-    """Import a package that only the text and image sets need; raises Unavailable if it is not installed."""
+    """Import a package that only the text and image sets need; raise Unavailable if it is not installed."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -56,7 +56,7 @@ def needed(module: str) -> Any:
 
 
 def uci_file(path: str, member: str) -> bytes:
-    """Download one file of a UCI archive, also of a nested archive (``"outer.zip/inner.csv"``)."""
+    """Download a file from a UCI archive or from a nested archive (``"outer.zip/inner.csv"``)."""
     url = f"{UCI}/{path}"
     with source_errors(url), urllib.request.urlopen(url, timeout=SECONDS) as response:
         content = response.read()
@@ -64,7 +64,7 @@ def uci_file(path: str, member: str) -> bytes:
 
 
 def unzip(content: bytes, member: str) -> bytes:
-    """Return a member of a zip file, or of nested zip files."""
+    """Return a member of a zip file or of nested zip files."""
     for name in member.split("/"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             content = archive.read(name)
@@ -90,7 +90,7 @@ def bank() -> Array:
 
 
 def openml(data_id: int, n_columns: int) -> Array:
-    """Download the first columns of an OpenML set."""
+    """Download the first columns of an OpenML data set."""
     with source_errors(f"OpenML {data_id}"), warnings.catch_warnings():
         # Without a network, scikit-learn warns about a damaged copy and about retries.
         warnings.simplefilter("ignore")
@@ -117,7 +117,7 @@ def newsgroups(n_components: int) -> Array:
 
 
 def texts(source: str, column: str, splits: Sequence[str], **options: str) -> list[str]:
-    """Download a column of a Hugging Face set, in the order of the splits."""
+    """Download a column of a Hugging Face data set, in the order of the splits."""
     datasets = needed("datasets")
     with source_errors(f"Hugging Face {source}"):
         parts = [datasets.load_dataset(source, split=split, **options).select_columns([column]) for split in splits]
@@ -125,7 +125,7 @@ def texts(source: str, column: str, splits: Sequence[str], **options: str) -> li
 
 
 def embedded(sentences: Sequence[str], n_components: int, *, unit_length: bool) -> Array:
-    """Return principal components of MiniLM sentence vectors, optionally normalised to unit length."""
+    """Return the principal components of MiniLM sentence vectors, optionally normalised to unit length."""
     transformers = needed("sentence_transformers")
     with source_errors(ENCODER):
         model = transformers.SentenceTransformer(ENCODER)
@@ -145,7 +145,7 @@ def banking77() -> Array:
 
 def minds14(n_components: int) -> Array:
     """MInDS-14, American English: transcriptions without exact duplicates."""
-    # Newer versions of datasets do not run the loading script of this set; this branch has Parquet files.
+    # Newer versions of datasets do not run this data set's loading script; this branch contains Parquet files.
     sentences = texts("PolyAI/minds14", "transcription", ("train",), name="en-US", revision="refs/convert/parquet")
     return embedded(list(dict.fromkeys(sentences)), n_components, unit_length=True)
 

@@ -1,4 +1,4 @@
-"""The committed results, and the statistics shared by the tables."""
+"""Read the committed results, and compute statistics for the tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Results:
         return [unit for unit in self.units if all(unit.get(name) == value for name, value in wanted.items())]
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table of the analysis."""
+        """Return a table that the analysis has written."""
         return pd.read_csv(self.folder / f"{name}.csv")
 
     @cached_property
@@ -54,14 +54,14 @@ class Results:
         return [key for key in self.sets if self.choices("composite", key, clusterer=clusterer)]
 
     def choices(self, criterion: str, key: str, *, protocol: str = "literal", clusterer: str = "kmeans") -> list[int]:
-        """Return the choices of a criterion on a set, by seed; 0 if it has no choice."""
+        """Return the choices of a criterion on a set for each seed; 0 means that no k was selected."""
         part = "subsamples" if criterion in CRITERIA[:3] else "full"
         found = self.find(set=key, protocol=protocol, clusterer=clusterer, part=part)
         return [unit["choices"][criterion] or 0 for unit in found if criterion in unit["choices"]]
 
 
 def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a rate."""
+    """Return the 95 % Wilson interval for a rate."""
     rate, shrink = right / n, 1 + z**2 / n
     centre = (rate + z**2 / (2 * n)) / shrink
     radius = z / shrink * float(np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2)))
@@ -69,9 +69,9 @@ def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
 
 
 def over_sets(rates: Sequence[float], n_draws: int = 10_000) -> tuple[float, float, float]:
-    """Return the mean of the sets' rates with a 95 % interval from resampling sets.
+    """Return the mean rate over sets with a 95 % interval from resampling sets.
 
-    The seeds of a set share its data, so sets are independent and runs are not.
+    All seeds for a set use the same data, so sets are independent, but runs are not.
     """
     values = np.array(rates, dtype=float)
     draws: NDArray[Any] = np.random.default_rng(0).integers(len(values), size=(n_draws, len(values)))

@@ -1,4 +1,4 @@
-"""The units of work: the authors' settings, the literal protocol, and variants of it.
+"""Define the units of work: the authors' settings, the literal protocol, and variants of the literal protocol.
 
 A unit is a data set, a protocol, a clusterer, a seed, and a part of the criteria.
 """
@@ -14,18 +14,18 @@ from sklearn.cluster import KMeans
 
 from benchmarks.paper.data import SETS
 
-# In order of cost. Slow sets run last within each stage, or in separate stages.
+# Sorted by cost. Slow sets run last within each stage or in separate stages.
 FAST = ("Pks", "Wne", "Bld", "S3", "S4", "S1", "S2", "Mds", "Bbc", "Dgt", "Spm", "Htr")
 SLOW = ("Bnk", "Nsg", "B77")
 # STL-10 is reported as missing if its public source is unavailable.
 ALL = (*FAST, *SLOW, "Stl")
 N_SUBSAMPLES = 30
-# Subsample b has the seed s + b, so seeds a hundred apart share no subsample.
+# Subsample b uses the seed s + b, so runs with seeds a hundred apart share no subsamples.
 SEEDS = tuple(range(42, 1042, 100))
 CLUSTERERS = ("kmeans", "bisecting-kmeans", "gmm")
 FULL = ("full-micro", "full-macro", "calinski-harabasz", "davies-bouldin")
 NINE = (*FULL, "elbow", "gap")
-# Set: subsamples, first seed, candidates. These settings reproduce the published figures.
+# Number of subsamples, first seed and candidates by set. These settings reproduce the published figures.
 AUTHORS: dict[str, tuple[int, int, range]] = {
     "S1": (10, 42, range(2, 11)),
     "S2": (10, 42, range(2, 11)),
@@ -37,7 +37,7 @@ AUTHORS: dict[str, tuple[int, int, range]] = {
     "Dgt": (10, 10, range(2, 11)),
     "Bbc": (20, 0, range(2, 10)),
     "Htr": (30, 42, range(2, 8)),
-    # The seed of STL-10 is unknown; 42 is the most frequent one.
+    # The seed for STL-10 is unknown; 42 is the most frequent seed.
     "Stl": (10, 42, range(6, 15)),
     "Nsg": (20, 42, range(15, 25)),
     "Spm": (30, 42, range(2, 8)),
@@ -45,30 +45,30 @@ AUTHORS: dict[str, tuple[int, int, range]] = {
     "Bnk": (30, 42, range(2, 10)),
     "B77": (10, 40, range(72, 83)),
 }
-# Runs on all the data: the paper gives neither their seed nor their number. These settings, found by trial, reproduce
+# The paper gives neither the seed nor the number of runs on all the data. These settings, found by trial, reproduce
 # the printed values to the last digit.
 FULL_SEED, FULL_SEEDS = 42, {"B77": 40}
 FULL_REPEATS = {"S3": 10, "Wne": 10}
-# The literal protocol, and the settings that its variants change.
+# Settings of the literal protocol that its variants change.
 VARIANTS: dict[str, dict[str, Any]] = {
     "literal": {},
     "ten-starts": {"clusterer": KMeans(n_init=10)},
     "half": {"sample_size": 0.5},
     "four-fifths": {"sample_size": 0.8},
 }
-# Runs on disjoint halves of the rows: does the choice depend on the sample?
+# Runs on disjoint halves of the rows show whether the choice depends on the sample.
 HALVES = ("first-half", "second-half")
 # Sets whose halves are larger than a subsample.
 HALVED = ("Bld", "S3", "S4", "S1", "S2", "Bbc", "Dgt", "Spm", "Htr")
-# Gaussian mixtures with hundreds of full covariances: fewer subsamples, and no runs on all the data.
+# Gaussian mixtures with hundreds of full covariances use fewer subsamples, and no runs on all the data.
 HEAVY_MIXTURES, FEW = ("Nsg", "B77"), 10
-# Runs of the other clusterers that take more than a minute have one seed.
+# Runs with other clusterers that take more than a minute have one seed.
 LONG = {
     ("bisecting-kmeans", "subsamples"): ("Nsg", "B77"),
     ("gmm", "subsamples"): ("Dgt", *SLOW),
     ("gmm", "full"): ("Dgt", "Spm", "Htr", "Bnk"),
 }
-# Runs on all the data of the slow sets; ten seeds with five runs each are sufficient.
+# Number of runs on all the data for the slow sets; ten seeds with five runs each are sufficient.
 SLOW_REPEATS = 5
 RUNTIME_SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 
@@ -77,8 +77,8 @@ RUNTIME_SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 class Unit:
     """One unit of work.
 
-    ``part`` selects the criteria: on subsamples, on all the data (full), or of the authors' package (compsil).
-    ``cost`` is the selection on subsamples again, to measure its run time.
+    ``part`` selects the criteria on subsamples, the criteria on all the data (full), or the authors' package (compsil).
+    ``cost`` repeats the selection on subsamples to measure the run time.
     """
 
     protocol: str
@@ -94,7 +94,7 @@ class Unit:
 
     @property
     def timed(self) -> bool:
-        """Whether its run time is the result, so that nothing else may run at the same time."""
+        """Whether the unit measures run time, so that nothing else may run at the same time."""
         return self.part == "cost" or self.protocol == "runtime"
 
 
@@ -104,7 +104,7 @@ def candidates(k: int) -> range:
 
 
 def form(unit: Unit) -> str:
-    """Return the form of the data: as the authors clustered them, or as the paper describes them."""
+    """Return the form of the data: as clustered by the authors, or as described in the paper."""
     return "published" if unit.protocol == "authors" else "written"
 
 
@@ -140,7 +140,7 @@ def units() -> Iterator[Unit]:
     yield from full[: len(FAST)]
     yield from (Unit("literal", data, seed=seed, part="full") for data in FAST for seed in SEEDS)
     yield from peers[:3]
-    # Seed by seed: the first one covers everything, the others increase the precision.
+    # Run seed by seed: the first seed covers every set, and the other seeds increase the precision.
     for at, seed in enumerate(SEEDS[:5]):
         yield from (Unit(half, data, seed=seed) for data in HALVED for half in HALVES)
         yield from (Unit(name, data, seed=seed) for name in list(VARIANTS)[1:] for data in FAST)
@@ -171,7 +171,7 @@ def others(sets: tuple[str, ...], seed: int) -> Iterator[Unit]:
 
 
 def quick_units() -> Iterator[Unit]:
-    """Yield units for a few minutes: the small sets, three seeds, and short timings."""
+    """Yield units that take a few minutes in total: the small sets with three seeds, and short timings."""
     small = FAST[:5]
     yield from (Unit("authors", data, seed=AUTHORS[data][1]) for data in FAST)
     yield from (Unit("literal", data, seed=seed) for data in FAST[:-1] for seed in SEEDS[:3])

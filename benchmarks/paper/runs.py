@@ -27,16 +27,16 @@ from compsil_kit.errors import SelectionError
 
 Record = dict[str, Any]
 DIGITS = 10
-# Run times up to this number of rows are the median of several measurements.
+# For up to this number of rows, run times are the median of several measurements.
 MAX_REPEATED_ROWS, MEASUREMENTS = 20_000, 3
-# Unavailable sets with the reasons, so that each process requests a source only once.
+# Unavailable sets and the reasons, so that each process requests a source only once.
 MISSING: dict[str, str] = {}
 
 
 def attempt(unit: Unit) -> tuple[Unit, Record | None, dict[str, Any] | None, str]:
-    """Run a unit and return the reason if its data are missing; other errors stop the run.
+    """Run a unit, and return the reason if its data are missing; other errors stop the run.
 
-    Not in ``__main__``, because functions of that module are pickled by value, with a separate ``MISSING`` per unit.
+    This function is not in ``__main__``, because functions there are pickled by value, each with its own ``MISSING``.
     """
     # Ignore convergence warnings of mixtures and k-means, as the paper does.
     warnings.simplefilter("ignore")
@@ -57,7 +57,7 @@ def rows(key: str, shape: str) -> Any:
 
 
 def run(unit: Unit) -> tuple[Record, dict[str, Any] | None]:
-    """Return the record of a unit, and its selection as plain data if it has one."""
+    """Return the record of a unit and, if it has a selection, the selection as plain data."""
     work = {"subsamples": selection, "full": full, "compsil": oracle, "cost": cost}
     found, kept = runtime(unit) if unit.protocol == "runtime" else work[unit.part](unit)
     head = {"unit": unit.name, "protocol": unit.protocol, "set": unit.data, "clusterer": unit.clusterer}
@@ -71,7 +71,7 @@ def half(X: Any, unit: Unit) -> Any:
 
 
 def versions() -> str:
-    """Return the versions that the numbers depend on."""
+    """Return the library versions that affect the numbers."""
     return ", ".join(f"{name} {version(name)}" for name in ("compsil-kit", "scikit-learn", "numpy"))
 
 
@@ -114,7 +114,7 @@ def cost(unit: Unit) -> tuple[Record, None]:
 
 
 def timed(call: Callable[[], Any], measurements: int = 1) -> tuple[Any, float]:
-    """Return the value of a call, and its run time: the median of several measurements."""
+    """Return the value of a call, and the median run time over several measurements."""
     seconds = []
     for _ in range(measurements):
         start = time.perf_counter()
@@ -124,7 +124,7 @@ def timed(call: Callable[[], Any], measurements: int = 1) -> tuple[Any, float]:
 
 
 def selected(X: Any, keywords: dict[str, Any]) -> SelectionResult:
-    """Return the selection, also if too many subsamples failed to select a k."""
+    """Return the selection, even if so many subsamples failed that no k could be selected."""
     try:
         return select_k(replace(load_data(X), prepared=True), progress=False, **keywords)
     except SelectionError as error:
@@ -153,18 +153,18 @@ def full(unit: Unit) -> tuple[Record, None]:
     return record, None
 
 
-# Our columns and those of the authors' package.
+# Our column names and the column names in the authors' package.
 THEIRS = {"score": "S_mM", "sem": "se S_mM", "lcb": "LCB S_mM", "micro": "avg S_micro", "macro": "avg S_macro"}
 
 
-# Differences to the authors' package above this are analysed.
+# Differences from the authors' package above this value are analysed.
 MAX_DIFFERENCE = 1e-10
 
 
 def oracle(unit: Unit) -> tuple[Record, None]:
-    """Run the authors' package on the same seeds, and return the largest differences to our numbers.
+    """Run the authors' package with the same seeds, and return the largest differences from our numbers.
 
-    If they are larger than ``MAX_DIFFERENCE``, the package is run again with exact distances instead of scikit-learn's.
+    If the differences exceed ``MAX_DIFFERENCE``, the package is run again with exact distances.
     """
     X, keywords = rows(unit.data, form(unit)), settings(unit)
     record = {
@@ -178,7 +178,7 @@ def oracle(unit: Unit) -> tuple[Record, None]:
 
 
 def against_theirs(X: Any, keywords: dict[str, Any]) -> Record:
-    """Return the choice of the authors' package, the differences to ours, and its run time."""
+    """Return the choice of the authors' package, the differences from our numbers, and the package's run time."""
     ours = selected(X, keywords).curve
     (table, chosen), seconds = timed(lambda: authors_package(X, keywords))
     found: Record = {"choices": {"composite": chosen}, "differences": differences(ours, table)}
@@ -189,28 +189,28 @@ def against_theirs(X: Any, keywords: dict[str, Any]) -> Record:
 
 
 def authors_package(X: Any, keywords: dict[str, Any]) -> tuple[pd.DataFrame, int]:
-    """Return the table of the authors' package, and its choice."""
+    """Return the table and the choice from the authors' package."""
     from compsil import CompSil
 
     seeds = keywords["random_state"]
     theirs = CompSil(X, k_values=list(keywords["ks"]), num_samples=len(seeds), random_state=seeds[0], n_jobs=1)
-    # Without the limit k-means starts one thread per core for every fit, which is slow on a busy machine.
+    # Without the limit, k-means starts one thread per core for every fit, which is slow on a busy machine.
     with threadpool_limits(1):
         theirs.evaluate()
     return theirs.get_results_dataframe(), int(theirs.get_optimal_k())
 
 
 def exact_silhouettes(X: Any, labels: Any) -> Any:
-    """Return scikit-learn's silhouettes from distances without rounding errors between equal rows."""
+    """Return scikit-learn's silhouettes, computed from distances that are exactly zero between equal rows."""
     return silhouette_samples(cdist(X, X), labels, metric="precomputed")
 
 
 def differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, float]:
-    """Return the largest difference of each column over all ks."""
+    """Return the largest difference in each column over all values of k."""
     found = {mine: float(np.abs(ours[mine] - theirs[other].to_numpy()).max()) for mine, other in THEIRS.items()}
-    # Comparisons with NaN would pass.
+    # Comparisons with NaN would not detect a difference.
     if not all(np.isfinite(value) for value in found.values()):
-        raise ArithmeticError(f"the differences to the authors' package are not finite: {found}.")
+        raise ArithmeticError(f"the differences from the authors' package are not finite: {found}.")
     return found
 
 
@@ -220,7 +220,7 @@ def about(n: int, d: int, ks: Any, unit: Unit) -> Record:
 
 
 def runtime(unit: Unit) -> tuple[Record, None]:
-    """Time one candidate, k = 5, on Gaussian data in ten dimensions, and scikit-learn's silhouette of all the data."""
+    """Time one candidate (k = 5) on Gaussian data in ten dimensions, and scikit-learn's silhouette on all the data."""
     n = int(unit.data.removeprefix("N"))
     X, y = make_blobs(n, 10, centers=5, random_state=0)
     measurements = MEASUREMENTS if n <= MAX_REPEATED_ROWS else 1
@@ -239,7 +239,7 @@ def runtime(unit: Unit) -> tuple[Record, None]:
 
 
 def rounded(values: Any) -> list[float | None]:
-    """Return numbers as plain floats with ten digits; None for NaN and infinity."""
+    """Return the numbers as plain floats with ten digits, or None for NaN and infinity."""
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in np.asarray(values, float)]
 
 

@@ -1,4 +1,4 @@
-"""Results on disk: one line of JSON per unit, and a file with its trials."""
+"""Store results on disk, with one line of JSON per unit and a file with its trials."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ RESULTS = HERE / "results"
 
 
 class Store:
-    """The results of a run.
+    """The stored results of a run.
 
-    ``units.jsonl`` is small and committed. The trials of every selection (micro and macro per k and subsample) are in a
+    ``units.jsonl`` is small and committed. The trials of every selection (micro and macro by k and subsample) are in a
     separate folder, so that other transformations and rules need no recomputation.
     """
 
@@ -32,14 +32,14 @@ class Store:
         self.trials = folder.parent / f"{folder.name}-trials" if trials is None else trials
 
     def records(self) -> list[dict[str, Any]]:
-        """Return all finished units: the last line of repeated units, without a line truncated by a crash."""
+        """Return all finished units; use the last line for repeated units, and skip a line truncated by a crash."""
         if not self.path.exists():
             return []
         lines = [json.loads(line) for line in self.path.read_bytes().split(b"\n")[:-1]]
         return list({record["unit"]: record for record in lines}.values())
 
     def done(self) -> set[str]:
-        """Return the names of all finished units; selections without their trials are unfinished."""
+        """Return the names of all finished units; selections without trials count as unfinished."""
         return {r["unit"] for r in self.records() if not has_trials(r) or self.trials_of(r["unit"]).exists()}
 
     @contextmanager
@@ -58,7 +58,7 @@ class Store:
             yield
 
     def add(self, record: dict[str, Any], selection: dict[str, Any] | None) -> None:
-        """Store a finished unit: the trials first, so that every line has its trials."""
+        """Store a finished unit; write the trials first, so that there are trials for every line."""
         if selection is not None:
             write_atomically(self.trials_of(record["unit"]), gzip.compress(_json(selection), mtime=0))
         with self.path.open("ab") as file:
@@ -73,14 +73,14 @@ class Store:
         write_atomically(self.path, b"".join(_json(record) + b"\n" for record in records))
 
     def missing(self) -> dict[str, str]:
-        """Return the sets that were unavailable in their last run, with the reasons."""
+        """Return the sets that were unavailable in their last run, and the reasons."""
         if not self.missing_path.exists():
             return {}
         known: dict[str, str] = json.loads(self.missing_path.read_text())
         return known
 
     def note_missing(self, missing: dict[str, str], found: Collection[str]) -> None:
-        """Add missing sets and remove available ones; keep the entries of other sets."""
+        """Add missing sets and remove available sets; keep the entries for other sets."""
         known = {key: reason for key, reason in self.missing().items() if key not in found} | missing
         write_atomically(self.missing_path, (json.dumps(dict(sorted(known.items())), indent=2) + "\n").encode())
 
@@ -94,7 +94,7 @@ class Store:
 
 
 def has_trials(record: dict[str, Any]) -> bool:
-    """Whether a unit has a file with trials."""
+    """Return whether a unit has a file with trials."""
     return bool(record["part"] == "subsamples" and record["protocol"] != "runtime")
 
 

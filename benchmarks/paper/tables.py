@@ -33,12 +33,12 @@ STEPS = (10, 20, 30, 50, 100)
 
 
 def names(criteria: tuple[str, ...]) -> list[str]:
-    """Return the headers of criteria."""
+    """Return the column headers for criteria."""
     return [SHORT[criterion] for criterion in criteria]
 
 
 def rate_cell(chosen: list[int], k: int) -> str:
-    """Return the number of correct choices, and the wrong choices; a dash if there are no runs."""
+    """Return the number of correct choices and the wrong choices, or a dash if there are no runs."""
     if not chosen:
         return "–"
     wrong = sorted({found for found in chosen if found != k})
@@ -47,7 +47,7 @@ def rate_cell(chosen: list[int], k: int) -> str:
 
 
 def recovery(results: Results, clusterer: str = "kmeans") -> str:
-    """Return how often each criterion selects the true k, per set, under the literal protocol."""
+    """Return how often each criterion selects the true k of each set under the literal protocol."""
     criteria = CRITERIA if clusterer == "kmeans" else SEVEN
     rows = []
     for key in results.with_choices(clusterer):
@@ -57,7 +57,7 @@ def recovery(results: Results, clusterer: str = "kmeans") -> str:
 
 
 def totals(results: Results, clusterer: str = "kmeans") -> list[tuple[str, int, int, float, float, float]]:
-    """Return per criterion: correct, runs, and the mean rate with its interval, over the common sets."""
+    """Return the correct runs, all runs, and the mean rate with its interval for each criterion on the common sets."""
     criteria = CRITERIA if clusterer == "kmeans" else SEVEN
     common = common_sets(results, clusterer)
     found = []
@@ -75,7 +75,7 @@ def common_sets(results: Results, clusterer: str = "kmeans") -> list[str]:
 
 
 def totals_table(results: Results, clusterer: str = "kmeans") -> str:
-    """Return the rates of all criteria over the sets common to all of them."""
+    """Return the rates of all criteria over the sets on which every criterion was run."""
     rows = [
         [SHORT[name], f"{right} of {runs}", percent(mean), f"{percent(low)} to {percent(high)}"]
         for name, right, runs, mean, low, high in totals(results, clusterer)
@@ -83,12 +83,12 @@ def totals_table(results: Results, clusterer: str = "kmeans") -> str:
     return markdown(["criterion", "correct runs", "mean rate over sets", "95 % interval (sets resampled)"], rows)
 
 
-# No set of the paper has seven, eight or nine clusters.
+# None of the paper's sets has seven, eight or nine clusters.
 GROUPS = {"2": range(2, 3), "3 to 6": range(3, 7), "10 and more": range(7, 1000)}
 
 
 def by_true_k(results: Results) -> dict[str, dict[str, tuple[int, int, int]]]:
-    """Return per group of sets and criterion: correct, runs, sets."""
+    """Return the numbers of correct runs, runs and sets for each group of sets and criterion."""
     found: dict[str, dict[str, tuple[int, int, int]]] = {}
     for group, ks in GROUPS.items():
         keys = [key for key in common_sets(results) if SETS[key].k in ks]
@@ -109,7 +109,7 @@ def by_true_k_table(results: Results) -> str:
 
 
 def intervals(n: int = 10) -> str:
-    """Return the 95 % intervals of three rates in n runs."""
+    """Return the 95 % intervals for three rates in n runs."""
     parts = []
     for right in (n, n - 1, n // 2):
         low, high = wilson(right, n)
@@ -118,7 +118,7 @@ def intervals(n: int = 10) -> str:
 
 
 def table_one(results: Results) -> str:
-    """Return the choices at the authors' settings, with the published ones in brackets if they differ."""
+    """Return the choices with the authors' settings, and the published choices in brackets if they differ."""
     rows = []
     for key in results.sets:
         cells = [_choice(results, criterion, key) for criterion in CRITERIA]
@@ -132,7 +132,7 @@ def _choice(results: Results, criterion: str, key: str) -> str:
 
 
 def majority(results: Results, clusterer: str) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return per set and criterion the most frequent choice (the smallest on ties) and the printed one."""
+    """Return the most frequent choice (the smallest in a tie) and the printed choice for each set and criterion."""
     found = {}
     for key in results.with_choices(clusterer):
         for criterion in SEVEN:
@@ -144,7 +144,7 @@ def majority(results: Results, clusterer: str) -> dict[tuple[str, str], tuple[in
 
 
 def majority_table(results: Results, clusterer: str) -> str:
-    """Return the most frequent choices, with the printed ones in brackets if they differ."""
+    """Return the most frequent choices, and the printed choices in brackets if they differ."""
     found = majority(results, clusterer)
     rows = []
     for key in results.with_choices(clusterer):
@@ -157,7 +157,7 @@ def majority_table(results: Results, clusterer: str) -> str:
 
 
 def values(results: Results) -> list[tuple[str, str, float, float, bool]]:
-    """Return set, criterion, our value at the true k, the published one, and whether they agree to the last digit."""
+    """Return the set, the criterion, our value for the true k, the published value, and whether all digits agree."""
     found = []
     for unit in results.find(protocol="authors", part="subsamples") + results.find(protocol="authors", part="full"):
         at = unit["ks"].index(unit["k_true"])
@@ -193,12 +193,12 @@ def peers(units: list[Record]) -> str:
         name = SETS[unit["set"]].name + ("" if PUBLISHED[unit["set"]]["exact"] else " †")
         largest = [f"{max(unit[d].values()):.0e}" if d in unit else "–" for d in ("differences", "differences_exact")]
         rows.append([name, unit["n_subsamples"], f"{unit['copies']:,}", *largest, f"{unit['seconds']:.0f}"])
-    header = ["data", "B", "duplicate rows", "largest difference", "with exact distances", "time of the package (s)"]
+    header = ["data", "B", "duplicate rows", "largest difference", "with exact distances", "time for the package (s)"]
     return markdown(header, rows)
 
 
 def ablation(results: Results) -> str:
-    """Return the choices of the four transformations at the authors' settings, and their rates over ten seeds."""
+    """Return the choices with the four transformations and the authors' settings, and the rates over ten seeds."""
     table = results.table("ablation")
     rows = []
     for key in results.sets:
@@ -213,7 +213,7 @@ def ablation(results: Results) -> str:
 
 
 def ablation_printed(results: Results) -> dict[str, tuple[int, int, int, int]]:
-    """Return per transformation, on the sets with the authors' rows: correct here, correct in print, equal, sets."""
+    """Return for each transformation the numbers of sets: correct here, correct in the paper, equal, and total."""
     table = results.table("ablation")
     exact = table[(table["protocol"] == "authors") & table["set"].map(lambda key: PUBLISHED[key]["exact"])]
     found = {}
@@ -235,7 +235,7 @@ def _printed(found: list[int], printed: int, k: int) -> str:
 
 
 def ablation_totals(results: Results) -> str:
-    """Return the rates of the transformations over all sets."""
+    """Return the rates for the transformations over all sets."""
     table = results.table("ablation")
     literal = table[table["protocol"] == "literal"]
     rows = []
@@ -248,7 +248,7 @@ def ablation_totals(results: Results) -> str:
 
 
 def convergence(results: Results) -> str:
-    """Return the median error of the score per set and number of subsamples."""
+    """Return the median error of the score for each set and number of subsamples."""
     table = results.table("convergence").pivot(index="set", columns="n_subsamples", values="median")
     rows = [[SETS[key].name, *(f"{table[n][key]:.4f}" for n in STEPS)] for key in SETS if key in table.index]
     for name, some in convergence_groups(results).items():
@@ -257,18 +257,18 @@ def convergence(results: Results) -> str:
 
 
 def convergence_groups(results: Results) -> dict[str, pd.DataFrame]:
-    """Return the median errors, sets by numbers of subsamples, of the synthetic and of the real sets."""
+    """Return the median errors (sets by numbers of subsamples) for synthetic and real sets."""
     table = results.table("convergence").pivot(index="set", columns="n_subsamples", values="median")
     kinds = ["synthetic" if SETS[key].kind == "synthetic" else "real" for key in table.index]
     return {str(kind): part for kind, part in sorted(table.groupby(kinds), reverse=True)}
 
 
 def runtime(results: Results) -> str:
-    """Return the run times of one k, and of scikit-learn's silhouette of all the data."""
+    """Return the run times for one k and for scikit-learn's silhouette on all the data."""
     rows = []
     for unit in sorted(results.find(protocol="runtime"), key=lambda unit: unit["n"]):
         ratio = unit["seconds_standard"] / unit["seconds"]
         times = (f"{unit['seconds']:.2f}", f"{unit['seconds_standard']:.2f}", f"{ratio:.2f}")
         rows.append([f"{unit['n']:,}", f"{unit['sample_size']:,}", *times])
-    header = ["N", "rows in a subsample", "composite, 20 subsamples (s)", "silhouette of all the data (s)", "ratio"]
+    header = ["N", "rows in a subsample", "composite, 20 subsamples (s)", "silhouette on all the data (s)", "ratio"]
     return markdown(header, rows)

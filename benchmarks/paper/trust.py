@@ -22,7 +22,7 @@ LABELS = {
 
 
 def questions(results: Results) -> dict[str, pd.DataFrame]:
-    """Return the runs compared with runs on the same data, and those compared with runs on other rows."""
+    """Return the runs that are compared with runs on the same data, and with runs on other rows."""
     table = results.table("calibration")
     halves = table["protocol"].isin(HALVES)
     return {SAME: table[~halves], OTHER: table[halves]}
@@ -48,20 +48,20 @@ def reliability_table(results: Results) -> str:
 
 
 def excess(runs: pd.DataFrame, name: str, outcome: str = "agree") -> tuple[float, float, float]:
-    """Return by how much an estimate exceeds the observed rate over sets, with an interval from resampling sets."""
+    """Return how much an estimate exceeds the observed rate over sets, with an interval from resampling sets."""
     known = runs[runs[name].notna()]
     return over_sets((known[name] - known[outcome]).groupby(known["set"]).mean().tolist())
 
 
 def better(results: Results) -> tuple[float, float, float]:
-    """Return by how much the Brier score of repeat is below that of plain, with an interval from resampling sets."""
+    """Return how much lower the Brier score is for repeat than for plain, with an interval from resampling sets."""
     runs = questions(results)[SAME]
     plain, repeat = (squared(runs[name].to_numpy(), runs["agree"].to_numpy()) for name in ("plain", "repeat"))
     return over_sets(pd.Series(plain - repeat).groupby(runs["set"].to_numpy()).mean().tolist())
 
 
 def estimates_table(results: Results) -> str:
-    """Return by how much each estimate exceeds the agreement and the rate of correct choices, with Brier scores."""
+    """Return how much each estimate exceeds the agreement and the rate of correct choices, with Brier scores."""
     rows = []
     for question, runs in questions(results).items():
         for name in ESTIMATES:
@@ -77,7 +77,7 @@ def estimates_table(results: Results) -> str:
 
 
 def sets_table(results: Results) -> str:
-    """Return per set the mean estimates, the share of independent runs that agree, and the share of correct choices."""
+    """Return the mean estimates and the shares of agreeing runs and of correct choices for each set."""
     runs = questions(results)[SAME]
     means = runs.groupby("set")[["plain", "repeat", "agree", "right"]].mean()
     means = means.loc[[key for key in SETS if key in means.index]]
@@ -86,7 +86,7 @@ def sets_table(results: Results) -> str:
 
 
 def fewer_table(results: Results) -> str:
-    """Return the estimate of runs with fewer subsamples, and the share of such runs that agree."""
+    """Return the estimates from runs with fewer subsamples, and the share of these runs that agree."""
     rows = []
     for n, runs in results.table("fewer").groupby("n_subsamples"):
         mean, agree, right = (percent(runs[name].mean()) for name in ("repeat", "agree", "right"))
@@ -96,9 +96,9 @@ def fewer_table(results: Results) -> str:
 
 @dataclass(frozen=True)
 class Indicator:
-    """A property of runs: the number of runs and sets that have it, and how many of these runs selected the true k.
+    """A property of runs, with the number of runs and sets that have it, and the number of these runs that are correct.
 
-    ``few`` and ``many`` are (correct, runs) among the runs that selected few clusters and many clusters.
+    ``few`` and ``many`` are (correct, runs) among the runs that selected few and many clusters, respectively.
     """
 
     label: str
@@ -119,19 +119,19 @@ FEW = 6
 
 
 def indicators(results: Results) -> list[Indicator]:
-    """Return how often runs with certain properties are correct, under the literal protocol."""
+    """Return how often runs with certain properties are correct under the literal protocol."""
     runs = questions(results)[SAME]
     both = (runs["micro"] == runs["k"]) & (runs["macro"] == runs["k"])
     one = ((runs["micro"] == runs["k"]) | (runs["macro"] == runs["k"])) & ~both
     sure = runs["repeat"] >= 0.9
     properties = {
         "micro and macro select the same k": both,
-        "one of them does": one,
-        "neither does": ~both & ~one,
+        "one of the two selects the same k": one,
+        "neither selects the same k": ~both & ~one,
         "selection probability of at least 90 %": sure,
         "selection probability below 90 %": ~sure,
         "at least 90 %, and micro and macro select the same k": sure & both,
-        "at least 90 %, but one of them differs": sure & ~both,
+        "at least 90 %, but micro or macro selects another k": sure & ~both,
         "selects the largest candidate": runs["edge"],
     }
     return [count_runs(label, runs[mask]) for label, mask in properties.items()]
@@ -145,7 +145,7 @@ def count_runs(label: str, runs: pd.DataFrame) -> Indicator:
 
 
 def indicators_table(results: Results) -> str:
-    """Return the indicators as a table, without those that no run has."""
+    """Return a table of the indicators that at least one run has."""
     rows = [
         [s.label, s.n_sets, *(f"{right} of {n}" if n else "–" for right, n in ((s.right, s.n), s.few, s.many))]
         for s in indicators(results)
@@ -156,7 +156,7 @@ def indicators_table(results: Results) -> str:
 
 
 def rules_table(results: Results) -> str:
-    """Return the recovery rate of the three rules with 5 to 30 subsamples, and the difference to the default."""
+    """Return the recovery rates with the three rules and 5 to 30 subsamples, and the differences from the default."""
     table = results.table("rules")
     literal = table[table["protocol"] == "literal"]
     right = literal[list(RULES)].eq(literal["k_true"], axis=0).join(literal[["set", "n_subsamples"]])
@@ -173,7 +173,7 @@ def rules_table(results: Results) -> str:
 
 
 def settings_table(results: Results) -> str:
-    """Return the recovery rate and the time of each setting, on the sets and seeds common to all settings."""
+    """Return the recovery rate and the time for each setting, on the sets and seeds common to all settings."""
     runs = paired(results)
     right = (runs["max"] == runs["k_true"]).groupby([runs["protocol"], runs["set"]]).agg(["sum", "size", "mean"])
     seconds = {name: sum(unit["seconds"] for unit in results.find(protocol=name, part="cost")) for name in VARIANTS}
@@ -197,7 +197,7 @@ def paired(results: Results) -> pd.DataFrame:
 
 
 def settings_by_set(results: Results) -> str:
-    """Return the recovery counts of each setting per set."""
+    """Return the recovery counts for each set and setting."""
     runs = paired(results)
     variants = [name for name in VARIANTS if name in set(runs["protocol"])]
     rows = []
@@ -214,9 +214,9 @@ def settings_by_set(results: Results) -> str:
 
 
 def subsamples_table(results: Results) -> str:
-    """Return how often fewer subsamples select the true k, and the choice of the whole pool."""
+    """Return how often fewer subsamples select the true k, and how often the same k as the whole pool."""
     table = results.table("subsamples")
     rows = []
     for n, some in table.groupby("n_subsamples"):
         rows.append([f"{n}", percent(some["right"].mean()), percent(some["agree"].mean())])
-    return markdown(["B", "true k", "choice of the whole pool"], rows)
+    return markdown(["B", "true k", "same k as the whole pool"], rows)

@@ -1,4 +1,4 @@
-"""Compare ``n_subsamples="auto"`` with a fixed 200 on the paper's sets: choices and number of clusterings.
+"""Compare the choices and the number of clusterings with ``n_subsamples="auto"`` and with 200 on the paper's sets.
 
 ``python -m benchmarks.scale.adaptive FOLDER`` replays the decisions on the selections stored by ``longest``.
 """
@@ -24,7 +24,7 @@ RESULTS = Path(__file__).parent / "results" / "adaptive.jsonl"
 
 
 def result_of(ks: Sequence[int], micro: Any, macro: Any, *, adaptive: str = "composite") -> SelectionResult:
-    """Return the selection for these silhouettes, ks by subsamples."""
+    """Return the selection for these silhouettes (candidates by subsamples)."""
     n = micro.shape[1]
     plan = Plan(10**6, 2, tuple(ks), n, 0, 10**5, tuple(range(n)), "kmeans", "euclidean", "float64", adaptive=adaptive)
     return collect(plan, [Trial(b, tuple(micro[:, b]), tuple(macro[:, b])) for b in range(n)])

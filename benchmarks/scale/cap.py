@@ -1,6 +1,6 @@
-"""Effect of a limit on the size of subsamples: limits against the paper's 40 % on sets of 200,000 rows.
+"""Compare limits on the size of subsamples with the paper's 40 % on data sets of 200,000 rows.
 
-One limit is run twice with different subsamples, which shows the effect of noise alone.
+One limit is run twice with different subsamples, to show the effect of noise alone.
 ``python -m benchmarks.scale.cap`` adds missing runs to results/cap.jsonl.
 """
 
@@ -17,7 +17,7 @@ from compsil_kit import select_k
 
 RESULTS = Path(__file__).parent / "results" / "cap.jsonl"
 N_SEEDS, N_SUBSAMPLES = 10, 10
-# Requested sizes by their name in the results.
+# Requested sizes, keyed by their name in the results.
 SIZES: dict[str, int | str] = {"5000": 5_000, "10000": 10_000, "20000": 20_000, "again": 20_000, "paper": "paper"}
 # Number of candidates above the true k.
 BEYOND = 4

@@ -1,4 +1,4 @@
-"""Calibration of the confidence with small subsamples: ``python -m benchmarks.scale.confidence``.
+"""Measure the calibration of the confidence with small subsamples: ``python -m benchmarks.scale.confidence``.
 
 New generated sets of the kinds used for fitting the model, as generated and with forty times as many rows and
 subsamples of the same size, where the stability is measured on rows common to all subsamples. Adds missing runs to
@@ -22,14 +22,14 @@ from compsil_kit import select_k
 from compsil_kit._method.subsample import resolve_sample_size
 
 RESULTS = Path(__file__).parent / "results" / "confidence.jsonl"
-# Outside the range of numbers used for fitting the model.
+# These indices are outside the range that was used for fitting the model.
 FIRST, N_SETS = 1_000_000, 400
 MORE = 40
 MAX_DISTINCT_ROWS = 20_000
 
 
 def measured(number: int) -> dict[str, Any]:
-    """Return the confidence on one set with few and with many rows, and whether the choice is correct."""
+    """Return the confidence on one data set with few and with many rows, and whether the choices are correct."""
     few, many = generate(number), generate(number, MORE)
     # A part of the rows is sufficient to count distinct rows.
     ks = sorted({*candidates(few)} & {*candidates(replace(many, X=many.X[:MAX_DISTINCT_ROWS]))})
@@ -50,7 +50,7 @@ def measured(number: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure the missing sets."""
+    """Measure the data sets without results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=N_SETS)
     parser.add_argument("--workers", type=int, default=os.cpu_count())

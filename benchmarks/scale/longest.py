@@ -1,6 +1,7 @@
-"""Selections of 200 subsamples on the paper's sets, ten seeds each, as a reference for ``n_subsamples="auto"``.
+"""Run selections with 200 subsamples and ten seeds on the paper's sets, as a reference for ``n_subsamples="auto"``.
 
-``python -m benchmarks.scale.longest FOLDER`` stores the silhouettes of each in a file, and resumes if interrupted.
+``python -m benchmarks.scale.longest FOLDER`` stores the silhouettes from each selection in a file. After an
+interruption, the same command resumes.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def write_page() -> None:
 
 
 def text() -> str:
-    """Return the page."""
+    """Return the text of the page."""
     scale = _scale()
     page = (HERE / "scale.template.md").read_text()
     parts = {
@@ -75,7 +75,7 @@ def _times(sizes: dict[str, Any]) -> str:
 
 
 def _chosen(sizes: dict[str, Any]) -> str:
-    """Return the selected k of each method."""
+    """Return the k selected by each method."""
     rows = []
     for size, row in sizes.items():
         found = row["parquet"]
@@ -90,7 +90,7 @@ def _chosen(sizes: dict[str, Any]) -> str:
 def _parts(sizes: dict[str, Any]) -> str:
     heading = [
         "rows",
-        "one scan by pyarrow",
+        "one scan by PyArrow",
         "selection on the fetched rows",
         "total / (scan + selection)",
         "estimated / measured",
@@ -107,7 +107,7 @@ def _parts(sizes: dict[str, Any]) -> str:
 
 
 def _computed() -> str:
-    """Return the times of the cost model for larger tables."""
+    """Return the times that the cost model predicts for larger tables."""
     plan = Plan(10**9, 10, tuple(range(2, 11)), 30, 0, 20_000, tuple(range(30)), "kmeans", "euclidean", "float32")
     rows = []
     for n_rows in (10**9, 10**10):
@@ -123,7 +123,7 @@ Runs = dict[tuple[str, int, str], dict[str, Any]]
 
 
 def _by_key(runs: list[dict[str, Any]]) -> Runs:
-    """Return the runs by set, seed and size, for seeds with all sizes."""
+    """Return the runs by set, seed and size, for the seeds that have runs with all sizes."""
     found = {(run["set"], run["seed"], str(run["asked"])): run for run in runs}
     whole = {(name, seed) for name, seed, _ in found if all((name, seed, asked) in found for asked in SIZES)}
     return {key: run for key, run in found.items() if key[:2] in whole}
@@ -143,7 +143,7 @@ def _cap(found: Runs) -> str:
 
 
 def _cap_sentence(found: Runs) -> str:
-    """Summarise how often the two sizes differ, how often two draws of one size differ, and the cost."""
+    """Summarise how often the choices with two sizes differ, how often two draws of one size differ, and the cost."""
     keys = sorted({key[:2] for key in found})
 
     def differ(one: str, two: str) -> list[tuple[Any, Any]]:
@@ -155,11 +155,12 @@ def _cap_sentence(found: Runs) -> str:
     cpu = [np.mean([found[*key, asked]["cpu"] for key in keys]) for asked in ("paper", "20000")]
     right = [sum(found[*key, asked]["best"] == found[*key, asked]["k"] for key in keys) for asked in ("20000", "paper")]
     return (
-        f"Of {len(keys)} pairs of runs, {len(keys) - len(sizes)} select the same k with 20,000 rows as with 80,000; of "
-        f"{len(keys)} pairs of runs with 20,000 rows that differ only in the rows drawn, {len(keys) - len(chance)} do. "
-        f"In {len(sure)} of the {len(sizes)} pairs in which the sizes differ, both runs have a selection probability "
-        f"of at least 95 %. The true k is selected {right[0]} times with 20,000 rows and {right[1]} times with 80,000, "
-        f"which cost {cpu[0] / cpu[1]:.0f} times the CPU time."
+        f"In {len(keys) - len(sizes)} of {len(keys)} pairs of runs, 20,000 and 80,000 rows give the same k. "
+        f"In {len(keys) - len(chance)} of {len(keys)} pairs of runs with 20,000 rows on different subsamples, "
+        f"the same k is selected. In {len(sure)} of the {len(sizes)} pairs in which 20,000 and 80,000 rows give "
+        "different values of k, both runs have a selection probability of at least 95 %. The true k is selected "
+        f"{right[0]} times with 20,000 rows and {right[1]} times with 80,000 rows. 80,000 rows take "
+        f"{cpu[0] / cpu[1]:.0f} times as much CPU time."
     )
 
 
@@ -174,7 +175,7 @@ def _adaptive(runs: list[dict[str, Any]]) -> str:
     same = np.mean([run["fixed"] == run["auto"] for run in runs])
     share = np.mean([run["share"] for run in runs])
     total = [f"**all {len(runs)} runs**", f"**{same:.1%}**", "", f"**{share:.1%}**"]
-    return _table(["set", "same choice as with 200", "subsamples", "share of the clusterings"], [*rows, total])
+    return _table(["set", "same choice as with 200", "subsamples", "share of clusterings computed"], [*rows, total])
 
 
 def _confidence(runs: list[dict[str, Any]]) -> str:

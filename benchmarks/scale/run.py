@@ -1,6 +1,6 @@
 """Measure run time and memory by number of rows, and write docs/scale.md: ``python -m benchmarks.scale.run``.
 
-Every measurement runs in a new process. A method that is too slow at one size is skipped at larger sizes.
+Every measurement runs in a new process. A method that is too slow for one size is skipped for larger sizes.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from benchmarks.scale.tables import K, rows, write
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
-# Seconds above which a method is skipped at larger sizes, and the time limit of a measurement.
+# Time in seconds above which a method is skipped for larger sizes, and the time limit for a measurement.
 SKIP_SECONDS, TIMEOUT_SECONDS = 300, 600
 KINDS = ("parquet", "memory", "scikit-learn", "spark")
-# Number of measurements, of which the best is used; the other methods take minutes and are measured once.
+# Number of measurements, of which the best is reported; the other methods take minutes and are measured once.
 ROUNDS = {"parquet": 3, "memory": 3}
 
 
 def measure(kind: str, place: Path) -> dict[str, Any] | None:
-    """Return the measurement of a new process, or None if it exceeds the time limit."""
+    """Return the measurement from a new process, or None if it exceeds the time limit."""
     python = ROOT / ".venv-engines" / "bin" / "python" if kind == "spark" else Path(sys.executable)
     command = [str(python), "-m", "benchmarks.scale.work", kind, str(place)]
     try:
@@ -47,15 +47,15 @@ def measure(kind: str, place: Path) -> dict[str, Any] | None:
 
 
 def best_silhouettes() -> dict[int, float]:
-    """Return the best mean silhouettes of k-means with the true number of clusters and with one fewer."""
+    """Return the best mean silhouettes for k-means with the true number of clusters and with one cluster fewer."""
     X = rows(SIZES[0])
     return {k: float(silhouette_score(X, KMeans(k, n_init=20, random_state=0).fit_predict(X))) for k in (K - 1, K)}
 
 
 def main() -> None:
-    """Measure all sizes, and write the page."""
+    """Run the measurements for all sizes, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, help="folder for the tables (default: a temporary one)")
+    parser.add_argument("--folder", type=Path, help="folder for the tables (default: a temporary folder)")
     parser.add_argument("--most-rows", type=int, default=SIZES[-1])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,4 +1,4 @@
-"""Generated sets of many rows with balanced, imbalanced and overlapping Gaussian clusters."""
+"""Generate large data sets with balanced, imbalanced and overlapping Gaussian clusters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N_ROWS = 200_000
 
 @dataclass(frozen=True)
 class Generated:
-    """Parameters of a set: the shares of its clusters, the number of features, and the distance of the centres."""
+    """Parameters of a data set: cluster shares, number of features, and distance between the centres."""
 
     shares: tuple[float, ...]
     n_features: int
@@ -38,7 +38,7 @@ SETS = {
 
 
 def generate(name: str, seed: int = 0, n_rows: int = N_ROWS) -> NDArray[Any]:
-    """Return the rows of a set, in single precision and in random order."""
+    """Return the rows of a data set in single precision and in random order."""
     recipe = SETS[name]
     random = np.random.default_rng([seed, *name.encode()])
     centres = _centres(recipe, random)

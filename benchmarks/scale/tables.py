@@ -1,4 +1,4 @@
-"""Large Parquet tables of ten columns."""
+"""Write large Parquet tables with ten columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE_ROWS, GROUP_ROWS = 10_000_000, 1_000_000
 
 
 def rows(n_rows: int, part: int = 0) -> NDArray[np.float32]:
-    """Return rows of six clusters of different sizes, in single precision."""
+    """Return rows from six clusters of different sizes, in single precision."""
     centres = np.random.default_rng(0).uniform(0, 9, size=(K, len(COLUMNS))).astype(np.float32)
     random = np.random.default_rng([1, part])
     found = random.standard_normal((n_rows, len(COLUMNS)), dtype=np.float32)
@@ -24,7 +24,7 @@ def rows(n_rows: int, part: int = 0) -> NDArray[np.float32]:
 
 
 def write(folder: Path, n_rows: int) -> Path:
-    """Write Parquet files with this number of rows unless they exist, and return their folder."""
+    """Write Parquet files with this number of rows unless the files exist, and return their folder."""
     place = folder / f"{n_rows}.parquet"
     if place.exists():
         return place

@@ -66,7 +66,7 @@ def from_memory(place: Path) -> dict[str, Any]:
 
 
 def scikit_learn(place: Path) -> dict[str, Any]:
-    """Time the usual loop: k-means on all rows, silhouette on a sample of them."""
+    """Time the usual loop, with k-means on all rows and the silhouette on a sample of rows."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
 
@@ -84,7 +84,7 @@ def scikit_learn(place: Path) -> dict[str, Any]:
 
 
 def spark(place: Path) -> dict[str, Any]:
-    """Time Spark on two cores: k-means and ClusteringEvaluator on all rows."""
+    """Time Spark on two cores, with k-means and ClusteringEvaluator on all rows."""
     from pyspark.ml.clustering import KMeans
     from pyspark.ml.evaluation import ClusteringEvaluator
     from pyspark.ml.feature import VectorAssembler
@@ -131,21 +131,21 @@ def loaded(place: Path) -> Any:
 
 
 def warm_up() -> None:
-    """Import and compile everything that a first call needs."""
+    """Import all modules and compile all loops before the measurement."""
     from compsil_kit import select_k
 
     select_k(np.random.default_rng(0).normal(size=(3_000, 10)).astype(np.float32), n_subsamples=2, progress=False)
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the run time of a call in seconds, and its value."""
+    """Return the run time of a call in seconds, and the returned value."""
     start = time.perf_counter()
     found = work()
     return round(time.perf_counter() - start, 3), found
 
 
 def peak_bytes() -> int:
-    """Return the peak resident memory of this process; getrusage would include that of its parent."""
+    """Return the peak resident memory of this process; getrusage would include its parent's memory."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
 

@@ -10,12 +10,12 @@ from benchmarks.paper.runs import authors_package
 from benchmarks.truth.runs import RESULTS, sets
 from compsil_kit import select_k
 
-# A small budget, because the authors' package is slow.
+# Use a small budget, because the authors' package is slow.
 MAX_ROWS, SEEDS = 1000, list(range(10))
 
 
 def main() -> None:
-    """Write the choices of both, and the largest difference of their scores."""
+    """Write the choices of both packages, and the largest difference between their scores."""
     with (RESULTS / "authors.jsonl").open("w") as file:
         for name, data in sets().items():
             if data.collection != "collection":

@@ -1,4 +1,4 @@
-"""Rates, intervals and calibration, computed from the records of the runs."""
+"""Compute rates, intervals and calibration from the records of the runs."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def means(record: Record, starts: int, name: str) -> Array:
-    """Return the mean over subsamples per k."""
+    """Return the mean over subsamples for each k."""
     return np.array(record[str(starts)][name], dtype=np.float64)
 
 
 def confidence(record: Record, starts: int) -> Array:
-    """Return the confidence per k and, last, of none of them, under the current model."""
+    """Return the confidence in each k and, as the last value, in no k, from the current model."""
     return likelihood(
         {name: means(record, starts, name) for name in record[str(starts)]}, plan_of(record, starts, N_SUBSAMPLES)
     )
 
 
 def stable(record: Record) -> Array:
-    """Return the stable silhouette per k."""
+    """Return the stable silhouette for each k."""
     return means(record, 5, "best_micro") * np.maximum(means(record, 5, "agreement"), 0.0)
 
 
@@ -58,7 +58,7 @@ def chosen(record: Record, values: Array) -> int:
 
 
 def right(records: Iterable[Record], criterion: str) -> dict[str, list[bool]]:
-    """Return, per set, whether each run selected the true k."""
+    """Return, for each set, whether each run selected the true k."""
     found: dict[str, list[bool]] = defaultdict(list)
     for record in records:
         found[record["set"]].append(chosen(record, CRITERIA[criterion](record)) == record["k"])
@@ -74,7 +74,7 @@ def rate(found: dict[str, list[bool]]) -> tuple[float, float, float]:
 
 
 def sign_test(one: dict[str, list[bool]], other: dict[str, list[bool]]) -> tuple[int, int, float]:
-    """Return the numbers of sets on which each is better, and the p-value of the sign test."""
+    """Return the numbers of sets on which each criterion is better, and the p-value of the sign test."""
     better = sum(np.mean(one[name]) > np.mean(other[name]) for name in one)
     worse = sum(np.mean(one[name]) < np.mean(other[name]) for name in one)
     n, fewer = better + worse, min(better, worse)
@@ -85,7 +85,7 @@ def sign_test(one: dict[str, list[bool]], other: dict[str, list[bool]]) -> tuple
 def calibration(
     estimates: Sequence[float], correct: Sequence[bool]
 ) -> tuple[float, float, list[tuple[float, float, int]]]:
-    """Return the calibration error, the Brier score, and per bin: mean estimate, observed rate, number of runs."""
+    """Return the calibration error, the Brier score, and the mean estimate, observed rate and runs for each bin."""
     p, y = np.array(estimates), np.array(correct, dtype=np.float64)
     rows, error = [], 0.0
     for low, high in pairwise(BINS):

@@ -27,7 +27,7 @@ GROUPS: dict[str, Callable[[Record], bool]] = {
     "k = 5 to 7": lambda record: 5 <= record["k"] <= 7,
     "k >= 8": lambda record: record["k"] >= 8,
 }
-# Groups of the collection, which has labels for every point.
+# Groups of data sets in the collection, which has a label for every point.
 BY_CLASSES: dict[str, Callable[[Record], bool]] = {
     "ratio up to 2": lambda record: _fact(record, "imbalance") <= 2,
     "ratio 2 to 5": lambda record: 2 < _fact(record, "imbalance") <= 5,
@@ -49,7 +49,7 @@ def _fact(record: Record, name: str) -> float:
 
 
 def known(records: Iterable[Record]) -> list[Record]:
-    """Return the runs of sets within the limits of the model; Banking77 has too many clusters."""
+    """Return the runs on sets within the limits of the model; Banking77 has too many clusters."""
     limit = model()["limits"]["k"]
     return [record for record in records if record["ks"][-1] <= limit]
 
@@ -77,7 +77,7 @@ def rates_table(records: list[Record], groups: dict[str, Callable[[Record], bool
 
 
 def estimates_and_outcomes(records: list[Record]) -> dict[str, tuple[list[float], list[bool]]]:
-    """Return each estimate for the choices, and whether these are correct."""
+    """Return each estimate for the choices, and whether the choices are correct."""
     found: dict[str, tuple[list[float], list[bool]]] = {}
 
     def add(name: str, estimate: float | None, correct: bool) -> None:
@@ -99,7 +99,7 @@ def estimates_and_outcomes(records: list[Record]) -> dict[str, tuple[list[float]
 
 
 def calibration_table(found: dict[str, tuple[list[float], list[bool]]]) -> str:
-    """Return the calibration error and the Brier score of each estimate, and the correct runs by estimate."""
+    """Return the calibration error, the Brier score and the number of correct runs for each estimate."""
     lines = ["| estimate | runs | calibration error | Brier | 80 % or more: correct | 40 to 80 % | below 40 % |"]
     lines.append("|---|---:|---:|---:|---:|---:|---:|")
     for name, (estimates, correct) in found.items():
@@ -115,7 +115,7 @@ def calibration_table(found: dict[str, tuple[list[float], list[bool]]]) -> str:
 
 
 def plot(found: dict[str, tuple[list[float], list[bool]]], path: Path) -> None:
-    """Draw the estimates against the observed rates."""
+    """Plot the observed rates as functions of the estimates."""
     shown = {
         "selection probability": found["selection probability of the composite's choice"],
         "confidence (one initialisation)": found["confidence of the composite's choice, one initialisation"],
@@ -145,7 +145,8 @@ def tried_table() -> str:
     names = list(records[0]["choices"])
     counts = {name: sum(record["choices"][name] == record["k"] for record in records) for name in names}
     large = [record for record in records if record["k"] >= 8]
-    lines = [f"| criterion | correct of {len(records)} | k >= 8: of {len(large)} |", "|---|---:|---:|"]
+    header = f"| criterion | correct on {len(records)} sets | correct on {len(large)} sets with k >= 8 |"
+    lines = [header, "|---|---:|---:|"]
     for name in sorted(names, key=lambda name: -counts[name]):
         many = sum(record["choices"][name] == record["k"] for record in large)
         lines.append(f"| {name} | {counts[name]} | {many} |")
@@ -158,7 +159,7 @@ def carve_table() -> str:
     if not records:
         return "Not run."
     done = [record for record in records if record["choices"]]
-    lines = [f"| CARVE: measure, rule | correct of {len(done)} |", "|---|---:|"]
+    lines = [f"| CARVE: measure, rule | correct on {len(done)} sets |", "|---|---:|"]
     counts = {name: sum(record["choices"][name] == record["k"] for record in done) for name in done[0]["choices"]}
     lines += [f"| {name} | {count} |" for name, count in counts.items()]
     return "\n".join(lines)
@@ -173,8 +174,8 @@ def authors_line() -> str:
     same = sum(record["authors"] == record["ours"] for record in records)
     apart = max(record["apart"] for record in records)
     return (
-        f"it selects the k of our composite on {same} of {len(records)} sets (scores differ by at most {apart:.0e}) "
-        f"and is correct on {right_of['authors']}, our composite on {right_of['ours']}."
+        f"It selects the same k as our composite on {same} of {len(records)} data sets (scores differ by at most "
+        f"{apart:.0e}) and is correct on {right_of['authors']}; our composite is correct on {right_of['ours']}."
     )
 
 
@@ -193,7 +194,7 @@ def failures_table(records: list[Record]) -> str:
 
 
 def text() -> str:
-    """Return the page."""
+    """Return the text of the page."""
     records = known(read(RESULTS / "runs.jsonl"))
     facts: dict[str, Any] = {
         "n_runs": len(records), "n_sets": len({record["set"] for record in records}),

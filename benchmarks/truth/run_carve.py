@@ -1,6 +1,6 @@
-"""Run CARVE 1.0.0 on the same sets: ``python benchmarks/truth/run_carve.py convex.npz carve.jsonl``.
+"""Run CARVE 1.0.0 on the same data sets: ``python benchmarks/truth/run_carve.py convex.npz carve.jsonl``.
 
-Needs a separate environment with Python 3.12, numpy, scikit-learn and ``carve-validate``, without this package.
+This needs a separate environment with Python 3.12, NumPy, scikit-learn and ``carve-validate``, without this package.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from carve import CARVE
 from sklearn.cluster import KMeans
 
 warnings.filterwarnings("ignore")
-# A small budget, because CARVE fits a random forest for each resample and k.
+# Use a small budget, because CARVE fits a random forest for each resample and k.
 N_RESAMPLES, N_TREES, MAX_ROWS, SEED = 10, 25, 500, 0
 
 
 def main(source: str, target: str) -> None:
-    """Write the k selected by each of its rules, with the candidates of the other criteria."""
+    """Write the k selected by each CARVE rule from the same candidates as for the other criteria."""
     with np.load(source) as stored, open(target, "w") as file:
         for key in sorted(key for key in stored.files if key.startswith("X_")):
             X, k = np.asarray(stored[key], dtype=float), len(np.unique(stored[f"y_{key[2:]}"]))
@@ -29,7 +29,7 @@ def main(source: str, target: str) -> None:
             ks = [each for each in range(max(2, k - 5), k + 6) if 4 * each < len(X)]
             record = {"set": key[2:], "k": k, "choices": {}}
             try:
-                # The clusterer of the other criteria.
+                # Use the same clusterer as for the other criteria.
                 grid = [(KMeans, {"n_clusters": ks, "n_init": [5]})]
                 model = CARVE(
                     n_clusters=np.array(ks), n_resamples=N_RESAMPLES, n_trees=N_TREES, estimator_param_grids=grid,

@@ -1,4 +1,4 @@
-"""Run all criteria on all labelled sets, ten seeds each: ``python -m benchmarks.truth.runs``. Can be resumed."""
+"""Run all criteria on all labelled sets with ten seeds each: ``python -m benchmarks.truth.runs``. Can be resumed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ N_SUBSAMPLES, N_SEEDS, STARTS = 30, 10, (1, 5)
 
 @cache
 def sets() -> dict[str, Labelled]:
-    """Return the labelled sets by name."""
+    """Return the labelled sets, keyed by name."""
     return {each.name: each for each in labelled()}
 
 
 def run(name: str, seed: int) -> dict[str, Any]:
-    """Return the results of selections with one and with five initialisations on one set."""
+    """Return the results of selections on one set with one and with five initialisations."""
     data = sets()[name]
     X = data.load()
     ks = [k for k in data.ks if 3 * k < len(X)]
@@ -56,7 +56,7 @@ def _plain(values: NDArray[np.float64]) -> list[float | None]:
 
 
 def main() -> None:
-    """Run the selections that are not in the file."""
+    """Run the selections that are not yet in the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
@@ -65,7 +65,7 @@ def main() -> None:
     facts = {name: each.facts() for name, each in sets().items() if each.y is not None}
     (RESULTS / "facts.json").write_text(json.dumps(facts, indent=1) + "\n")
     known = {(record["set"], record["seed"]) for record in read(options.out)}
-    # Seed by seed, so that an interrupted run has equally many seeds of each set.
+    # Run seed by seed, so that an interrupted run has the same seeds for every set.
     todo = [(name, seed) for seed in range(options.seeds) for name in sets() if (name, seed) not in known]
     with ProcessPoolExecutor(options.workers) as pool, options.out.open("a") as file:
         for record in pool.map(run, *zip(*todo, strict=True)) if todo else ():

@@ -1,4 +1,4 @@
-"""Labelled data sets: 52 of a public collection, from the local folder, and the paper's own."""
+"""Load labelled data sets: 52 from a public collection, stored in the local folder, and the paper's data sets."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Labelled:
 
     @property
     def ks(self) -> list[int]:
-        """The candidates: from five below to five above the number of classes, at least 2."""
+        """The candidates, from five below to five above the number of classes, at least 2."""
         return list(range(max(2, self.k - 5), self.k + 6))
 
     def facts(self) -> dict[str, float]:
-        """Return the imbalance of the classes, and the share of points nearest to the mean of another class."""
+        """Return the imbalance of the classes, and the share of points closest to the mean of another class."""
         if self.y is None:
             return {}
         X, sizes = self.load(), np.bincount(self.y)
@@ -47,7 +47,7 @@ def labelled() -> Iterator[Labelled]:
     local = folder()
     path = None if local is None else local / "convex.npz"
     if path is None or not path.exists():
-        raise MissingData("convex.npz is not in the local folder. Set COMPSIL_DATA to the folder that has it.")
+        raise MissingData("convex.npz is not in the local folder. Set COMPSIL_DATA to the folder that contains it.")
     with np.load(path) as stored:
         for key in sorted(stored.files):
             if key.startswith("X_"):

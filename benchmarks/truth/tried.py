@@ -1,7 +1,7 @@
-"""Criteria from the literature on the same subsamples: ``python -m benchmarks.truth.tried``.
+"""Compute criteria from the literature on the same subsamples: ``python -m benchmarks.truth.tried``.
 
-Near-neighbour indices (WCNN, DuNN: Gagolewski 2021), a null reference per k (as in M3C), instability corrected by that
-of null data, agreement with another clusterer (Ward), BIC of a mixture, a number of initialisations that grows with k,
+Near-neighbour indices (WCNN, DuNN: Gagolewski 2021), a null reference per k (as in M3C), instability corrected by the
+instability of null data, agreement with another clusterer (Ward), BIC of a mixture, more initialisations for larger k,
 and two classic criteria.
 """
 
@@ -31,7 +31,7 @@ KMEANS = resolve_clusterer("kmeans", resolve_metric("euclidean"))
 
 
 def measured(X: Array, ks: list[int], seed: int, *, everything: bool) -> dict[str, Array]:
-    """Return each criterion per k, averaged over subsamples; only the cheap ones unless ``everything``."""
+    """Return the criteria for each k, averaged over subsamples; without ``everything``, only the cheap criteria."""
     size = min(MAX_ROWS, resolve_sample_size("auto", len(X), ks[-1]))
     rows: dict[str, list[list[float]]] = {}
     before: tuple[Array, list[Array]] | None = None
@@ -49,7 +49,7 @@ def measured(X: Array, ks: list[int], seed: int, *, everything: bool) -> dict[st
             found["stability"] = [adjusted_rand(old[there], new[at]) for old, new in pairs]
         if everything:
             found |= _others(points, labelings, ks, own)
-            found["micro, starts grow with k"] = [
+            found["micro, more initialisations for larger k"] = [
                 each.micro for each in silhouettes(points, [grown(k, own)[1] for k in ks])
             ]
         for name, values in found.items():
@@ -75,7 +75,7 @@ def _others(points: Array, labelings: list[Array], ks: list[int], seed: int) -> 
 
 
 def _dunn(distances: Array, same: Array) -> float:
-    """Return the smallest distance of near neighbours across clusters divided by the largest within clusters."""
+    """Return the smallest near-neighbour distance between clusters divided by the largest within clusters."""
     across, within = distances[~same], distances[same]
     nearest = across.min() if across.size else distances.max()
     return float(nearest / within.max()) if within.size and within.max() > 0 else 0.0
@@ -101,8 +101,8 @@ def tried(name: str, seed: int) -> dict[str, Any]:
     curves = {
         **own,
         "micro x stability": own["micro, best of 5"] * np.maximum(own["stability"], 0.0),
-        "micro less that of null data": own["micro, best of 5"] - null["micro, best of 5"],
-        "stability less that of null data": own["stability"] - null["stability"],
+        "micro minus null-data micro": own["micro, best of 5"] - null["micro, best of 5"],
+        "stability minus null-data stability": own["stability"] - null["stability"],
         "gap to null data": np.log(null["within"]) - np.log(np.maximum(within, 1e-12)),
         "Calinski-Harabasz": (1 - within) / (np.array(ks) - 1) * (n - np.array(ks)) / np.maximum(within, 1e-12),
     }
@@ -111,7 +111,7 @@ def tried(name: str, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the criteria on every set of the collection."""
+    """Run the criteria on every set in the collection."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS / "tried.jsonl")

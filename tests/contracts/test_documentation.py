@@ -106,7 +106,7 @@ def test_readme_figures_match_the_benchmarks():
     table = read_table((ROOT / "docs" / "benchmarks.md").read_text())
     text = (ROOT / "README.md").read_text()
     assert with_figures(text, table) == text
-    task = next(task for task in table if task.startswith("whole selection, N = 2,000"))
+    task = next(task for task in table if task.startswith("complete selection, N = 2,000"))
     assert with_figures(text, {**table, task: ("9 s", "8 s", "7777")}) != text
 
 

@@ -25,8 +25,8 @@ def test_handwritten_figures_match_the_results(results):
     page, method = evidence.text(results), (evidence.DOCS / "method.md").read_text()
     same, other = trust.questions(results).values()
     one_initialisation = method[method.index("## Why one k-means initialisation") :].split("## ")[1]
-    readme = re.findall(r"\d+ of \d+ (?:runs )?where", (evidence.DOCS.parent / "README.md").read_text())
-    assert [text for text in readme if text not in page] == []
+    readme = re.findall(r"(\d+ of \d+) (?:runs )?on\s+data", (evidence.DOCS.parent / "README.md").read_text())
+    assert [text for text in readme if f"in {text} runs" not in page] == []
     assert len(readme) == 2
     quoted = re.findall(r"\d+ of \d+", decision) + re.findall(r"\d+ of \d\d", one_initialisation)
     assert len(quoted) >= 10
@@ -38,7 +38,7 @@ def test_handwritten_figures_match_the_results(results):
             known = runs[runs[name].notna()]
             brier = calibration.squared(known[name].to_numpy(), known[outcome].to_numpy()).mean()
             expected += [points(trust.excess(runs, name, outcome)), f"{brier:.3f}"]
-        row = next(line for line in decision.splitlines() if line.startswith(f"| {name}: "))
+        row = next(line for line in decision.splitlines() if line.startswith(f"| {name} ("))
         assert row.replace("−", "-").split(" | ", 1)[1].rstrip(" |").split(" | ") == expected
 
 
