@@ -50,8 +50,8 @@ def test_values_are_normalised_once():
         ({"n_calibration": -1}, ValueError, "n_calibration"),
         ({"n_calibration": 1_000_001}, ValueError, "n_calibration must be an integer of at most 1,000,000"),
         ({"random_state": -1}, ValueError, "random_state must"),
-        ({"random_state": [1, 2], "n_subsamples": 3}, ValueError, "3 are needed, got 2"),
-        ({"random_state": [1, 2, 3], "n_subsamples": 2, "n_calibration": 2}, ValueError, "4 are needed, got 3"),
+        ({"random_state": [1, 2], "n_subsamples": 3}, ValueError, "3 seeds are needed, got 2"),
+        ({"random_state": [1, 2, 3], "n_subsamples": 2, "n_calibration": 2}, ValueError, "4 seeds are needed, got 3"),
         ({"random_state": range(1_000_001)}, ValueError, "1,000,000 at most; got 1,000,001"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be None, a number of workers"),
         ({"n_jobs": 10**6}, ValueError, "n_jobs must be None, a number of workers"),
@@ -90,7 +90,7 @@ def test_settings_of_comparisons():
     config = ComparisonConfig(criteria=["gap", "micro", "gap"], ks=[3, 4], clusterer="gmm", random_state=7)
     assert config.criteria == ("micro", "gap")
     assert len(ComparisonConfig().criteria) == 9
-    assert config.selection() == SelectionConfig(ks=[3, 4], clusterer="gmm", random_state=7)
+    assert config.selection == SelectionConfig(ks=[3, 4], clusterer="gmm", random_state=7)
 
 
 def test_unknown_names_get_the_nearest_one():

@@ -102,8 +102,6 @@ class _ClusteringConfig(Config):
     def __post_init__(self) -> None:
         settings = settings_of(type(self))
         self._validate({name: each for name, each in settings.items() if name not in ("clusterer", "metric")})
-        # Resolving validates both, alone and together.
-        _ = self.resolved_clusterer
 
     @cached_property
     def resolved_metric(self) -> Metric:
@@ -190,6 +188,8 @@ class SelectionConfig(_ClusteringConfig):
     def __post_init__(self) -> None:
         """Validate the settings, alone and together."""
         super().__post_init__()
+        # Resolving validates the clusterer and the metric, alone and together.
+        _ = self.resolved_clusterer
         if isinstance(self.random_state, tuple):
             make_seeds(self.random_state, self.max_subsamples, self.n_calibration)
         if self.rule == "lcb" and self.criterion == "likely":
@@ -228,10 +228,13 @@ class ComparisonConfig(_ClusteringConfig):
     def __post_init__(self) -> None:
         """Validate the settings."""
         super().__post_init__()
+        # Validates the clusterer and the metric.
+        _ = self.selection
         self.require_fixed_subsamples("a comparison")
 
+    @cached_property
     def selection(self) -> SelectionConfig:
-        """Return the settings of the selection on the subsamples of the comparison."""
+        """The settings for the selection on the subsamples of the comparison."""
         settings = {name: getattr(self, name) for name in settings_of(_ClusteringConfig)}
         return SelectionConfig(**settings)
 

@@ -100,7 +100,7 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
         Progress and stop.
     """
     table = load_data(X)
-    plan = make_plan(table, config.selection())
+    plan = make_plan(table, config.selection)
     data = load(table, plan, events)
     precomputed = plan.config.resolved_metric.precomputed
     needing = [name for name in config.criteria if name in NEED_POINTS]
