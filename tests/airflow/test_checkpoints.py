@@ -42,7 +42,7 @@ def test_other_data_discard_the_checkpoint(csv, frame, fragile, log):
         frame.iloc[10:].to_csv(csv, index=False)
 
     done = run_select(data=str(csv), clusterer=fragile, on_retry_callback=change, **RETRY)
-    assert "changed since the last attempt" in log()
+    assert "have changed since the last attempt" in log()
     assert done.summary()["plan"]["n_rows"] == 290
 
 
@@ -120,7 +120,7 @@ def test_a_signal_stops_and_the_next_attempt_resumes(sent, csv, home, tmp_path):
     finally:
         script.unlink()
     log = (tmp_path / "log.txt").read_text()
-    assert "of 20 subsamples. Finished subsamples are in the checkpoint: the next attempt resumes from it." in log
+    assert "of 20 subsamples. Finished subsamples are in the checkpoint, from which the next attempt resumes." in log
     assert 2 <= int(log.partition("Resuming: ")[2].partition(" of 20 subsamples")[0]) < 20
     assert "ended as success" in log
 

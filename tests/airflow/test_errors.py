@@ -29,7 +29,7 @@ from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
         ({"checkpoint": "foo://bucket/file"}, "^checkpoint: Airflow has no file system for foo://"),
         ({"checkpoint": "../c.json", "base_dir": "/data"}, "^checkpoint must be inside base_dir"),
         ({"checkpoint": "s3://b/c.json", "random_state": None}, "^checkpoint needs the same seeds in every run"),
-        ({"data": "/d", "labels_path": "/d/l.csv"}, "^labels_path must not be among the files that data names"),
+        ({"data": "/d", "labels_path": "/d/l.csv"}, "^labels_path must not be a file that matches data"),
     ],
     ids=str,
 )
@@ -110,7 +110,7 @@ def line_in(function, log):
 )
 def test_nothing_from_upstream_is_named(build, cause, log):
     assert run(build).state == "failed"
-    assert f"data is None: the {cause} returned nothing. Return a path or a URI there." in log()
+    assert f"data is None, because the {cause} returned None. Return a path or a URI instead." in log()
 
 
 # As libraries name them; the last ones are not OSErrors.

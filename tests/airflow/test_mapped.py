@@ -98,7 +98,7 @@ def test_data_that_change_between_the_steps_are_refused(frame, log):
 
 
 def test_it_has_no_checkpoint():
-    with pytest.raises(TypeError, match="select_k_mapped has no checkpoint"):
+    with pytest.raises(TypeError, match="select_k_mapped does not support checkpoint"):
         select_k_mapped("select_k", data="x.csv", checkpoint="x.json")
 
 

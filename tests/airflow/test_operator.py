@@ -93,7 +93,7 @@ def test_a_kill_interrupts_only_while_the_task_works(monkeypatch):
         return context
 
     operator.on_kill()
-    assert operator._resume_note() == "There is no checkpoint: the next attempt starts from the beginning."
+    assert operator._resume_note() == "There is no checkpoint, so the next attempt starts from the beginning."
     monkeypatch.setattr(SelectKOperator, "_run", work)
     assert operator.execute({"a": 1}) == {"a": 1}
     operator.on_kill()
@@ -107,4 +107,4 @@ def test_a_checkpoint_is_deleted_when_nothing_is_left_to_do(csv, tmp_path, monke
     with pytest.raises(type(error)) if error else nullcontext():
         assert operator._run({}) == 3
     assert checkpoint.exists() is isinstance(error, OSError)
-    assert operator._resume_note().endswith("in the checkpoint: the next attempt resumes from it.")
+    assert operator._resume_note().endswith("in the checkpoint, from which the next attempt resumes.")

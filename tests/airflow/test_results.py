@@ -77,7 +77,7 @@ class TestColumnsToKeep:
         [
             (["key", "row"], r"^labels_keep must not contain 'row'"),
             (["cluster"], r"^labels_keep must not contain 'cluster'"),
-            (["key", "word", "key"], r"^labels_keep must name each column once; it has 'key' more than once\.$"),
+            (["key", "word", "key"], r"^labels_keep must name each column once; got 'key' more than once\.$"),
             (["key", "kee"], r"^labels_keep: 'kee' is not a column of the data, which has .*key, "),
         ],
     )
@@ -90,7 +90,7 @@ class TestColumnsToKeep:
     def test_need_a_source_with_records(self):
         numbers = SimpleNamespace(has_records=False, what="a Dask DataFrame")
         check_labels_keep(None, numbers)
-        with pytest.raises(ValueError, match=r"^labels_keep is not supported for a Dask DataFrame\. Leave it out and "):
+        with pytest.raises(ValueError, match=r"^labels_keep is not supported for a Dask DataFrame\. Omit it and "):
             check_labels_keep(["key"], numbers)
 
     def test_are_returned_as_a_frame(self, data, frame):

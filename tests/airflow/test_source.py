@@ -56,19 +56,19 @@ class TestFiles:
         path = tmp_path / "table.csv"
         pd.DataFrame({"x": np.arange(30.0), "note": ["12"] * 29 + ["unknown"]}).to_csv(path, index=False)
         assert len(Source(data=path, columns=["x"]).load()) == 30
-        with pytest.raises(AirflowFailException, match=r"In a DAG: read the file by pandas\.read_csv"):
+        with pytest.raises(AirflowFailException, match=r"In a DAG, read the file with pandas\.read_csv"):
             Source(data=path, columns=["x", "note"]).load()
 
     def test_a_folder_of_other_files(self, tmp_path):
         (tmp_path / "parts" / "year=2026").mkdir(parents=True)
         (tmp_path / "parts" / "year=2026" / "notes.csv").touch()
-        with pytest.raises(AirflowFailException, match=r"is a folder that contains files other than Parquet\. Pass a"):
+        with pytest.raises(AirflowFailException, match=r"is a folder that contains files other than Parquet files\. Pass a"):
             Source(data=tmp_path / "parts").load()
 
     @pytest.mark.parametrize("place", ["", "*.parquet"])
     def test_a_folder_without_files_is_retried(self, tmp_path, place):
         """An upstream task may still write them."""
-        with pytest.raises(FileNotFoundError, match="data: there is no Parquet file here"):
+        with pytest.raises(FileNotFoundError, match="data: no Parquet file found"):
             Source(data=tmp_path / place).load()
 
 
@@ -78,12 +78,12 @@ class TestFiles:
         ({}, r"exactly one of data, sql and python_callable; got none\."),
         ({"sql": "SELECT 1", "function": list}, r"exactly one of .*; got sql and python_callable\."),
         ({"sql": "SELECT 1", "conn_id": ""}, "sql requires conn_id"),
-        ({"sql": "None", "passed": {"sql": "ask"}}, "sql is None: the upstream task 'ask' returned .* a query there"),
+        ({"sql": "None", "passed": {"sql": "ask"}}, "sql is None, because the upstream task 'ask' returned .* a query instead"),
         ({"data": [[1.0, 2.0]]}, "data must be a path or a URI; got a value of type list"),
         ({"data": "../a.csv", "base_dir": "/base"}, "^data must be inside base_dir"),
         ({"data": "moon://bucket/a.csv"}, "^data: Airflow has no file system for moon://"),
-        ({"function": lambda: "moon://a.csv"}, "^the path that python_callable returned: Airflow has no file"),
-        ({"function": lambda: "/a.csv", "base_dir": "/base"}, "^the path that python_callable returned must be inside"),
+        ({"function": lambda: "moon://a.csv"}, "^the path returned by python_callable: Airflow has no file"),
+        ({"function": lambda: "/a.csv", "base_dir": "/base"}, "^the path returned by python_callable must be inside"),
         *(
             ({"function": lambda found=found: found}, f"must return a table .* type {type(found).__name__}")
             for found in (None, {"x": [1]}, np.zeros(3), [[1.0]])
@@ -119,7 +119,7 @@ class TestQueries:
     def test_connections_to_other_systems_are_refused(self, name, monkeypatch):
         hook = SimpleNamespace(**{name: print})
         monkeypatch.setattr(BaseHook, "get_connection", lambda conn_id: SimpleNamespace(get_hook=lambda: hook))
-        with pytest.raises(AirflowFailException, match=r"^conn_id must be a connection to a database; the hook of "):
+        with pytest.raises(AirflowFailException, match=r"^conn_id must be a database connection; the hook for "):
             Source(sql="SELECT 1", conn_id="db").load()
 
     def test_parameters_and_templates(self, sqlite_conn_id, expected):

@@ -123,6 +123,6 @@ class TestWritable:
 )
 def test_outputs_among_the_data_are_refused(data, output, apart):
     place = output if "://" in output else Path(output)
-    refused = pytest.raises(ValueError, match=rf"^labels_path must not be among the files that data names.*{output}")
+    refused = pytest.raises(ValueError, match=rf"^labels_path must not be a file that matches data.*{output}")
     with nullcontext() if apart else refused:
         check_apart(data, {"report_path": None, "labels_path": place}, None)

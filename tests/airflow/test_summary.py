@@ -63,7 +63,7 @@ class TestDecision:
         unknown = select_k(blobs, ks=[2, 3], n_subsamples=1, clusterer="gmm")
         for name in THRESHOLDS:
             decision = decide(unknown, {**dict.fromkeys(THRESHOLDS), name: 0.0}, None, None)
-            assert f"is unknown, and {name}=0" in str(decision.error)
+            assert f"is unknown and does not meet {name}=0" in str(decision.error)
         assert f"({unknown.confidence_note})" in decision.notes[0]
 
     @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ class TestDecision:
             (None, 3, None, "^fallback_k requires min_probability or min_confidence"),
             (None, None, "skip", "^on_unsure requires min_probability or min_confidence"),
             (0.5, None, "hope", "^on_unsure must be one of 'fail', 'skip', 'fallback'"),
-            (0.5, None, "fallback", "^on_unsure='fallback' and fallback_k belong together"),
-            (0.5, 3, "skip", "^on_unsure='fallback' and fallback_k belong together"),
+            (0.5, None, "fallback", "^on_unsure='fallback' and fallback_k must be used together"),
+            (0.5, 3, "skip", "^on_unsure='fallback' and fallback_k must be used together"),
         ],
     )
     @pytest.mark.parametrize("name", THRESHOLDS)
