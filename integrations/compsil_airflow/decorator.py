@@ -27,7 +27,7 @@ class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
         op_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Pass the function to both base classes: DecoratedOperator validates the call, and SelectKOperator makes it."""
+        """Pass the function to both base classes; DecoratedOperator validates the call, SelectKOperator makes it."""
         call: dict[str, Any] = {"python_callable": python_callable, "op_args": op_args, "op_kwargs": op_kwargs}
         super().__init__(**call, kwargs_to_upstream=call, **kwargs)
 

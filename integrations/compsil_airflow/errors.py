@@ -48,7 +48,7 @@ def data_errors() -> Iterator[None]:
 
 @contextmanager
 def interruptions(resume_note: Callable[[], str]) -> Iterator[None]:
-    """Turn an interrupt by a signal into a failure that is retried; ``resume_note`` describes where the retry starts."""
+    """Turn an interrupt by a signal into a failure that is retried; ``resume_note`` describes the next attempt."""
     from compsil_kit.errors import Interrupted
 
     try:

@@ -78,7 +78,7 @@ class LineageOperator(BaseOperator):
         return self._lineage(self._written, self._facts)
 
     def _lineage(self, written: dict[str, dict[str, Any]], facts: dict[str, Any]) -> Any:
-        """Return inputs with the columns used, outputs with their sizes, and facts about the selection as a run facet."""
+        """Return inputs with the columns used, outputs with their sizes, and the facts as a run facet."""
         operator_lineage, facet = openlineage()
         outputs = [
             facet.OutputDataset(

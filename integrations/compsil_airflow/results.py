@@ -123,10 +123,13 @@ def check_labels_keep(keep: Sequence[str] | None, data: pd.DataFrame | Source) -
         if list(keep).count(name) > 1:
             raise ValueError(f"labels_keep must name each column once; got {name!r} more than once.")
         if name in LABEL_COLUMNS:
-            raise ValueError(f"labels_keep must not contain {name!r}, because the labels already have a column with that name.")
+            raise ValueError(
+                f"labels_keep must not contain {name!r}, because the labels already have a column with that name."
+            )
         if name not in known:
             raise ValueError(
-                f"labels_keep: {name!r} is not a column of the data, which has the columns {shorten(tuple(map(str, known)))}."
+                f"labels_keep: {name!r} is not a column of the data, which has the columns "
+                f"{shorten(tuple(map(str, known)))}."
             )
 
 

@@ -92,8 +92,8 @@ class Source:
         frame, n_renamed = rename_values(frame, self.known)
         if n_renamed:
             self.warn(
-                f"The names of {n_renamed:,} columns look like values. If the file has no header, its first row is missing "
-                "from the data. These columns are named by position: column 1, column 2 and so on."
+                f"The names of {n_renamed:,} columns look like values. If the file has no header, its first row is "
+                "missing from the data. These columns are named by position: column 1, column 2 and so on."
             )
         return frame
 
@@ -113,8 +113,8 @@ class Source:
         found = list_files(path, store)
         if is_folder and not all(file.lower().endswith(ENDINGS) for file in found):
             raise ValueError(
-                f"{name}: {place} is a folder that contains files other than Parquet files. Pass a file or a glob such as "
-                "'folder/*.parquet', or read the folder in python_callable."
+                f"{name}: {place} is a folder that contains files other than Parquet files. Pass a file or a glob such "
+                "as 'folder/*.parquet', or read the folder in python_callable."
             )
         if not found:
             raise FileNotFoundError(errno.ENOENT, f"{name}: no Parquet file found", str(place))
@@ -203,8 +203,8 @@ def rename_values(frame: pd.DataFrame, known: Collection[str]) -> tuple[pd.DataF
     """Name columns by position if their names look like values; return the frame and the number of renamed columns.
 
     If a file has no header, its first row ends up as the column names; that data must not reach the logs. Names in
-    ``known`` (those written in the DAG) are kept. If one name looks like a value, all names are replaced, because a text
-    value cannot be told from a name.
+    ``known`` (those written in the DAG) are kept. If one name looks like a value, all names are replaced, because a
+    text value cannot be told from a name.
     """
     names = [str(name) for name in frame.columns]
     if not _look_like_values([name for name in names if name not in known]):

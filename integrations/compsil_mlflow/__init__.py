@@ -18,8 +18,8 @@ def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
     """Log a selection to the active MLflow run, or to a new run if none is active.
 
     All settings are logged as parameters. k*, its score and its selection probability are logged as metrics, and so is
-    the curve, with k as the step. The plot, the report, the result as JSON and the labels are logged as artifacts in the
-    ``compsil`` folder.
+    the curve, with k as the step. The plot, the report, the result as JSON and the labels are logged as artifacts in
+    the ``compsil`` folder.
 
     Parameters
     ----------

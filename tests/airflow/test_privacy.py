@@ -60,7 +60,7 @@ class TestFilesWithoutAHeader:
         rows.to_csv(path, index=False, sep="\t" if ".tsv" in name else ",", compression=compression)
         assert list(Source(data=str(path), warn=warnings.append).load()) == ["column 1", "column 2"]
         (warning,) = warnings
-        assert warning.startswith("The names of 2 columns look like values. If the file has no header, its first row is")
+        assert warning.startswith("The names of 2 columns look like values. If the file has no header,")
 
     def test_columns_of_parquet_keep_their_names(self, tmp_path):
         pd.DataFrame({"48151": [1.0], "31337": [2.0]}).to_parquet(tmp_path / "bare.parquet")
