@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from every_dag import CONSUMERS, EXPECTED, TRUE_K, texts
+from every_dag import CONSUMERS, EXPECTED, TRUE_K, dag_files
 from runs import Run
 
 from compsil_airflow.example_dags.customers import make_customers, write_customers
@@ -39,7 +39,7 @@ def call(examples):
 
 
 def test_every_dag_is_parsed_and_run_by_the_live_tests(examples, tmp_path):
-    assert len([name for name in texts(tmp_path, 3) if name.startswith("guide_")]) == 4
+    assert len([name for name in dag_files(tmp_path, 3) if name.startswith("guide_")]) == 4
     assert set(examples) == {name for name in {**EXPECTED, **CONSUMERS} if name.startswith("compsil_")}
 
 

@@ -195,9 +195,9 @@ class TestObjectStore:
         assert Source(**settings).load().n_rows == 300
         assert scores(run_select(**settings)) == expected
 
-    def test_the_command_line_reads_from_it(self, lake, s3_address):
+    def test_the_command_line_reads_from_it(self, lake, s3_url):
         keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "tester")
-        env = {**os.environ, **keys, "AWS_ENDPOINT_URL": s3_address, "AWS_DEFAULT_REGION": "us-east-1"}
+        env = {**os.environ, **keys, "AWS_ENDPOINT_URL": s3_url, "AWS_DEFAULT_REGION": "us-east-1"}
         command = [sys.executable, "-m", "compsil_kit", "select", "s3://data/lake/*.parquet", "--columns", "x,y"]
         assert "k* = 3 of 2..10" in subprocess.check_output(command, env=env, text=True, timeout=300)
 
