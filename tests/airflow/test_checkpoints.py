@@ -145,7 +145,7 @@ def test_a_timeout_keeps_finished_subsamples(csv, tmp_path, log):
         done = run_select(data=str(csv), clusterer=stuck_at_first, **settings, **RETRY)
     finally:
         over.set()
-    # The first attempt makes 7 calls. The second attempt clusters 18 subsamples, and repeats the last finished subsample,
+    # The first attempt makes 7 calls. The second attempt clusters 18 subsamples, and repeats the last finished one,
     # because the next subsample is compared with it.
     assert len(calls) == 7 + 18 * 3 + 3
     assert done.ended == ("success", 2)
