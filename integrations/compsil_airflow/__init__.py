@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 # Public names are loaded on first use, because Airflow imports ``compsil_airflow.provider`` while it reads its
 # configuration, and Airflow itself cannot be imported until it has finished.
-_HOME = {"ReportLink": "lineage", "SelectKOperator": "operator", "select_k_mapped": "mapped"}
+_MODULES = {"ReportLink": "lineage", "SelectKOperator": "operator", "select_k_mapped": "mapped"}
 
 __all__ = ["ReportLink", "SelectKOperator", "select_k_mapped"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module."""
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'compsil_airflow' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"compsil_airflow.{_HOME[name]}"), name)
+    return getattr(importlib.import_module(f"compsil_airflow.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

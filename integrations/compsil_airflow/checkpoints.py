@@ -25,7 +25,7 @@ class LogProgress:
     """A progress function that logs finished subsamples and rows read, every few seconds and at the end."""
 
     def __init__(self, log: Any) -> None:
-        """Start the clock."""
+        """Store the logger and start the timer."""
         self._log, self._last, self._done = log, time.monotonic(), 0
 
     def __call__(self, done: int, total: int) -> None:

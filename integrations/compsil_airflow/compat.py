@@ -49,7 +49,7 @@ __all__ = [
 
 
 def airflow_home() -> Path:
-    """Return Airflow's home folder, which both major versions determine in this way."""
+    """Return Airflow's home folder; both major versions use the same rule."""
     return Path(os.path.expandvars(os.environ.get("AIRFLOW_HOME", "~/airflow"))).expanduser()
 
 

@@ -16,7 +16,7 @@ class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
     template_fields_renderers: Mapping[str, str] = SelectKOperator.template_fields_renderers
     shallow_copy_attrs: Sequence[str] = SelectKOperator.shallow_copy_attrs
     custom_operator_name = "@task.compsil"
-    # DecoratedOperator's method would only call the function.
+    # DecoratedOperator.execute would only call the function.
     execute = SelectKOperator.execute
 
     def __init__(
@@ -27,7 +27,7 @@ class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
         op_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Pass the function to both base classes; DecoratedOperator validates the call, SelectKOperator makes it."""
+        """Pass the function to both base classes; DecoratedOperator only validates the call."""
         call: dict[str, Any] = {"python_callable": python_callable, "op_args": op_args, "op_kwargs": op_kwargs}
         super().__init__(**call, kwargs_to_upstream=call, **kwargs)
 

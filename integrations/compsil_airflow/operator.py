@@ -20,7 +20,7 @@ from compsil_airflow.errors import data_errors, interruptions, without_values
 from compsil_airflow.lineage import LineageOperator, ReportLink, check_report_url
 from compsil_airflow.parameters import (
     AuthorTemplatesOperator,
-    parse_own,
+    parse_operator_parameters,
     parse_settings,
     passed_by_dag,
     passed_by_expand,
@@ -28,7 +28,7 @@ from compsil_airflow.parameters import (
 )
 from compsil_airflow.results import check_labels_keep, publish
 from compsil_airflow.source import Source, bind
-from compsil_airflow.storage import LABELS_ENDINGS, REPORT_ENDINGS, Place, check_apart, resolve_output
+from compsil_airflow.storage import LABELS_ENDINGS, REPORT_ENDINGS, Place, check_outputs, resolve_output
 from compsil_airflow.summary import THRESHOLDS, check_thresholds
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
 
             self._selection: SelectionConfig = parse_settings(SelectionConfig, self)
             self._table: TableConfig = parse_settings(TableConfig, self)
-            parse_own(self)
+            parse_operator_parameters(self)
             self._checkpoint = resolve_checkpoint(self.checkpoint, self.base_dir, self._selection.random_state)
             check_thresholds(self._thresholds(), self.fallback_k, self.on_unsure)
             check_report_url(self.report_url)
@@ -241,7 +241,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             self._labels_place = resolve_output("labels_path", self.labels_path, LABELS_ENDINGS, self.base_dir)
             self._report_place = resolve_output("report_path", self.report_path, REPORT_ENDINGS, self.base_dir)
             outputs = {"labels_path": self._labels_place, "report_path": self._report_place}
-            check_apart(self.data, outputs, self.base_dir)
+            check_outputs(self.data, outputs, self.base_dir)
 
     def _thresholds(self) -> dict[str, float | None]:
         return {name: getattr(self, name) for name in THRESHOLDS}

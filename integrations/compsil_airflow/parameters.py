@@ -34,7 +34,7 @@ def _parse_items(name: str, value: Any) -> Any:
         raise ValueError(f"{name} {error}") from None
 
 
-def parse_own(operator: Any) -> None:
+def parse_operator_parameters(operator: Any) -> None:
     """Parse strings in the parameters that are not engine settings."""
     from compsil_kit.adapters import parse_integer, parse_names, parse_number, parse_optional
 

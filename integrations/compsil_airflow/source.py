@@ -26,7 +26,7 @@ _EXPECTED = {"data": "a path or a URI", "sql": "a query"}
 
 @dataclass(frozen=True)
 class Source:
-    """The source of the data of a task: a path, a query, or a function."""
+    """The data source of a task: a path, a query, or a function."""
 
     data: Any = None
     sql: str | None = None
@@ -34,7 +34,7 @@ class Source:
     conn_id: str | None = None
     function: Callable[[], Any] | None = None
     base_dir: Any = None
-    # Maps the parameters (data, sql) that the DAG passes to the id of the task whose XCom is passed, or None.
+    # For data and sql, if the DAG passes them, the id of the task whose XCom is passed, or None.
     passed: Mapping[str, str | None] = field(default_factory=dict)
     # Column names that appear in the DAG.
     known: Collection[str] = ()

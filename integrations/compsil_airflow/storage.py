@@ -56,7 +56,7 @@ def resolve_place(name: str, value: Any, base_dir: Any = None) -> Place:
 
 
 def resolve_output(name: str, value: Any, endings: tuple[str, ...], base_dir: Any) -> Place | None:
-    """Return the resolved path or URI of an output file, or None; raise for a wrong extension or a read-only path."""
+    """Return the resolved path or URI of an output file, or None; raise for a wrong extension or an unwritable path."""
     if value is None:
         return None
     place = resolve_place(name, value, base_dir)
@@ -66,7 +66,7 @@ def resolve_output(name: str, value: Any, endings: tuple[str, ...], base_dir: An
     return place
 
 
-def check_apart(data: Any, outputs: Mapping[str, Place | None], base_dir: Any) -> None:
+def check_outputs(data: Any, outputs: Mapping[str, Place | None], base_dir: Any) -> None:
     """Raise if an output file would match ``data``, because the next run would read it as data."""
     if not is_path(data):
         return

@@ -16,7 +16,7 @@ OnUnsure = Literal["fail", "skip", "fallback"]
 Thresholds = Mapping[str, float | None]
 THRESHOLDS = {"min_probability": "selection probability", "min_confidence": "confidence"}
 MAX_BYTES = 16 * 1024
-# Names of more columns, as in embeddings, would make the summary too long.
+# All column names of a wide table, such as embeddings, would make the summary too long.
 MAX_COLUMNS = 100
 MAX_FAILURES = 10
 MAX_BYTES_PER_SETTING = 400

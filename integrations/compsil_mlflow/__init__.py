@@ -51,7 +51,7 @@ def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
 
 
 def log_if_active(result: SelectionResult, labels: Any = None) -> str | None:
-    """Log a selection if an MLflow run is active in this process; never import MLflow.
+    """Log a selection if an MLflow run is active in this process, without importing MLflow.
 
     Parameters
     ----------

@@ -72,25 +72,25 @@ class TestUserFunctions:
         "kind", [MemoryError, ConnectionError, type("OperationalError", (Exception,), {})], ids=lambda k: k.__name__
     )
     def test_transient_errors_in_a_clusterer_are_retried(self, csv, kind, log):
-        remote = failing(1, kind("the service is away"))
+        remote = failing(1, kind("the service is unavailable"))
         assert run_select(data=str(csv), clusterer=remote, **RETRY).ended == ("success", 2)
         text = log()
-        assert "the service is away" in text
+        assert "the service is unavailable" in text
         assert kind is MemoryError or line_in(remote, text)
 
     @pytest.mark.parametrize("name", ["clusterer", "metric", "transform"])
     def test_other_errors_in_user_functions_are_not_retried(self, name, csv, failure):
         def wrong(*given):
-            raise ValueError("too odd")
+            raise ValueError("invalid input")
 
         text = failure(data=str(csv), **{name: wrong})
-        assert "too odd" in text
+        assert "invalid input" in text
         assert line_in(wrong, text)
 
     def test_errors_in_python_callable_are_retried(self, frame, log):
-        load = Mock(side_effect=[ValueError("the service answered nonsense"), frame])
+        load = Mock(side_effect=[ValueError("the service returned an invalid response"), frame])
         assert run_select(python_callable=lambda: load(), **RETRY).ended == ("success", 2)
-        assert "the service answered nonsense" in log()
+        assert "the service returned an invalid response" in log()
 
 
 def line_in(function, log):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compsil_airflow.storage import check_apart, check_writable, resolve_place, write
+from compsil_airflow.storage import check_outputs, check_writable, resolve_place, write
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_paths_inside_base_dir_are_resolved(base, path):
         "file:///etc/passwd", "file://{base}/%2e%2e/secret.csv", "local:///etc/passwd",
     ],
 )  # fmt: skip
-def test_paths_outside_base_dir_raise(base, path):
+def test_paths_outside_base_dir_are_rejected(base, path):
     with pytest.raises(ValueError, match=r"^data must be inside base_dir, .*, after resolving symbolic links"):
         resolve_place("data", path.format(base=base), base)
 
@@ -64,7 +64,7 @@ def test_uris_are_not_changed():
         *((path, TypeError, r"^data must be a path or a URI") for path in ("", "  ", None, ["a"])),
     ],
 )
-def test_values_that_are_not_paths_raise(base, path, kind, message):
+def test_values_that_are_not_paths_are_rejected(base, path, kind, message):
     with pytest.raises(kind, match=message):
         resolve_place("data", path, base)
 
@@ -97,7 +97,7 @@ class TestWritable:
         with pytest.raises(PermissionError, match="labels_path cannot be written: Permission denied"):
             check_writable("labels_path", tmp_path / "old.csv")
 
-    def test_a_folder_raises(self, tmp_path):
+    def test_a_folder_is_rejected(self, tmp_path):
         with pytest.raises(ValueError, match=r"labels_path must be a file; .* is a folder"):
             check_writable("labels_path", tmp_path)
 
@@ -125,4 +125,4 @@ def test_outputs_that_match_the_data_are_rejected(data, output, apart):
     place = output if "://" in output else Path(output)
     rejected = pytest.raises(ValueError, match=rf"^labels_path must not be a file that matches data.*{output}")
     with nullcontext() if apart else rejected:
-        check_apart(data, {"report_path": None, "labels_path": place}, None)
+        check_outputs(data, {"report_path": None, "labels_path": place}, None)

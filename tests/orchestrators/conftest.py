@@ -23,7 +23,7 @@ from sklearn.datasets import make_blobs  # noqa: E402
 
 from compsil_kit import prepare, select_k  # noqa: E402
 
-# The smallest number of subsamples for which the selection probability is computed.
+# The smallest number of subsamples that suffices to estimate the selection probability.
 KEYWORDS = {"ks": [2, 3, 4], "n_subsamples": 10}
 
 

@@ -1,4 +1,4 @@
-"""Branch on the selection probability: use k if the probability is high enough, or request more subsamples."""
+"""Branch on the selection probability: use k if the probability is high enough, or recommend more subsamples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Select k for data from a database; any connection with a DbApiHook works, here ``compsil_example_db``."""
+"""Select k for data from a database; ``compsil_example_db`` may be any connection with a DbApiHook."""
 
 from __future__ import annotations
 
