@@ -25,5 +25,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
+    """List the public names, including names that are not loaded yet."""
     return sorted([*globals(), *__all__])

@@ -62,7 +62,7 @@ def openlineage() -> tuple[Any, Any]:
 
 
 def parse_sql(hook: Any, sql: str, conn_id: str) -> Any:
-    """Return the lineage of a query, or None if the hook does not name its database."""
+    """Return the lineage of a query, or None if the hook does not provide database information."""
     from airflow.providers.openlineage.sqlparser import SQLParser
 
     connection = hook.get_connection(conn_id)

@@ -72,7 +72,7 @@ def without_values() -> Iterator[None]:
 
 @contextmanager
 def query_errors() -> Iterator[None]:
-    """Turn the rejection of a query into a failure without retries."""
+    """Turn an error for a rejected query into a failure without retries."""
     try:
         yield
     except Exception as error:

@@ -49,7 +49,7 @@ class PlanBatchesOperator(SelectKOperator):
         return "The next attempt repeats the planning."
 
     def _run(self, context: Context) -> list[dict[str, Any]]:
-        """Return the batches."""
+        """Load the data, plan the selection, and return the batches."""
         from compsil_kit import plan_batches
         from compsil_kit.config import settings_of
 
@@ -83,7 +83,7 @@ class RunBatchOperator(SelectKOperator):
         return "The next attempt runs this batch again; the other batches are not affected."
 
     def _run(self, context: Context) -> dict[str, Any]:
-        """Return the batch with the silhouettes of its subsamples."""
+        """Run the batch and return it with the silhouettes of its subsamples."""
         from compsil_kit import run_batch
 
         self._parse_parameters()
@@ -111,7 +111,7 @@ class CombineBatchesOperator(SelectKOperator):
         return "All batches are finished; the next attempt only combines them."
 
     def _run(self, context: Context) -> int:
-        """Return k*; load the data only to write labels."""
+        """Combine the batches and return k*; the data are loaded only if labels are written."""
         from compsil_kit import combine_batches
 
         self._parse_parameters()

@@ -93,7 +93,7 @@ class AuthorTemplatesOperator(BaseOperator):
     def render_template(
         self, content: Any, context: Context, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
-        """Render a template, unless it is a value from an XCom.
+        """Render a template, but return values from XComs unchanged.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ def resolve_place(name: str, value: Any, base_dir: Any = None) -> Place:
         # A chained URL can reach local files through another file system.
         raise ValueError(f"{name} must be a single path or URI; chained URLs ('::') are not supported.")
     parts = urlsplit(text)
-    # A scheme of a single letter is a Windows drive.
+    # A single-letter scheme is a Windows drive.
     if "://" in text and len(parts.scheme) > 1 and parts.scheme not in LOCAL_SCHEMES:
         return text
     # Only URIs are unquoted; in a plain path, ?, # and % are part of the name.

@@ -51,7 +51,7 @@ def test_plain_paths_are_not_parsed_as_uris(base, path):
 
 def test_uris_are_not_changed():
     assert resolve_place("data", "s3://conn@bucket/key.csv", "/nowhere") == "s3://conn@bucket/key.csv"
-    # A scheme with a single letter is a Windows drive.
+    # A single-letter scheme is a Windows drive.
     for path in ("C://b.csv", "local:///a/b.csv"):
         assert isinstance(resolve_place("data", path), Path)
 

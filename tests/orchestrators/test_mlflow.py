@@ -52,7 +52,7 @@ def test_metrics_and_artifacts_are_logged(whole, mlflow_run, tmp_path):
 
 
 def test_unknown_metrics_are_not_logged(table, mlflow_run):
-    """With a single subsample there is neither a standard error nor a probability; an array has no preparation."""
+    """A single subsample gives no standard error and no probability, and an array has no preparation."""
     assert log_if_active(select_k(table.matrix, **(KEYWORDS | {"n_subsamples": 1}))) is not None
     client, run = mlflow_run()
     assert "best_k" in run.data.metrics
