@@ -1,4 +1,4 @@
-"""compsil-kit for Airflow: the number of clusters as a task, with ``SelectKOperator`` and ``@task.compsil``."""
+"""compsil-kit for Airflow: select the number of clusters in a task, with ``SelectKOperator`` or ``@task.compsil``."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from compsil_airflow.mapped import select_k_mapped
     from compsil_airflow.operator import SelectKOperator
 
-# Names are loaded when they are first used: Airflow asks for ``compsil_airflow.provider`` while it reads its own
-# configuration, and cannot be imported itself until that is done.
-_HOME = {"ReportLink": "lineage", "SelectKOperator": "operator", "select_k_mapped": "mapped"}
+# Public names are loaded on first use, because Airflow imports ``compsil_airflow.provider`` while it reads its
+# configuration, and Airflow itself cannot be imported until it has finished.
+_MODULES = {"ReportLink": "lineage", "SelectKOperator": "operator", "select_k_mapped": "mapped"}
 
 __all__ = ["ReportLink", "SelectKOperator", "select_k_mapped"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module."""
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'compsil_airflow' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"compsil_airflow.{_HOME[name]}"), name)
+    return getattr(importlib.import_module(f"compsil_airflow.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
+    """List the public names, including names that are not loaded yet."""
     return sorted([*globals(), *__all__])

@@ -1,4 +1,4 @@
-"""What a task keeps while it runs: finished subsamples for its next attempt, and progress in its log."""
+"""Checkpoints, from which the next attempt of a task resumes, and progress in the task log."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from compsil_airflow.compat import airflow_home
 from compsil_airflow.storage import Place, check_writable, remote_path, resolve_place, write
 
 AUTO = "auto"
-# Seconds between uploads of a checkpoint, and between lines about progress.
+# Seconds between two uploads of a checkpoint, and between two progress messages.
 UPLOAD_SECONDS = PROGRESS_SECONDS = 5.0
 
 
 class LogProgress:
-    """A progress function that logs finished subsamples and rows read every few seconds, and the end."""
+    """A progress function that logs finished subsamples and rows read, every few seconds and at the end."""
 
     def __init__(self, log: Any) -> None:
-        """Start the clock."""
+        """Store the logger and start the timer."""
         self._log, self._last, self._done = log, time.monotonic(), 0
 
     def __call__(self, done: int, total: int) -> None:
@@ -37,7 +37,7 @@ class LogProgress:
         self._done = done
 
     def rows(self, done: int, total: int) -> None:
-        """Log the number of rows read from an out-of-core table; nothing in short passes."""
+        """Log the number of rows read from an out-of-core table, at most once every few seconds."""
         if self._is_due():
             self._write("%s of %s rows read", f"{done:,}", f"{total:,}")
 
@@ -50,13 +50,13 @@ class LogProgress:
 
 
 def resolve_checkpoint(checkpoint: Any, base_dir: Any, random_state: Any) -> Place | None:
-    """Return the place that the DAG names for the checkpoint, if any; it must be writable."""
+    """Return the path or URI that the DAG passes as the checkpoint, or None; raise if it is not writable."""
     if checkpoint is None or checkpoint == AUTO:
         return None
     if random_state is None:
         raise ValueError(
-            "checkpoint needs the same seeds in every run, but random_state=None draws new ones each time. Pass an "
-            "integer as random_state."
+            "checkpoint needs the same seeds in every run, but random_state=None draws new seeds each time. Pass "
+            "an integer as random_state."
         )
     place = resolve_place("checkpoint", checkpoint, base_dir)
     check_writable("checkpoint", place)
@@ -64,11 +64,11 @@ def resolve_checkpoint(checkpoint: Any, base_dir: Any, random_state: Any) -> Pla
 
 
 def automatic_checkpoint(fingerprint: Any, task_instance: Any, log: Any) -> Path | None:
-    """Return a file in Airflow's home, named after the task instance and what it computes; create its folder.
+    """Return a path in Airflow's home folder for the task instance, its data and its settings; create its folder.
 
-    If the data or the settings change between two attempts, the checkpoint of the first attempt is useless: the second
-    uses a file of another name and deletes the old one. Nobody asked for this file, so if its folder is not writable,
-    the task continues without a checkpoint.
+    If the data or the settings change between two attempts, the second attempt cannot use the first checkpoint. It
+    uses a file with a different name and deletes the old one. If the folder is not writable, the task continues
+    without a checkpoint, because the user did not request one.
     """
     key = [getattr(task_instance, name) for name in ("dag_id", "run_id", "task_id", "map_index")]
     folder = airflow_home() / "compsil-checkpoints" / _safe(key[0])
@@ -78,7 +78,7 @@ def automatic_checkpoint(fingerprint: Any, task_instance: Any, log: Any) -> Path
         check_writable("checkpoint", path)
         for other in folder.glob(f"{prefix}.*.json"):
             if other != path:
-                log.warning("The data or the settings changed since the last attempt; its checkpoint is discarded.")
+                log.warning("The data or settings have changed since the last attempt, so its checkpoint is discarded.")
                 other.unlink(missing_ok=True)
     except OSError as error:
         log.warning("No checkpoint is kept, so a retry starts from the beginning: %s", error)
@@ -87,7 +87,7 @@ def automatic_checkpoint(fingerprint: Any, task_instance: Any, log: Any) -> Path
 
 
 def delete_checkpoint(place: Place, log: Any) -> None:
-    """Delete a checkpoint that is no longer needed; if that fails, the task has succeeded all the same."""
+    """Delete a checkpoint that is no longer needed; if this fails, log a warning, because the task has succeeded."""
     try:
         (place if isinstance(place, Path) else remote_path(place)).unlink(missing_ok=True)
     except OSError as error:
@@ -96,7 +96,7 @@ def delete_checkpoint(place: Place, log: Any) -> None:
 
 @dataclass
 class Mirror:
-    """The local copy of a checkpoint in an object store; ``upload`` sends it if it has changed."""
+    """The local copy of a checkpoint in an object store; ``upload`` uploads the copy if it has changed."""
 
     path: Path
     uri: str
@@ -115,7 +115,7 @@ class Mirror:
         return report_and_upload
 
     def upload(self) -> None:
-        """Upload the copy; if that fails, the task continues without a checkpoint."""
+        """Upload the copy; if the upload fails, log a warning and continue."""
         self._last = time.monotonic()
         content = self.path.read_bytes() if self.path.exists() else b""
         if content in (b"", self._sent):
@@ -130,7 +130,7 @@ class Mirror:
 
 @contextmanager
 def mirrored(uri: str, log: Any) -> Iterator[Mirror]:
-    """Download a checkpoint from an object store, and upload it at the end, whatever ends the block."""
+    """Download a checkpoint from an object store, and upload it when the block exits, even after an error."""
     remote = remote_path(uri)
     with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
         mirror = Mirror(Path(folder) / "checkpoint.json", uri, log)

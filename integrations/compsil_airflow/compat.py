@@ -1,4 +1,4 @@
-"""Airflow's names, from wherever the installed major version has them: the only module that imports Airflow."""
+"""Import Airflow's names from their location in the installed major version; no other module imports Airflow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 try:
-    # Airflow's own module that finds each name on 2.11 and on 3.x.
+    # This module of Airflow provides the same names on 2.11 and 3.x.
     from airflow.providers.common.compat.sdk import (
         AirflowException,
         AirflowFailException,
@@ -32,11 +32,12 @@ except ImportError as error:
         "Install them with: pip install apache-airflow apache-airflow-providers-common-compat"
     ) from error
 
-# Airflow 3 makes links at the end of the task, Airflow 2 in the web server, where templates are not rendered.
+# Airflow 3 creates links at the end of the task; Airflow 2 creates them in the web server, where templates are not
+# rendered.
 TASK_MAKES_LINKS = hasattr(BaseOperatorLink, "xcom_key")
 
-# The base of everything that can be ordered by >>; each major has it elsewhere. The mock of Airflow that is used to
-# build the documentation has none.
+# The base class of all objects that support >>; its location depends on the major version. The Airflow mock used to
+# build the documentation does not have this class.
 DependencyMixin: Any = next((kind for kind in XComArg.__mro__ if kind.__name__ == "DependencyMixin"), object)
 
 __all__ = [
@@ -48,12 +49,12 @@ __all__ = [
 
 
 def airflow_home() -> Path:
-    """Return Airflow's home folder, by the rule of both majors."""
+    """Return Airflow's home folder; both major versions use the same rule."""
     return Path(os.path.expandvars(os.environ.get("AIRFLOW_HOME", "~/airflow"))).expanduser()
 
 
 def openlineage() -> tuple[Any, Any]:
-    """Return OpenLineage's class for the lineage of an operator, and the module of its facets."""
+    """Return OpenLineage's class for operator lineage, and the module with its facet classes."""
     from airflow.providers.common.compat.openlineage import facet
     from airflow.providers.openlineage.extractors import OperatorLineage
 
@@ -61,7 +62,7 @@ def openlineage() -> tuple[Any, Any]:
 
 
 def parse_sql(hook: Any, sql: str, conn_id: str) -> Any:
-    """Return the lineage of a query, or None if the hook does not name its database."""
+    """Return the lineage of a query, or None if the hook does not provide database information."""
     from airflow.providers.openlineage.sqlparser import SQLParser
 
     connection = hook.get_connection(conn_id)

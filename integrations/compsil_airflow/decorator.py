@@ -10,13 +10,13 @@ from compsil_airflow.operator import SelectKOperator
 
 
 class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
-    """A :class:`SelectKOperator` that clusters what a decorated function returns."""
+    """A :class:`SelectKOperator` that clusters the data returned by a decorated function."""
 
     template_fields: Sequence[str] = SelectKOperator.template_fields
     template_fields_renderers: Mapping[str, str] = SelectKOperator.template_fields_renderers
     shallow_copy_attrs: Sequence[str] = SelectKOperator.shallow_copy_attrs
     custom_operator_name = "@task.compsil"
-    # The other parent would only call the function.
+    # DecoratedOperator.execute would only call the function.
     execute = SelectKOperator.execute
 
     def __init__(
@@ -27,7 +27,7 @@ class CompsilDecoratedOperator(DecoratedOperator, SelectKOperator):
         op_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Pass the function to both parents: one validates the call, the other makes it."""
+        """Pass the function to both base classes; DecoratedOperator only validates the call."""
         call: dict[str, Any] = {"python_callable": python_callable, "op_args": op_args, "op_kwargs": op_kwargs}
         super().__init__(**call, kwargs_to_upstream=call, **kwargs)
 
@@ -38,16 +38,16 @@ def compsil_task(python_callable: Callable[..., Any] | None = None, **kwargs: An
     Parameters
     ----------
     python_callable : callable
-        The function; it may return a table, an array, or the path of a file.
+        The function; it may return a table, an array, or the path to a file.
     **kwargs
         As in :class:`SelectKOperator`.
 
     Returns
     -------
     callable
-        A decorated function, as from ``@task``; calling it adds the task to the DAG.
+        A decorated function, as with ``@task``; calling it adds the task to the DAG.
     """
-    # Airflow would infer several outputs for a function annotated to return a dict.
+    # Without this, Airflow would infer several outputs for a function whose return annotation is a dict.
     return task_decorator_factory(
         python_callable=python_callable,
         multiple_outputs=False,

@@ -41,14 +41,14 @@ def main() -> int:
 
 
 def run() -> None:
-    """Run the DAG with ``dag.test()`` and save the states of its tasks and what they returned."""
+    """Run the DAG with ``dag.test()`` and save the states and XComs of its tasks."""
     from airflow.dag_processing.dagbag import DagBag
 
     dag = DagBag().dags[EXAMPLE]
     xcoms: list[list[Any]] = []
 
     def keep(context: Any) -> None:
-        """Note what a task pushed, when it has succeeded."""
+        """Record the XComs of a successful task."""
         task, instance = context["task"], context["ti"]
         for key in ("return_value", "selection"):
             value = instance.xcom_pull(task_ids=task.task_id, key=key)

@@ -1,4 +1,4 @@
-"""Which failures are final and which are retried; none of the messages contains cells."""
+"""Decide which failures are final and which are retried; no message contains cell values."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from types import FrameType
 
 from compsil_airflow.compat import AirflowException, AirflowFailException
 
-# Errors of networks and databases that are not OSErrors, by class name.
+# Class names of network and database errors that are not OSErrors.
 TRANSIENT = {
     "ConnectionError", "TransportError", "TimeoutError", "TimeoutException", "OperationalError", "InterfaceError",
 }  # fmt: skip
-# Modules between the operator and a user's function.
+# Packages whose frames in a traceback are not the user's code.
 _LIBRARIES = {
     "airflow", "compsil_airflow", "compsil_kit", "joblib", "numba", "numpy", "pandas", "pyarrow", "scipy", "sklearn",
     "threadpoolctl",
 }  # fmt: skip
-# Wrong queries that databases report as OperationalError: SQLite by its message, MySQL by number, Oracle by code,
-# others by the class of the SQLSTATE.
+# Invalid queries that a database reports as OperationalError are recognised by the message (SQLite), the error number
+# (MySQL), the error code (Oracle), or the SQLSTATE class (other databases).
 _SQLITE = re.compile(r"no such (table|column|function)|syntax error|ambiguous column name|incomplete input")
 _MYSQL = {1052, 1054, 1064, 1146, 1305}
 _ORACLE = re.compile(r"ORA-(00904|00942|009\d\d|01747)")
@@ -30,10 +30,11 @@ _SQLSTATE = "42"
 
 @contextmanager
 def data_errors() -> Iterator[None]:
-    """Turn errors in parameters and data into a failure without retries: another attempt would fail the same way.
+    """Turn errors in parameters and data into a failure without retries, because a retry would fail the same way.
 
-    The cause is left out on purpose: messages of pandas and of parsers can quote cells, and Airflow logs whole chains.
-    Errors of files, memory and the network pass through and are retried; so is a clusterer that failed with one.
+    The cause is omitted, because messages from pandas and from parsers can quote cells, and Airflow logs the whole
+    chain of exceptions. File, memory and network errors are not changed, so Airflow retries the task; this includes
+    such errors raised by a clusterer.
     """
     from compsil_kit.errors import ClusteringError, SelectionError
 
@@ -47,7 +48,7 @@ def data_errors() -> Iterator[None]:
 
 @contextmanager
 def interruptions(resume_note: Callable[[], str]) -> Iterator[None]:
-    """Turn a stop by a signal into a failure that is retried; ``resume_note`` describes what the retry starts from."""
+    """Turn an interrupt by a signal into a failure that is retried; ``resume_note`` describes the next attempt."""
     from compsil_kit.errors import Interrupted
 
     try:
@@ -60,7 +61,7 @@ def interruptions(resume_note: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def without_values() -> Iterator[None]:
-    """Clear local variables in tracebacks: some versions of Airflow log them, and they contain the data."""
+    """Clear local variables in tracebacks, because they contain data and some versions of Airflow log them."""
     try:
         yield
     except BaseException as error:
@@ -71,12 +72,12 @@ def without_values() -> Iterator[None]:
 
 @contextmanager
 def query_errors() -> Iterator[None]:
-    """Turn the rejection of a query into a failure without retries."""
+    """Turn an error for a rejected query into a failure without retries."""
     try:
         yield
     except Exception as error:
         if "DataError" in _class_names(error):
-            # The message quotes the value.
+            # The original message quotes the value, so it is omitted.
             raise AirflowFailException(f"sql: the database cannot convert a value ({type(error).__name__}).") from None
         if is_rejection(error):
             raise AirflowFailException(f"sql: the database rejected the query: {error}") from None
@@ -84,7 +85,7 @@ def query_errors() -> Iterator[None]:
 
 
 def is_rejection(error: Exception) -> bool:
-    """Return whether the database rejected the query itself, so that a retry would fail, too."""
+    """Return whether the database rejected the query itself, in which case a retry would also fail."""
     kinds = _class_names(error)
     if kinds & {"ProgrammingError", "NotSupportedError"}:
         return True
@@ -101,12 +102,12 @@ def _class_names(error: BaseException) -> set[str]:
 
 
 def _has_transient_cause(error: BaseException) -> bool:
-    """Return whether a network, a database or a file caused the error."""
+    """Return whether a network, database or file error caused the error."""
     return any(_class_names(cause) & {*TRANSIENT, "OSError"} for cause in _chain(error)[1:])
 
 
 def _user_code_line(error: BaseException) -> str:
-    """Return the file, line and function of the DAG's code that raised the error; empty text if there is none."""
+    """Return the file, line and function of the user code that raised the error, or an empty string."""
     for link in reversed(_chain(error)):
         frames = [(frame, line) for frame, line in traceback.walk_tb(link.__traceback__) if _is_user_code(frame)]
         if frames:
@@ -122,7 +123,7 @@ def _is_user_code(frame: FrameType) -> bool:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """Return an error, its cause, the cause of that, and so on."""
+    """Return an error followed by its chain of causes."""
     found: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in found:

@@ -1,4 +1,4 @@
-"""What other tools show of a task: the link to its report in the Airflow UI, and its lineage in OpenLineage."""
+"""The link to the report in the Airflow UI, and the lineage of a task for OpenLineage."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ FACET = "compsil_selection"
 
 
 def is_web_url(url: Any) -> bool:
-    """Return whether a URL leads to a web page, and not to a script or a file."""
+    """Return whether a value is a URL of a web page, rather than a script or a file."""
     parts = urlsplit(str(url).strip())
     return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 def check_report_url(url: Any) -> None:
-    """Raise for anything but a web page: the link is shown to everybody who opens the task."""
+    """Raise unless the URL is a web page, because everyone who opens the task can see the link."""
     if url is not None and not is_web_url(url):
         raise ValueError(f"report_url must begin with http:// or https://; got {str(url)!r}.")
 
 
 class ReportLink(BaseOperatorLink):
-    """A link to ``report_url``; without that parameter there is no link."""
+    """A link to ``report_url``; if the parameter is not set, no link is shown."""
 
     name = "Selection report"
 
@@ -37,7 +37,7 @@ class ReportLink(BaseOperatorLink):
         Parameters
         ----------
         operator : BaseOperator
-            The operator of the task; on Airflow 2 its templates are not rendered here.
+            The task's operator; on Airflow 2, its templates are not rendered here.
         ti_key : TaskInstanceKey
             The task instance.
 
@@ -51,19 +51,19 @@ class ReportLink(BaseOperatorLink):
 
 
 class LineageOperator(BaseOperator):
-    """An operator that reports inputs, outputs and the selection to OpenLineage if its provider is installed."""
+    """An operator that reports inputs, outputs and the selection to OpenLineage, if its provider is installed."""
 
-    # The columns that were used, the sizes of the files that were written, and the facts about the selection.
+    # The columns used, the sizes of the files written, and facts about the selection.
     _used: list[str]
     _written: dict[str, dict[str, Any]]
     _facts: dict[str, Any]
 
     def get_openlineage_facets_on_start(self) -> Any:
-        """Return what the task will read, as an ``OperatorLineage``."""
+        """Return the inputs of the task as an ``OperatorLineage``."""
         return self._lineage({}, {})
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002  (OpenLineage passes it)
-        """Return what the task read and wrote, and the k it selected.
+        """Return the inputs and outputs of the task, and the selected k.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class LineageOperator(BaseOperator):
         return self._lineage(self._written, self._facts)
 
     def _lineage(self, written: dict[str, dict[str, Any]], facts: dict[str, Any]) -> Any:
-        """Return inputs with the columns that were used, outputs with their sizes, and the facts as a run facet."""
+        """Return inputs with the columns used, outputs with their sizes, and the facts as a run facet."""
         operator_lineage, facet = openlineage()
         outputs = [
             facet.OutputDataset(
@@ -106,7 +106,7 @@ class LineageOperator(BaseOperator):
 
 
 def _selection_facet(base: Any, facts: dict[str, Any]) -> Any:
-    """Return the facts as a facet; OpenLineage's classes are made with attrs."""
+    """Return the facts as a facet, built with attrs like OpenLineage's own facets."""
     import attr
 
     fields = {name: attr.field(default=None) for name in facts}
@@ -115,7 +115,7 @@ def _selection_facet(base: Any, facts: dict[str, Any]) -> Any:
 
 
 def dataset_name(place: str) -> tuple[str, str]:
-    """Return namespace and name by OpenLineage's conventions, without the connection in a URI."""
+    """Return the namespace and name according to OpenLineage's conventions; omit the connection in a URI."""
     parts = urlsplit(place)
     if "://" not in place:
         return "file", Path(place).as_posix()

@@ -1,6 +1,6 @@
-"""A selection divided among mapped tasks: plan it, run batches of subsamples, combine their results.
+"""Divide a selection among mapped tasks: plan it, run batches of subsamples, and combine their results.
 
-Data are passed by reference, so every step loads them itself; only seeds and silhouettes go through XCom.
+Every step loads the data itself; only seeds and silhouettes are passed through XCom.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from compsil_airflow.results import publish
 if TYPE_CHECKING:
     from compsil_airflow.types import Template
 
-# The XCom key of the preparation of the table, which the first step pushes.
+# The XCom key under which the first step pushes the preparation of the table.
 PREPARATION = "preparation"
-# Parameters that the first step validates and the last one uses.
+# Parameters that the first step validates and the last step uses.
 VALIDATED = (
     "labels_path",
     "labels_keep",
@@ -31,7 +31,7 @@ VALIDATED = (
     "fallback_k",
     "on_unsure",
 )
-# Parameters of the last step only; the others must push what they return.
+# Parameters for the last step only; do_xcom_push is included because the other steps must push their return values.
 RESULTS = (*VALIDATED, "report_url", "outlets", "do_xcom_push")
 
 
@@ -41,40 +41,41 @@ class PlanBatchesOperator(SelectKOperator):
     template_fields: Sequence[str] = (*SelectKOperator.template_fields, "n_batches")
 
     def __init__(self, *, n_batches: int | Template, **kwargs: Any) -> None:
-        """Assign."""
+        """Store the arguments without validating them (templates are not rendered yet)."""
         super().__init__(**kwargs)
         self.n_batches: Any = n_batches
 
     def _resume_note(self) -> str:
-        return "The next attempt plans again."
+        return "The next attempt repeats the planning."
 
     def _run(self, context: Context) -> list[dict[str, Any]]:
-        """Return the batches."""
+        """Load the data, plan the selection, and return the batches."""
         from compsil_kit import plan_batches
         from compsil_kit.config import settings_of
 
         self._parse_parameters()
         _, table = self._load(context)
         config = self._selection
-        # Tasks pass n_jobs to their batches.
+        # Each task passes n_jobs to run_batch.
         keywords = {name: getattr(config, name) for name in settings_of(type(config)) if name != "n_jobs"}
         with data_errors():
             batches = plan_batches(table, n_batches=self.n_batches, **keywords)
         self.log.info("%s batches of about %s subsamples", len(batches), len(batches[0]["indices"]))
         assert table.preparation is not None
-        # Once, because the names of many columns would make every batch large; with lists instead of tuples.
+        # Push it only once, because many column names would make every batch large. The JSON round trip turns tuples
+        # into lists.
         preparation = json.loads(json.dumps(asdict(table.preparation)))
         context["ti"].xcom_push(key=PREPARATION, value=preparation)
         return batches
 
 
 class RunBatchOperator(SelectKOperator):
-    """Compute the subsamples of one batch, as a mapped task."""
+    """Run the subsamples of one batch, as a mapped task."""
 
     template_fields: Sequence[str] = (*SelectKOperator.template_fields, "batch")
 
     def __init__(self, *, batch: Any, **kwargs: Any) -> None:
-        """Assign."""
+        """Store the arguments without validating them (templates are not rendered yet)."""
         super().__init__(**kwargs)
         self.batch = batch
 
@@ -82,13 +83,13 @@ class RunBatchOperator(SelectKOperator):
         return "The next attempt runs this batch again; the other batches are not affected."
 
     def _run(self, context: Context) -> dict[str, Any]:
-        """Return the batch with the silhouettes of its subsamples."""
+        """Run the batch and return it with the silhouettes of its subsamples."""
         from compsil_kit import run_batch
 
         self._parse_parameters()
         _, table = self._load(context)
         first, last = self.batch["indices"][0], self.batch["indices"][-1]
-        # For map_index_template: the name of the mapped task in the Airflow UI.
+        # map_index_template uses this to name the mapped task in the Airflow UI.
         context["subsamples"] = f"subsamples {first} to {last}"
         self.log.info("Running subsamples %s to %s", first, last)
         config = self._selection
@@ -97,12 +98,12 @@ class RunBatchOperator(SelectKOperator):
 
 
 class CombineBatchesOperator(SelectKOperator):
-    """Select k from the finished batches; files, XComs and asset events are those of the single task."""
+    """Select k from the finished batches; write the same files, XComs and asset events as SelectKOperator."""
 
     template_fields: Sequence[str] = (*SelectKOperator.template_fields, "batches", "preparation")
 
     def __init__(self, *, batches: Any, preparation: Any, **kwargs: Any) -> None:
-        """Assign."""
+        """Store the arguments without validating them (templates are not rendered yet)."""
         super().__init__(**kwargs)
         self.batches, self.preparation = batches, preparation
 
@@ -110,7 +111,7 @@ class CombineBatchesOperator(SelectKOperator):
         return "All batches are finished; the next attempt only combines them."
 
     def _run(self, context: Context) -> int:
-        """Return k*; the data are loaded only if labels are to be written."""
+        """Combine the batches and return k*; the data are loaded only if labels are written."""
         from compsil_kit import combine_batches
 
         self._parse_parameters()
@@ -118,7 +119,8 @@ class CombineBatchesOperator(SelectKOperator):
         transform = self._selection.transform
         keywords: Any = {"transform": transform} if callable(transform) else {}
         with data_errors():
-            # As a slice: iterating over the lazy sequence requests one XCom too many, which Airflow logs as an error.
+            # Slicing avoids iterating over the lazy sequence, which requests one XCom too many; Airflow logs that as an
+            # error.
             result = combine_batches(list(self.batches[:]), preparation=self.preparation, **keywords)
         self._used = list(self.preparation["columns"])
         data = None if self._labels_place is None else self._load(context)
@@ -130,23 +132,23 @@ def _method_of_group(name: str) -> Any:
 
 
 class MappedSelection(DependencyMixin):
-    """The steps of a mapped selection as one: ``upstream >> selection >> downstream`` orders all of them.
+    """The steps of a mapped selection as a single unit, as in ``upstream >> selection >> downstream``.
 
     Attributes
     ----------
     task_group : TaskGroup
-        The group of the steps.
+        The task group that contains the steps.
     combine : CombineBatchesOperator
         The last step, which returns k*.
     output : XComArg
-        k*, to be passed to other tasks.
+        k*, to pass to other tasks.
     """
 
     def __init__(self, task_group: Any, combine: CombineBatchesOperator) -> None:
-        """Keep the group and its last step."""
+        """Store the task group and its last step."""
         self.task_group, self.combine, self.output = task_group, combine, combine.output
 
-    # Airflow orders by these; the group has them all.
+    # Airflow uses these members to order tasks; all of them are delegated to the task group.
     roots = property(lambda self: list(self.task_group.roots))
     leaves = property(lambda self: list(self.task_group.leaves))
     set_upstream, set_downstream, update_relative = map(
@@ -157,10 +159,10 @@ class MappedSelection(DependencyMixin):
 def select_k_mapped(task_id: str = "select_k", *, n_batches: int | Template = 8, **kwargs: Any) -> MappedSelection:
     """Divide the subsamples of a selection among mapped tasks.
 
-    Makes a task group of three steps: ``plan``, one mapped task ``batch`` per batch of subsamples, and ``combine``,
-    which returns k*. The result equals that of :class:`SelectKOperator` bit for bit, and a batch that fails is retried
-    alone. Every step loads the data itself, so they must not change between the steps, and rows must keep their order
-    (give a query an ``ORDER BY``). Each batch compares the data with those of the plan, and fails if they differ.
+    Creates a task group with three steps: ``plan``, one mapped ``batch`` task per batch of subsamples, and ``combine``,
+    which returns k*. The result is bit-for-bit identical to the result of :class:`SelectKOperator`, and a failed batch
+    is retried without rerunning the other batches. Every step loads the data, so the data and their row order must not
+    change between steps (queries need an ``ORDER BY``). A batch fails if its data differ from the planned data.
 
     Parameters
     ----------
@@ -169,14 +171,14 @@ def select_k_mapped(task_id: str = "select_k", *, n_batches: int | Template = 8,
     n_batches : int, default=8
         Number of mapped tasks among which the subsamples are divided.
     **kwargs
-        As in :class:`SelectKOperator`, except ``checkpoint``: finished batches are kept in XCom. Arguments of
-        BaseOperator such as ``retries`` and ``pool`` apply to all three steps, ``outlets`` and ``do_xcom_push`` to the
-        last, ``map_index_template`` to the mapped ones.
+        As in :class:`SelectKOperator`, except for ``checkpoint``, because XCom stores the finished batches.
+        BaseOperator arguments such as ``retries`` and ``pool`` apply to all three steps, ``outlets`` and
+        ``do_xcom_push`` only to the last step, and ``map_index_template`` only to the mapped tasks.
 
     Returns
     -------
     MappedSelection
-        All steps: ``.output`` is k*, and ``>>`` and ``<<`` order the whole group.
+        The task group; ``.output`` is k*, and ``>>`` and ``<<`` apply to the whole group.
 
     Examples
     --------
@@ -187,12 +189,14 @@ def select_k_mapped(task_id: str = "select_k", *, n_batches: int | Template = 8,
         cluster(k=select.output)
     """
     if "checkpoint" in kwargs:
-        raise TypeError("select_k_mapped has no checkpoint: finished batches are kept in XCom.")
+        raise TypeError(
+            "select_k_mapped does not support checkpoint, because XCom stores the finished batches. Omit the argument."
+        )
     results = {name: kwargs.pop(name) for name in RESULTS if name in kwargs}
     validated = {name: value for name, value in results.items() if name in VALIDATED}
     label = kwargs.pop("map_index_template", "{{ subsamples }}")
     parent = {"parent_group": group} if (group := kwargs.pop("task_group", None)) is not None else {}
-    # Outside of a with statement the group needs its DAG as well.
+    # Outside a with statement, the group also needs its DAG.
     with kwargs.pop("dag", None) or nullcontext(), TaskGroup(group_id=task_id, **parent) as steps:
         plan = PlanBatchesOperator(task_id="plan", n_batches=n_batches, **kwargs, **validated)
         batch = RunBatchOperator.partial(task_id="batch", map_index_template=label, **kwargs)

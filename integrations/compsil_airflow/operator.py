@@ -1,4 +1,4 @@
-"""``SelectKOperator``: it loads the data, selects k, and returns k*. ``__init__`` only assigns; ``execute`` works."""
+"""``SelectKOperator``, which loads the data, selects k and returns k*. All work is done in ``execute``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compsil_airflow.errors import data_errors, interruptions, without_values
 from compsil_airflow.lineage import LineageOperator, ReportLink, check_report_url
 from compsil_airflow.parameters import (
     AuthorTemplatesOperator,
-    parse_own,
+    parse_operator_parameters,
     parse_settings,
     passed_by_dag,
     passed_by_expand,
@@ -28,7 +28,7 @@ from compsil_airflow.parameters import (
 )
 from compsil_airflow.results import check_labels_keep, publish
 from compsil_airflow.source import Source, bind
-from compsil_airflow.storage import LABELS_ENDINGS, REPORT_ENDINGS, Place, check_apart, resolve_output
+from compsil_airflow.storage import LABELS_ENDINGS, REPORT_ENDINGS, Place, check_outputs, resolve_output
 from compsil_airflow.summary import THRESHOLDS, check_thresholds
 
 if TYPE_CHECKING:
@@ -40,61 +40,62 @@ if TYPE_CHECKING:
 
 
 class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
-    """Select the number of clusters of a table and push it to XCom.
+    """Select the number of clusters for a table and push it to XCom.
 
-    The return value is k* as a plain integer; the XCom key ``selection`` contains a summary as JSON: the curve with
-    standard errors and selection probabilities, the settings, the columns, warnings and versions. All parameters
-    except ``python_callable`` are templated, and text is converted to the type of the parameter. Functions and
-    estimators are used as they are.
+    The return value is k* as a plain integer. The ``selection`` XCom contains a JSON summary: the curve with standard
+    errors and selection probabilities, the settings, the columns, warnings and versions. All parameters except
+    ``python_callable`` are templated, and strings are converted to the type of the parameter. Functions and
+    estimators are used unchanged.
 
     Parameters
     ----------
     data : path or URI, optional
         A CSV, TSV, Parquet, Feather or JSON Lines file, local or in an object store; or a folder or glob of Parquet
-        files, which are read in parts and need not fit into memory. It may come from the XCom of an upstream task.
-        Exactly one of ``data``, ``sql`` and ``python_callable`` must be given.
+        files, which are read in parts and need not fit into memory. The path may come from the XCom of an upstream
+        task. Pass exactly one of ``data``, ``sql`` and ``python_callable``.
     conn_id : str, optional
         The Airflow connection for ``data`` or ``sql``.
     sql : str, optional
-        A query to run on ``conn_id``, any connection with a ``DbApiHook``.
+        A query to run on ``conn_id``, which may be any connection with a ``DbApiHook``.
     parameters : list or dict, optional
-        Values for the query's placeholders.
+        Values for the placeholders in the query.
     python_callable : callable, optional
-        A function that returns a table, in memory or outside it (a ``pyarrow`` dataset, a Polars LazyFrame, a DuckDB
-        relation, Dask, Spark), or the path of a file. It is called as by a PythonOperator.
+        A function that returns a table in memory, an out-of-core table (a PyArrow dataset, a Polars LazyFrame, a DuckDB
+        relation, or a Dask or Spark DataFrame), or the path to a file. It is called as in a PythonOperator.
     op_args, op_kwargs : list, dict, optional
         Arguments for ``python_callable``.
     base_dir : path, optional
-        A folder in which all local paths must be, after resolving symbolic links. Relative paths start there.
+        The folder that must contain all local paths after symbolic links are resolved. Relative paths start in this
+        folder.
     columns, scale, missing
         As in ``df.compsil.select_k``: the columns to use, how to scale them, and what to do with missing values.
     ks, clusterer, n_subsamples, sample_size, metric, transform, rule, z, criterion, n_starts, n_calibration, \
     structure, on_failure, n_jobs, random_state
-        As in :func:`compsil_kit.select_k`. ``ks`` may also be text such as ``"2:10"`` or ``"2,3,5"``.
+        As in :func:`compsil_kit.select_k`. ``ks`` may also be a string such as ``"2:10"`` or ``"2,3,5"``.
     checkpoint : "auto", path, URI or None, default="auto"
         File in which finished subsamples are kept until the task succeeds, so that a retry resumes from them.
-        ``"auto"`` keeps one file per task instance in Airflow's home folder, and None keeps none. An object in a store
-        is fetched at the start, and sent every few seconds and at the end of an attempt.
+        ``"auto"`` uses one file per task instance in Airflow's home folder, and None disables checkpoints. For a URI,
+        the object is downloaded at the start of an attempt, and uploaded every few seconds and at the end.
     labels_path : path or URI, optional
-        File for the cluster of each row, ``.parquet`` or ``.csv``.
+        File to which the cluster of each row is written; must end in ``.parquet`` or ``.csv``.
     labels_keep : list of names, optional
-        Columns of the data to copy to that file, such as a key to join on.
+        Columns of the data to copy to the labels file, such as a join key.
     report_path : path or URI, optional
-        File for the report, ``.html``.
+        File to which the report is written; must end in ``.html`` or ``.htm``.
     report_url : str, optional
-        The URL at which the report is served, http or https. It becomes a link on the task's page in the Airflow UI.
+        The http or https URL at which the report is served. The task's page in the Airflow UI shows it as a link.
     min_probability : float, optional
-        The lowest selection probability of k* that is accepted, from 0 to 1.
+        The lowest selection probability at which k* is accepted, from 0 to 1.
     min_confidence : float, optional
-        The lowest confidence of k* that is accepted, from 0 to 1; where it is not known, k* is not accepted.
+        The lowest confidence at which k* is accepted, from 0 to 1; k* is not accepted if its confidence is unknown.
     fallback_k : int, optional
-        What to return if the selection probability or the confidence is lower.
+        The k to return if the selection probability or the confidence is too low.
     on_unsure : {"fail", "skip", "fallback"}, optional
-        What to do if it is lower: by default ``"fallback"`` if ``fallback_k`` is given, else ``"fail"``. The summary
-        and the report are stored in every case.
+        What to do if the selection probability or the confidence is too low. The default is ``"fallback"`` if
+        ``fallback_k`` is passed, and ``"fail"`` otherwise. The summary and the report are stored in all cases.
     **kwargs
-        Arguments of BaseOperator: ``task_id``, ``retries``, ``outlets`` and so on. Events of assets among the outlets
-        carry ``best_k`` in their extra.
+        Arguments of BaseOperator: ``task_id``, ``retries``, ``outlets`` and so on. The ``extra`` field of asset events
+        contains ``best_k``.
 
     Examples
     --------
@@ -150,7 +151,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         on_unsure: OnUnsure | Template | None = None,
         **kwargs: Any,
     ) -> None:
-        """Assign only: nothing is validated or imported while the DAG is parsed."""
+        """Store the arguments; nothing is validated or imported while the DAG is parsed."""
         # Capture the arguments before defining locals.
         arguments = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
@@ -172,7 +173,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     )
 
     def execute(self, context: Context) -> Any:
-        """Load the data, select k, write the files that were asked for, and return k*.
+        """Load the data, select k, write the requested files, and return k*.
 
         Parameters
         ----------
@@ -192,21 +193,21 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             self._running = False
 
     def on_kill(self) -> None:
-        """Stop at once; finished subsamples are in the checkpoint already."""
-        # Airflow calls this from its signal handler, and Airflow 3 continues the task unless this raises. After a
-        # timeout it is called as well, when the work is over.
+        """Interrupt the task; finished subsamples are already in the checkpoint."""
+        # Airflow calls this method from its signal handler, and Airflow 3 continues the task unless the method raises.
+        # Airflow also calls the method after a timeout, when the task is no longer running.
         if self._running:
             self._running = False
             raise KeyboardInterrupt
 
     def _resume_note(self) -> str:
-        """Describe what the next attempt starts from if this one is stopped."""
+        """Describe where the next attempt starts if this attempt is stopped."""
         if self._checkpoint is None:
-            return "There is no checkpoint: the next attempt starts from the beginning."
-        return "Finished subsamples are in the checkpoint: the next attempt resumes from it."
+            return "There is no checkpoint, so the next attempt starts from the beginning."
+        return "Finished subsamples are in the checkpoint, from which the next attempt resumes."
 
     def _run(self, context: Context) -> Any:
-        """Do the work of the task; the steps of a mapped selection do only a part of it."""
+        """Run the task; subclasses for the steps of a mapped selection override this method."""
         self._parse_parameters()
         data = self._load(context)
         with data_errors():
@@ -216,7 +217,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         except AirflowSkipException:
             self._delete_checkpoint()
             raise
-        # Only now: if writing the labels fails, the next attempt need not select again.
+        # The checkpoint is deleted last, so that a retry after a failed write need not repeat the selection.
         self._delete_checkpoint()
         return k
 
@@ -225,13 +226,13 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             delete_checkpoint(self._checkpoint, self.log)
 
     def _parse_parameters(self) -> None:
-        """Turn text into values, and raise for mistakes before any data are loaded."""
+        """Parse strings and validate all parameters before any data are loaded."""
         with data_errors():
             from compsil_kit.config import SelectionConfig, TableConfig
 
             self._selection: SelectionConfig = parse_settings(SelectionConfig, self)
             self._table: TableConfig = parse_settings(TableConfig, self)
-            parse_own(self)
+            parse_operator_parameters(self)
             self._checkpoint = resolve_checkpoint(self.checkpoint, self.base_dir, self._selection.random_state)
             check_thresholds(self._thresholds(), self.fallback_k, self.on_unsure)
             check_report_url(self.report_url)
@@ -240,7 +241,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
             self._labels_place = resolve_output("labels_path", self.labels_path, LABELS_ENDINGS, self.base_dir)
             self._report_place = resolve_output("report_path", self.report_path, REPORT_ENDINGS, self.base_dir)
             outputs = {"labels_path": self._labels_place, "report_path": self._report_place}
-            check_apart(self.data, outputs, self.base_dir)
+            check_outputs(self.data, outputs, self.base_dir)
 
     def _thresholds(self) -> dict[str, float | None]:
         return {name: getattr(self, name) for name in THRESHOLDS}
@@ -275,7 +276,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         return loaded, table
 
     def _select(self, table: PreparedTable | SourceTable, context: Context) -> SelectionResult:
-        """Run the selection, from the checkpoint of an earlier attempt if there is one."""
+        """Run the selection; resume from the checkpoint of an earlier attempt if it exists."""
         from compsil_kit.adapters import fingerprint, load, make_plan, open_data, run_selection
         from compsil_kit.config import Events
 
@@ -283,7 +284,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
         opened = open_data(table)
         plan = make_plan(opened, self._selection)
         self.log.info("Plan: %s", plan)
-        # With random_state=None the next attempt has other subsamples.
+        # With random_state=None, the next attempt draws different subsamples.
         automatic = self.checkpoint == AUTO and self._selection.random_state is not None
         data = load(opened, plan, Events(progress=progress), digest=automatic or self._checkpoint is not None)
         if automatic:

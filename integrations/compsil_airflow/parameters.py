@@ -1,4 +1,4 @@
-"""Parameters of a task: which text Airflow renders as a template, and how the rendered text becomes a value."""
+"""Render task parameters that are templates, and parse the rendered strings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from compsil_kit.config import SelectionConfig, TableConfig
 
 Config = TypeVar("Config", "SelectionConfig", "TableConfig")
-# Settings whose values may be lists of integers; their items may be text, too.
+# Settings that may be lists of integers; the items may also be strings.
 LISTS_OF_INTEGERS = ("ks", "random_state")
 
 
 def parse_settings(config: type[Config], operator: Any) -> Config:
-    """Build a config from the parameters of an operator; text is parsed, and errors name the parameter."""
+    """Build a config from the parameters of an operator; strings are parsed, and errors name the parameter."""
     from compsil_kit.config import settings_of
 
     given = {name: _parse_items(name, unwrap(getattr(operator, name))) for name in settings_of(config)}
@@ -34,8 +34,8 @@ def _parse_items(name: str, value: Any) -> Any:
         raise ValueError(f"{name} {error}") from None
 
 
-def parse_own(operator: Any) -> None:
-    """Parse text in the parameters that are not settings of the engine."""
+def parse_operator_parameters(operator: Any) -> None:
+    """Parse strings in the parameters that are not engine settings."""
     from compsil_kit.adapters import parse_integer, parse_names, parse_number, parse_optional
 
     texts = ("labels_path", "report_path", "report_url", "checkpoint", "base_dir", "on_unsure")
@@ -57,9 +57,9 @@ def parse_own(operator: Any) -> None:
 
 
 class Untemplated:
-    """A function or an estimator in a template field, wrapped because Airflow calls functions in template fields.
+    """A wrapper for a function or an estimator in a template field, because Airflow calls functions in such fields.
 
-    Airflow shows and stores its name, which is the same whenever the DAG is parsed.
+    Airflow shows and stores the repr of the wrapper, which does not change when the DAG is parsed again.
     """
 
     def __init__(self, value: Any) -> None:
@@ -67,24 +67,24 @@ class Untemplated:
         self.value = value
 
     def __repr__(self) -> str:
-        """Return the name of the function or of the estimator's class."""
+        """Return the name of the function or the estimator class."""
         return str(getattr(self.value, "__qualname__", type(self.value).__name__))
 
 
 def wrap(value: Any) -> Any:
-    """Wrap functions and estimators; text and references to XComs stay as they are."""
+    """Wrap functions and estimators; return other values, such as strings and XCom references, unchanged."""
     return Untemplated(value) if callable(value) or hasattr(value, "get_params") else value
 
 
 def unwrap(value: Any) -> Any:
-    """Return the value that :func:`wrap` was given."""
+    """Return the value passed to :func:`wrap`."""
     return value.value if isinstance(value, Untemplated) else value
 
 
 class AuthorTemplatesOperator(BaseOperator):
-    """An operator that renders only text that the author of the DAG wrote, never text from an XCom.
+    """An operator that renders only templates written by the DAG author, never strings from an XCom.
 
-    Airflow does not render the values of ``expand``, but it renders those that ``expand_kwargs`` takes from an XCom
+    Airflow does not render values passed to ``expand``, but it renders values that ``expand_kwargs`` takes from an XCom
     (https://github.com/apache/airflow/issues/38745).
     """
 
@@ -93,7 +93,7 @@ class AuthorTemplatesOperator(BaseOperator):
     def render_template(
         self, content: Any, context: Context, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
-        """Render a template, unless it is a value from an XCom.
+        """Render a template, but return values from XComs unchanged.
 
         Parameters
         ----------
@@ -113,18 +113,18 @@ class AuthorTemplatesOperator(BaseOperator):
 
 
 def passed_by_dag(operator: Any, names: Sequence[str]) -> dict[str, str | None]:
-    """Return which of these parameters the DAG passes, with the task whose XCom is passed, if any."""
+    """Return the parameters that the DAG passes, each with the id of the task whose XCom is passed, or None."""
     return {name: _task_id_of(value) for name in names if (value := getattr(operator, name)) is not None}
 
 
 def passed_by_expand(operator: Any, names: Sequence[str]) -> dict[str, str | None]:
-    """Return which of these parameters the DAG maps over, with the task whose XCom they come from."""
-    given = getattr(getattr(_mapped(operator), "expand_input", None), "value", None)
+    """Return the parameters that the DAG maps over, each with the id of the task whose XCom is used, or None."""
+    given = getattr(getattr(_mapped_operator_of(operator), "expand_input", None), "value", None)
     return {name: _task_id_of(given[name]) for name in names if isinstance(given, Mapping) and name in given}
 
 
-def _mapped(operator: Any) -> Any:
-    """Return the mapped operator in the DAG from which an operator was made, if any."""
+def _mapped_operator_of(operator: Any) -> Any:
+    """Return the mapped operator that this operator was expanded from, or None."""
     dag = operator.get_dag()
     return None if dag is None else dag.task_dict.get(operator.task_id)
 
@@ -135,11 +135,11 @@ def _task_id_of(value: Any) -> str | None:
 
 
 def _values_of_expand_kwargs(operator: Any, context: Context) -> list[Any]:
-    """Return the values of the operator that ``expand_kwargs`` took from an XCom."""
-    mapped = _mapped(operator)
+    """Return the parameter values that ``expand_kwargs`` took from an XCom."""
+    mapped = _mapped_operator_of(operator)
     decorated = hasattr(mapped, "op_kwargs_expand_input")
     expanded = getattr(mapped, "op_kwargs_expand_input" if decorated else "expand_input", None)
-    # For expand a mapping; for expand_kwargs a list, whose items may refer to XComs, or a reference to an XCom.
+    # For expand, this is a mapping; for expand_kwargs, an XCom reference, or a list whose items may be XCom references.
     given = getattr(expanded, "value", {})
     if isinstance(given, Mapping):
         return []

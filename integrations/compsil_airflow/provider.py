@@ -1,4 +1,4 @@
-"""What Airflow asks an installed provider for: its name, its operators, its decorator and its links."""
+"""Metadata that Airflow reads from an installed provider: its name, operators, decorator and links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ INTEGRATION = "Composite Silhouette"
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return what ``airflow providers list`` shows; the name must be that of the distribution."""
+    """Return the provider metadata; ``package-name`` must match the name of the distribution."""
     return {
         "package-name": "compsil-kit",
         "name": "compsil-kit",

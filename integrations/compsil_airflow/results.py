@@ -1,4 +1,4 @@
-"""Store the results of a selection, also if its k is not accepted: labels, report, XComs and events of assets."""
+"""Store the results of a selection: labels, report, XComs and asset events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABEL_COLUMNS = ("row", "cluster")
 
 
 def publish(operator: SelectKOperator, result: SelectionResult, data: Data | None, context: Context) -> int:
-    """Log the result, decide on k, write the files, push the summary, and return k or end the task without one."""
+    """Log the result, decide on k, write the files, push the summary, and return k; raise if k* is not accepted."""
     operator.log.info("%s", result.explain())
     decision = decide(result, operator._thresholds(), operator.fallback_k, operator.on_unsure)
     for note in decision.notes:
@@ -55,7 +55,7 @@ def publish(operator: SelectKOperator, result: SelectionResult, data: Data | Non
 def _write_files(
     operator: SelectKOperator, result: SelectionResult, data: Data | None, k: int | None
 ) -> tuple[dict[str, dict[str, Any]], pd.DataFrame | None]:
-    """Write the labels, if there is a k, and the report; return the sizes of the files, and labels in memory."""
+    """Write the report, and the labels if k is not None; return the sizes of the files, and any labels in memory."""
     written: dict[str, dict[str, Any]] = {}
     labels = None
     if (place := operator._labels_place) is not None and data is not None and k is not None:
@@ -74,7 +74,7 @@ def _write_files(
 def _write_labels(
     operator: SelectKOperator, place: Place, data: Data, k: int, seeds: Sequence[int]
 ) -> tuple[pd.DataFrame | None, int, int]:
-    """Write the labels; return them if they are in memory, their number, and the size of the file."""
+    """Write the labels; return the labels (None if out of core), the number of rows, and the file size."""
     from compsil_kit import PreparedTable, label_rows
     from compsil_kit.adapters import SidecarColumns
 
@@ -90,7 +90,7 @@ def _write_labels(
         clusterer=config.clusterer,
         metric=config.metric,
         sample_size=config.sample_size,
-        # Those of the selection, also if random_state=None drew them.
+        # Use the seeds of the selection, even if random_state=None.
         random_state=seeds,
         progress=progress,
     )
@@ -103,7 +103,7 @@ def _write_labels(
 
 
 def check_labels_keep(keep: Sequence[str] | None, data: pd.DataFrame | Source) -> None:
-    """Raise for columns that are not in the data, or that have the name of a column of the labels."""
+    """Raise for columns that are not in the data, or whose names are reserved for label columns."""
     import pandas as pd
 
     from compsil_kit.adapters import shorten
@@ -116,22 +116,25 @@ def check_labels_keep(keep: Sequence[str] | None, data: pd.DataFrame | Source) -
         known = [field.name for field in data.fields]
     else:
         raise ValueError(
-            f"labels_keep is not supported for {data.what}. Leave it out and join the labels by the number of the row, "
-            "or write the data to Parquet files first."
+            f"labels_keep is not supported for {data.what}. Omit it and join the labels by row number, or write the "
+            "data to Parquet files first."
         )
     for name in keep:
         if list(keep).count(name) > 1:
-            raise ValueError(f"labels_keep must name each column once; it has {name!r} more than once.")
+            raise ValueError(f"labels_keep must name each column once; got {name!r} more than once.")
         if name in LABEL_COLUMNS:
-            raise ValueError(f"labels_keep must not contain {name!r}: the labels have a column of that name already.")
+            raise ValueError(
+                f"labels_keep must not contain {name!r}, because the labels already have a column with that name."
+            )
         if name not in known:
             raise ValueError(
-                f"labels_keep: {name!r} is not a column of the data, which has {shorten(tuple(map(str, known)))}."
+                f"labels_keep: {name!r} is not a column of the data, which has the columns "
+                f"{shorten(tuple(map(str, known)))}."
             )
 
 
 def kept_columns(data: pd.DataFrame | Source, keep: Sequence[str]) -> pd.DataFrame:
-    """Return all rows of these columns."""
+    """Return all rows of the given columns."""
     import pandas as pd
 
     if isinstance(data, pd.DataFrame):
@@ -147,9 +150,9 @@ def kept_columns(data: pd.DataFrame | Source, keep: Sequence[str]) -> pd.DataFra
 
 
 def label_frame(table: PreparedTable, clusters: Any, kept: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per row of the data: its position, the columns to keep, its cluster.
+    """Return the row position, the columns to keep, and the cluster of every row of the data.
 
-    Rows that were dropped because of missing values have no cluster.
+    The cluster is missing for rows that were dropped because of missing values.
     """
     import numpy as np
     import pandas as pd
@@ -163,7 +166,7 @@ def label_frame(table: PreparedTable, clusters: Any, kept: pd.DataFrame) -> pd.D
 
 
 def write_frame(place: Place, labels: pd.DataFrame) -> int:
-    """Write the labels in the format of the file's ending; return the size of the file."""
+    """Write the labels in the format given by the file extension; return the file size."""
     with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
         file = Path(folder) / "labels"
         if _is_csv(place):
@@ -174,15 +177,15 @@ def write_frame(place: Place, labels: pd.DataFrame) -> int:
 
 
 def write_parts(place: Place, parts: Iterable[Any], take_kept: Callable[[], Any] | None = None) -> tuple[int, int]:
-    """Write labels that come some rows at a time, with the numbers of the rows; return the rows and the size.
+    """Write the labels part by part, with row numbers; return the number of rows and the file size.
 
-    ``take_kept`` returns the columns to write with the part that came last, as an Arrow table.
+    ``take_kept`` returns the kept columns for the current part as an Arrow table.
     """
     import numpy as np
     import pyarrow as pa
 
     with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
-        # Complete before the upload: an object store would keep the first half if the second cannot be read.
+        # The file is complete before the upload, so that a read error cannot leave a partial file in the object store.
         file, n_rows = Path(folder) / "labels", 0
         with _writer(place, file) as write_table:
             for clusters in parts:
@@ -198,12 +201,12 @@ def write_parts(place: Place, parts: Iterable[Any], take_kept: Callable[[], Any]
 
 @contextmanager
 def _writer(place: Place, file: Path) -> Iterator[Callable[[Any], None]]:
-    """Yield a function that appends an Arrow table to a file, in the format of the ending of its place."""
+    """Yield a function that appends an Arrow table to ``file``; the extension of ``place`` determines the format."""
     if _is_csv(place):
         import pandas as pd
 
         with file.open("w", encoding="utf-8", newline="") as text:
-            # With Arrow's types: with NumPy's, integers become floats where some are missing.
+            # Keep Arrow types, because NumPy converts integer columns with missing values to floats.
             yield lambda table: table.to_pandas(types_mapper=pd.ArrowDtype).to_csv(
                 text, index=False, header=text.tell() == 0
             )
@@ -227,7 +230,7 @@ def _is_csv(place: Place) -> bool:
 
 
 def _with_progress(parts: Iterable[Any], n_rows: int, progress: LogProgress) -> Iterator[Any]:
-    """Yield labels, and log the number of labelled rows."""
+    """Yield the labels, and log the number of labelled rows."""
     done = 0
     for clusters in parts:
         yield clusters

@@ -1,4 +1,4 @@
-"""Load the data of a task, as a pandas frame or out of core: from files, a query, or a function. Never a pickle."""
+"""Load the data of a task from files, a query or a function; pickles are never loaded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXPECTED = {"data": "a path or a URI", "sql": "a query"}
 
 @dataclass(frozen=True)
 class Source:
-    """Where the data of a task come from: a path, a query, or a function."""
+    """The data source of a task: a path, a query, or a function."""
 
     data: Any = None
     sql: str | None = None
@@ -34,18 +34,18 @@ class Source:
     conn_id: str | None = None
     function: Callable[[], Any] | None = None
     base_dir: Any = None
-    # Which of data and sql the DAG passes, and the task whose XCom it is, if any.
+    # For data and sql, if the DAG passes them, the id of the task whose XCom is passed, or None.
     passed: Mapping[str, str | None] = field(default_factory=dict)
-    # Column names in the DAG.
+    # Column names that appear in the DAG.
     known: Collection[str] = ()
     warn: Callable[[str], None] = print
-    # The columns to cluster, if not all: in a file, only these must be numeric.
+    # The columns to cluster, or None for all. Other columns of a file need not be numeric.
     columns: Collection[Any] | None = None
 
     def load(self) -> pd.DataFrame | Any:
-        """Return a frame, or an out-of-core table that is read when it is used.
+        """Return a frame, or an out-of-core table that is read later.
 
-        Mistakes fail without a retry; errors of files and networks are retried.
+        Invalid arguments or data fail without a retry; file and network errors are retried.
         """
         with data_errors():
             self._validate()
@@ -53,7 +53,7 @@ class Source:
             return self._run_query()
         found = self.data if self.function is None else self.function()
         if is_path(found):
-            return self._read("data" if self.function is None else "the path that python_callable returned", found)
+            return self._read("data" if self.function is None else "the path returned by python_callable", found)
         with data_errors():
             from compsil_kit.adapters import open_source
 
@@ -65,7 +65,7 @@ class Source:
         for name, task_id in self.passed.items():
             if values[name] in (None, "None"):
                 cause = "the template or the upstream task" if task_id is None else f"the upstream task {task_id!r}"
-                raise ValueError(f"{name} is None: {cause} returned nothing. Return {_EXPECTED[name]} there.")
+                raise ValueError(f"{name} is None, because {cause} returned None. Return {_EXPECTED[name]} instead.")
         given = [name for name, value in values.items() if value is not None]
         if len(given) != 1:
             raise ValueError(f"pass exactly one of data, sql and python_callable; got {' and '.join(given) or 'none'}.")
@@ -92,13 +92,13 @@ class Source:
         frame, n_renamed = rename_values(frame, self.known)
         if n_renamed:
             self.warn(
-                f"The names of {n_renamed:,} columns look like values, as if the file had no header; then its first "
-                "row is missing from the data. These columns are named by position: column 1, column 2 and so on."
+                f"The names of {n_renamed:,} columns look like values. If the file has no header, its first row is "
+                "missing from the data. These columns are named by position: column 1, column 2 and so on."
             )
         return frame
 
     def _open_parquet(self, name: str, place: Place) -> Any:
-        """Open a folder or glob of Parquet files, or a Parquet file that is too large for memory; else return None."""
+        """Open a folder or glob of Parquet files, or a Parquet file that does not fit into memory, or return None."""
         from compsil_kit.adapters import ENDINGS, KINDS, ending_of, list_files, open_parquet
 
         ending = ending_of(PurePath(str(place)))
@@ -113,13 +113,13 @@ class Source:
         found = list_files(path, store)
         if is_folder and not all(file.lower().endswith(ENDINGS) for file in found):
             raise ValueError(
-                f"{name}: {place} is a folder that contains files other than Parquet. Pass a file or a glob such as "
-                "'folder/*.parquet', or read the folder in python_callable."
+                f"{name}: {place} is a folder that contains files other than Parquet files. Pass a file or a glob such "
+                "as 'folder/*.parquet', or read the folder in python_callable."
             )
         if not found:
-            raise FileNotFoundError(errno.ENOENT, f"{name}: there is no Parquet file here", str(place))
+            raise FileNotFoundError(errno.ENOENT, f"{name}: no Parquet file found", str(place))
         if isinstance(place, Path):
-            # Links in the folder may lead out of base_dir.
+            # Symbolic links in the folder may point outside base_dir.
             for file in found:
                 resolve_place(name, file, self.base_dir)
         return open_parquet(path, store)
@@ -130,22 +130,22 @@ class Source:
         hook = database_hook(str(self.conn_id))
         with query_errors():
             names, rows = hook.run(self.sql, parameters=self.parameters, handler=_fetch)
-        # Databases return exact decimals as objects; as floats they make numeric columns.
+        # Databases return exact decimals as objects; coerce_float makes such columns numeric.
         return pd.DataFrame.from_records(rows, columns=names, coerce_float=True)
 
 
 def database_hook(conn_id: str) -> Any:
-    """Return the hook of a connection that can run queries."""
+    """Return the hook for a connection; raise if the hook cannot run queries."""
     hook = BaseHook.get_connection(conn_id).get_hook()
     if not hasattr(hook, "run") or not hasattr(hook, "get_records"):
         raise AirflowFailException(
-            f"conn_id must be a connection to a database; the hook of {conn_id!r} is a {type(hook).__name__}."
+            f"conn_id must be a database connection; the hook for {conn_id!r} is a {type(hook).__name__}."
         )
     return hook
 
 
 def _fetch(cursor: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return column names and rows."""
+    """Return the column names and rows of a query result."""
     if cursor.description is None:
         raise AirflowFailException("sql must be a query that returns rows.")
     return [column[0] for column in cursor.description], [tuple(row) for row in cursor.fetchall()]
@@ -166,15 +166,15 @@ def _read_local(path: Path, shown: str, columns: Collection[Any] | None) -> pd.D
             return read_table(str(path), columns=columns)
         except ValueError as error:
             message = str(error).replace(str(path), shown)
-            # The reader recommends options of the command line; a DAG has those of pandas.
-            advice = " In a DAG: read the file by pandas.read_csv in python_callable." if " --" in message else ""
+            # The message recommends command-line options, which a DAG does not have.
+            advice = " In a DAG, read the file with pandas.read_csv in python_callable." if " --" in message else ""
             raise ValueError(message + advice) from None
 
 
 def bind(
     function: Callable[..., Any] | None, args: Collection[Any], kwargs: Mapping[str, Any], context: Context
 ) -> Callable[[], Any] | None:
-    """Bind a function to its arguments and to the entries of the context that it takes, as a PythonOperator does."""
+    """Bind a function to its arguments and to the context entries it accepts, as a PythonOperator does."""
     if function is None:
         return None
     context_merge(context, kwargs)
@@ -182,7 +182,7 @@ def bind(
 
 
 def as_frame(found: Any) -> pd.DataFrame:
-    """Convert what a function returned to a frame: pandas, Polars, PyArrow, or a two-dimensional array."""
+    """Convert a pandas, Polars or PyArrow table, or a two-dimensional array, to a pandas DataFrame."""
     import numpy as np
     import pandas as pd
 
@@ -194,16 +194,17 @@ def as_frame(found: Any) -> pd.DataFrame:
     if isinstance(found, np.ndarray) and found.ndim == 2:
         return pd.DataFrame(found, columns=[f"column {at}" for at in range(found.shape[1])])
     raise TypeError(
-        "python_callable must return a table (pandas, Polars or PyArrow), a two-dimensional array, or the path of a "
-        f"file; it returned a value of type {type(found).__name__}."
+        "python_callable must return a table (pandas, Polars or PyArrow), a two-dimensional array, or the path to a "
+        f"file; got a value of type {type(found).__name__}."
     )
 
 
 def rename_values(frame: pd.DataFrame, known: Collection[str]) -> tuple[pd.DataFrame, int]:
     """Name columns by position if their names look like values; return the frame and the number of renamed columns.
 
-    The first row of a file without a header is there, and must not get into logs. ``known`` names, those in the DAG,
-    stay. If one name is a value, all are: text in a first row looks like a name.
+    If a file has no header, its first row ends up as the column names; that data must not reach the logs. Names in
+    ``known`` (those written in the DAG) are kept. If one name looks like a value, all names are replaced, because a
+    text value cannot be told from a name.
     """
     names = [str(name) for name in frame.columns]
     if not _look_like_values([name for name in names if name not in known]):
@@ -213,7 +214,7 @@ def rename_values(frame: pd.DataFrame, known: Collection[str]) -> tuple[pd.DataF
 
 
 def _look_like_values(names: Collection[str]) -> bool:
-    """Return whether some names are numbers or dates, except consecutive integers such as positions or years."""
+    """Return whether any name is a number or a date; consecutive integers, such as positions or years, do not count."""
     found = [name for name in names if _NUMBER.fullmatch(name) or _DATE.fullmatch(name)]
     if len(found) > 1 and all(name.isdecimal() for name in found):
         return [int(name) for name in found] != list(range(int(found[0]), int(found[0]) + len(found)))

@@ -1,4 +1,4 @@
-"""Files of a task, local or in an object store; each is written completely or not at all."""
+"""Resolve, check and write files, local or in an object store; a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from urllib.parse import unquote, urlsplit
 
 from compsil_airflow.compat import ObjectStoragePath
 
-# A resolved local path, or the URI of an object as text.
+# A resolved local path, or the URI of an object as a string.
 Place = Path | str
-# Size of the file that tests whether a folder is writable.
+# Size of the temporary file used to check that a folder is writable.
 PROBE_BYTES = 2**16
 LOCAL_SCHEMES = ("file", "local")
 LABELS_ENDINGS = (".parquet", ".csv")
@@ -26,12 +26,12 @@ REPORT_ENDINGS = (".html", ".htm")
 
 
 def is_path(value: Any) -> bool:
-    """Return whether a value can be a path or a URI."""
+    """Return whether a value has a type that can represent a path or a URI."""
     return isinstance(value, str | os.PathLike | ObjectStoragePath)
 
 
 def resolve_place(name: str, value: Any, base_dir: Any = None) -> Place:
-    """Return the URI of an object as text, or a local path, resolved and inside ``base_dir``."""
+    """Return a URI unchanged as a string, or a resolved local path, which must be inside ``base_dir``."""
     if not is_path(value) or not str(value).strip():
         raise TypeError(f"{name} must be a path or a URI; got a value of type {type(value).__name__}.")
     text = str(value)
@@ -39,10 +39,10 @@ def resolve_place(name: str, value: Any, base_dir: Any = None) -> Place:
         # A chained URL can reach local files through another file system.
         raise ValueError(f"{name} must be a single path or URI; chained URLs ('::') are not supported.")
     parts = urlsplit(text)
-    # A scheme of a single letter is a Windows drive.
+    # A single-letter scheme is a Windows drive.
     if "://" in text and len(parts.scheme) > 1 and parts.scheme not in LOCAL_SCHEMES:
         return text
-    # Only in a URI: in a plain path, ?, # and % are part of the name.
+    # Only URIs are unquoted; in a plain path, ?, # and % are part of the name.
     path = Path(unquote(parts.path)) if parts.scheme in LOCAL_SCHEMES else Path(text)
     if base_dir is None:
         return path.resolve()
@@ -56,7 +56,7 @@ def resolve_place(name: str, value: Any, base_dir: Any = None) -> Place:
 
 
 def resolve_output(name: str, value: Any, endings: tuple[str, ...], base_dir: Any) -> Place | None:
-    """Return the place of a file to write, if there is one; check its ending and that it can be written."""
+    """Return the resolved path or URI of an output file, or None; raise for a wrong extension or an unwritable path."""
     if value is None:
         return None
     place = resolve_place(name, value, base_dir)
@@ -66,19 +66,19 @@ def resolve_output(name: str, value: Any, endings: tuple[str, ...], base_dir: An
     return place
 
 
-def check_apart(data: Any, outputs: Mapping[str, Place | None], base_dir: Any) -> None:
-    """Raise if an output would replace the data or be added to their folder: the next run would read it as data."""
+def check_outputs(data: Any, outputs: Mapping[str, Place | None], base_dir: Any) -> None:
+    """Raise if an output file would match ``data``, because the next run would read it as data."""
     if not is_path(data):
         return
     source = _without_connection(resolve_place("data", data, base_dir)) or "/"
     for name, place in outputs.items():
         output = "" if place is None else _without_connection(place)
-        # Only ** crosses folders.
+        # Only ** matches across folders.
         matches = fnmatchcase(output, source) if "**" in source else PurePosixPath(output).match(source)
         if output and (matches or output.startswith(f"{source}/")):
             raise ValueError(
-                f"{name} must not be among the files that data names: the next run would read it as data; got "
-                f"{str(place)!r}. Pass a path outside of {str(data)!r}."
+                f"{name} must not be a file that matches data, because the next run would read it as data; got "
+                f"{str(place)!r}. Pass a path outside {str(data)!r}."
             )
 
 
@@ -87,35 +87,35 @@ def _without_connection(place: Place) -> str:
 
 
 def remote_path(uri: str, conn_id: str | None = None) -> Any:
-    """Return an object with the connection ``conn_id``, or with the one in the URI."""
+    """Return the path of an object; use the connection ``conn_id``, or the connection in the URI."""
     return ObjectStoragePath(uri, conn_id=conn_id)
 
 
 def file_system(place: Place, conn_id: str | None = None) -> tuple[Any, str]:
-    """Return the fsspec file system of a place, with its connection, and the path in it."""
+    """Return the fsspec file system for a path or URI, and the path within that file system."""
     if isinstance(place, Path):
         from fsspec.implementations.local import LocalFileSystem
 
         return LocalFileSystem(), str(place)
     remote = remote_path(place, conn_id)
-    # A worker may run several attempts, and the listings that an earlier one cached may be outdated.
+    # A worker may run several attempts, so listings cached by an earlier attempt may be outdated.
     remote.fs.invalidate_cache()
     return remote.fs, remote.path
 
 
 def check_scheme(name: str, uri: str, conn_id: str | None = None) -> None:
-    """Raise if Airflow has no file system for the URI, before anything is read or written."""
+    """Raise if Airflow has no file system for the URI scheme."""
     try:
         _ = remote_path(uri, conn_id).fs
     except ValueError as error:
         scheme = urlsplit(uri).scheme
         raise ValueError(
-            f"{name}: Airflow has no file system for {scheme}://. Install the provider that has it. ({error})"
+            f"{name}: Airflow has no file system for {scheme}://. Install the Airflow provider for it. ({error})"
         ) from None
 
 
 def check_writable(name: str, place: Place) -> None:
-    """Raise before the work starts if a file cannot be written; missing folders are created."""
+    """Raise if a file cannot be written; create missing folders."""
     if not isinstance(place, Path):
         check_scheme(name, place)
         return
@@ -136,7 +136,7 @@ def check_writable(name: str, place: Place) -> None:
 
 @contextmanager
 def downloaded(uri: str, conn_id: str | None) -> Iterator[Path]:
-    """Copy an object to a temporary folder; the copy keeps the name, whose ending is the format."""
+    """Copy an object to a temporary folder; the copy keeps its name, because the extension determines the format."""
     source = remote_path(uri, conn_id)
     with tempfile.TemporaryDirectory(prefix="compsil-") as folder:
         copy = Path(folder) / source.name
@@ -146,12 +146,12 @@ def downloaded(uri: str, conn_id: str | None) -> Iterator[Path]:
 
 
 def write(place: Place, content: bytes | Path) -> int:
-    """Write bytes or the content of a local file completely or not at all, and return the size."""
+    """Write bytes or the content of a local file, completely or not at all, and return the size."""
     size = len(content) if isinstance(content, bytes) else content.stat().st_size
     if isinstance(place, Path):
         _write_local(place, content)
         return size
-    # Not through an open file: closing it after an error would upload the part that is there.
+    # Do not write through an open remote file, because closing it after an error would upload a partial object.
     remote = remote_path(place)
     if isinstance(content, bytes):
         remote.fs.pipe_file(remote.path, content)

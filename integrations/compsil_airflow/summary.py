@@ -1,4 +1,4 @@
-"""Whether k* is accepted, and the summary of a selection for XCom: plain values for strict JSON, at most 16 KB."""
+"""Decide whether k* is accepted, and summarise a selection for XCom as strict JSON of at most 16 KB."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from compsil_kit import SelectionResult
 
 OnUnsure = Literal["fail", "skip", "fallback"]
-# The lowest accepted value of each number, by the name of its parameter.
+# Maps the name of a threshold parameter to the lowest accepted value.
 Thresholds = Mapping[str, float | None]
 THRESHOLDS = {"min_probability": "selection probability", "min_confidence": "confidence"}
 MAX_BYTES = 16 * 1024
-# With more columns than this (embeddings), their names would fill the entry.
+# All column names of a wide table, such as embeddings, would make the summary too long.
 MAX_COLUMNS = 100
 MAX_FAILURES = 10
 MAX_BYTES_PER_SETTING = 400
@@ -24,7 +24,7 @@ MAX_BYTES_PER_SETTING = 400
 
 @dataclass(frozen=True)
 class Decision:
-    """The k to return, or None and the exception that ends the task once its results are stored."""
+    """The k to return, or None and the exception to raise after the results are stored."""
 
     outcome: str
     k: int | None
@@ -33,7 +33,7 @@ class Decision:
 
 
 def check_thresholds(thresholds: Thresholds, fallback_k: int | None, on_unsure: str | None) -> None:
-    """Raise for a threshold, a fallback or an action that cannot be used."""
+    """Raise for invalid values or combinations of the thresholds, ``fallback_k`` and ``on_unsure``."""
     from compsil_kit.adapters import check_choice, check_integer, check_real
 
     given = [name for name, value in thresholds.items() if value is not None]
@@ -47,12 +47,12 @@ def check_thresholds(thresholds: Thresholds, fallback_k: int | None, on_unsure: 
         if value is not None and not given:
             raise ValueError(f"{name} requires {' or '.join(THRESHOLDS)}, below which it applies.")
     if on_unsure is not None and (on_unsure == "fallback") != (fallback_k is not None):
-        raise ValueError("on_unsure='fallback' and fallback_k belong together: pass both, or neither.")
+        raise ValueError("on_unsure='fallback' and fallback_k must be used together. Pass both or neither.")
 
 
 def decide(result: SelectionResult, thresholds: Thresholds, fallback_k: int | None, on_unsure: str | None) -> Decision:
-    """Accept k*, or return what happens instead because its probability or confidence is too low."""
-    # Imported here, so that the fuzzing can check summaries without Airflow.
+    """Accept k*, or decide to fail, skip or fall back because its probability or confidence is too low."""
+    # Imported here so that the fuzz tests can check summaries without Airflow.
     from compsil_airflow.compat import AirflowFailException, AirflowSkipException
 
     k = int(result.best_k)
@@ -72,21 +72,21 @@ def decide(result: SelectionResult, thresholds: Thresholds, fallback_k: int | No
 
 
 def _below(result: SelectionResult, name: str, threshold: float | None) -> str:
-    """Describe by how much k* misses a threshold; return an empty text if it does not."""
+    """Return the reason why k* does not meet a threshold, or an empty string if it does."""
     from compsil_kit.adapters import percent
 
     found = plain_number(result.curve.loc[result.best_k, name.removeprefix("min_")])
     if threshold is None or (found is not None and found >= threshold):
         return ""
-    shown = "unknown, and" if found is None else f"{percent(found)}, below"
+    shown = "unknown and does not meet" if found is None else f"{percent(found)}, below"
     why = f" ({result.confidence_note})" if name == "min_confidence" and found is None else ""
     return f"the {THRESHOLDS[name]} of k = {result.best_k} is {shown} {name}={threshold:g}{why}"
 
 
 def summarise(result: SelectionResult, decision: Decision, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the choice, the curve, and the settings, as plain data, and data they come from, without trials.
+    """Return the selected k, the curve, the settings and the data preparation as plain values, without the trials.
 
-    ``best_k`` is what the task returns, None if it returns nothing.
+    ``best_k`` is the return value of the task, or None.
     """
     from compsil_kit.adapters import format_ks
 
@@ -129,13 +129,13 @@ def summarise(result: SelectionResult, decision: Decision, settings: Mapping[str
 
 
 def _curve(result: SelectionResult) -> list[dict[str, Any]]:
-    """Return one entry per k, with numbers that JSON allows."""
+    """Return one entry per k; values that strict JSON does not allow become None."""
     rows = result.curve.reset_index().to_dict("records")
     return [{str(name): plain_number(value) for name, value in row.items()} for row in rows]
 
 
 def short_setting(value: Any) -> Any:
-    """Return a setting, long text and long lists cut with "..." at the end."""
+    """Return a setting; long strings and lists are cut and end with "..."."""
     if isinstance(value, str):
         return value if len(value) <= MAX_BYTES_PER_SETTING else value[: MAX_BYTES_PER_SETTING - 3] + "..."
     if not isinstance(value, list):
@@ -149,15 +149,16 @@ def short_setting(value: Any) -> Any:
 
 
 def plain_number(value: Any) -> int | float | None:
-    """Return a plain number, None where it is not finite."""
+    """Return a plain Python number, or None if the value is not finite."""
     plain = value.item() if hasattr(value, "item") else value
     return plain if math.isfinite(plain) else None
 
 
 def shorten_summary(summary: dict[str, Any]) -> dict[str, Any]:
-    """Drop details until the summary is small enough, and list in ``left_out`` what was dropped.
+    """Drop details until the summary is small enough; ``left_out`` lists the names of the shortened entries.
 
-    Names of columns and causes of failures are dropped first; of a very long curve the ks with the best scores remain.
+    Column names and causes of failures are dropped first. If the curve is still too long, only the values of k with the
+    best scores are kept.
     """
     left_out: list[str] = []
     while _size({**summary, "left_out": left_out}) > MAX_BYTES:

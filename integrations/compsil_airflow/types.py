@@ -1,4 +1,4 @@
-"""Types of the operator's parameters and of its data, for type checkers only."""
+"""Types for the operator's parameters and data, used only by type checkers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from compsil_kit import PreparedTable, SourceTable
     from compsil_kit.adapters import Source as OutOfCore
 
-    # Text, which may be a template, or the output of an upstream task.
+    # A string, which may be a template, or the output of an upstream task.
     Template: TypeAlias = str | XComArg
     Location: TypeAlias = PathLike[str] | ObjectStoragePath | Template
-    # The loaded table, in memory or out of core, and the table as it is clustered.
+    # The loaded table, in memory or out of core, and the table prepared for clustering.
     Data = tuple[pd.DataFrame | OutOfCore, PreparedTable | SourceTable]

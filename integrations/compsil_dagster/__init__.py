@@ -1,6 +1,6 @@
-"""compsil-kit for Dagster: the number of clusters as an asset, computed in batches of subsamples."""
+"""compsil-kit for Dagster: an asset whose value is the number of clusters, computed in batches of subsamples."""
 
-# Annotations are not postponed: Dagster inspects the class of the context.
+# This module does not postpone annotations, because Dagster inspects the annotation of the context.
 from collections.abc import Callable, Iterator
 from typing import Any, Unpack
 
@@ -22,32 +22,32 @@ def select_k_asset(
     asset: dict[str, Any] | None = None,
     **keywords: Unpack[SelectionKeywords],
 ) -> dg.AssetsDefinition:
-    """Make an asset whose value is k*; each batch of subsamples is a step, which is retried alone.
+    """Make an asset whose value is k*; each batch of subsamples is a separate step that is retried independently.
 
     Parameters
     ----------
     name : str
         The name of the asset.
     load : callable
-        Returns the data: a table of :func:`compsil_kit.prepare`, a frame or an array. Every step calls it, so data are
-        passed by reference.
+        Returns the data: a table returned by :func:`compsil_kit.prepare`, a frame or an array. Every step calls it, so
+        no data are passed between steps.
     n_batches : int, default=4
         Number of steps among which the subsamples are divided.
     retries : int, default=2
-        Number of retries of a failed step.
+        Number of retries for a failed step.
     asset : dict, optional
         Arguments of :func:`dagster.graph_asset`, such as ``group_name`` and ``tags``.
     **keywords
-        As in :func:`compsil_kit.select_k`; the result is the same bit for bit.
+        As in :func:`compsil_kit.select_k`; the result is bit-for-bit identical.
 
     Returns
     -------
     AssetsDefinition
-        The asset. Its materializations carry the selection probability, the score, the curve and the explanation as
-        metadata. The selection is also logged to an active MLflow run.
+        The asset. The metadata of its materializations contain k*, the selection probability, the score, the curve and
+        the explanation. If an MLflow run is active, the selection is also logged to it.
     """
     settings: dict[str, Any] = dict(keywords)
-    # Batches contain every setting except functions and estimators, and the number of workers.
+    # Batches contain all settings except functions, estimators and the number of workers.
     for_batches = {name: settings[name] for name in ("clusterer", "metric", "n_jobs") if name in settings}
     for_result = {name: settings[name] for name in ("transform",) if callable(settings.get(name))}
     settings.pop("n_jobs", None)
@@ -77,7 +77,7 @@ def select_k_asset(
 
 
 def _metadata(result: SelectionResult) -> dict[str, Any]:
-    """Return what Dagster shows next to a materialization."""
+    """Return the metadata that Dagster shows for a materialization."""
     table = result.curve.reset_index()[["k", "score", "sem", "probability"]]
     return {
         "best_k": int(result.best_k),

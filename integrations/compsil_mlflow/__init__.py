@@ -1,4 +1,4 @@
-"""compsil-kit for MLflow: a selection as parameters, metrics and artifacts of a run."""
+"""compsil-kit for MLflow: log a selection as parameters, metrics and artifacts of a run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ FOLDER = "compsil"
 
 
 def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
-    """Log a selection to the active run of MLflow, or to a new one.
+    """Log a selection to the active MLflow run, or to a new run if none is active.
 
-    All settings become parameters; k*, its score and its selection probability metrics; the curve metrics with k as
-    their step. The plot, the report, the result as JSON and the labels become artifacts in the folder ``compsil``.
+    All settings are logged as parameters. k*, its score and its selection probability are logged as metrics, and so is
+    the curve, with k as the step. The plot, the report, the result as JSON and the labels are logged as artifacts in
+    the ``compsil`` folder.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
     Returns
     -------
     str
-        The id of the run.
+        The run ID.
 
     Examples
     --------
@@ -50,7 +51,7 @@ def log_mlflow(result: SelectionResult, labels: Any = None) -> str:
 
 
 def log_if_active(result: SelectionResult, labels: Any = None) -> str | None:
-    """Log a selection if a run is active in this process; otherwise MLflow is not even imported.
+    """Log a selection if an MLflow run is active in this process, without importing MLflow.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def log_if_active(result: SelectionResult, labels: Any = None) -> str | None:
     Returns
     -------
     str or None
-        The id of the run, if there is one.
+        The run ID, or None if no run is active.
     """
     mlflow = sys.modules.get("mlflow")
     if mlflow is None or mlflow.active_run() is None:
@@ -69,7 +70,7 @@ def log_if_active(result: SelectionResult, labels: Any = None) -> str | None:
 
 
 def _parameters(result: SelectionResult) -> dict[str, Any]:
-    """Return the settings of a selection and the size of the data, under names that no other library uses."""
+    """Return the settings of a selection and the size of the data, with names prefixed by ``compsil_``."""
     from compsil_kit.adapters import format_ks
 
     plan, preparation = result.plan, result.preparation
@@ -91,7 +92,7 @@ def _choice(result: SelectionResult) -> dict[str, Any]:
 
 
 def _finite(values: dict[str, Any]) -> dict[str, float]:
-    """Return the finite values: stores refuse NaN, or store it as zero."""
+    """Return the finite values, because tracking stores reject NaN or store it as zero."""
     return {name: float(value) for name, value in values.items() if math.isfinite(value)}
 
 

@@ -1,4 +1,4 @@
-"""compsil-kit for Prefect: a selection as a task, whose batches are tasks of their own."""
+"""compsil-kit for Prefect: a selection as a task, which runs each batch of subsamples as a separate task."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ RETRIES = 2
 
 @task(name="compsil batch", retries=RETRIES, retry_delay_seconds=1, persist_result=False)
 def run_one(load: Callable[[], Any], batch: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """Load the data and compute one batch of subsamples; a batch that fails is retried alone.
+    """Load the data and run one batch of subsamples; each batch is retried independently.
 
     Parameters
     ----------
     load : callable
         Returns the data.
     batch : dict
-        One of the batches of :func:`compsil_kit.plan_batches`.
+        A batch returned by :func:`compsil_kit.plan_batches`.
     settings : dict
-        Keywords of :func:`compsil_kit.run_batch`: the clusterer and the metric, which a batch contains by name only,
-        and the number of workers.
+        Keyword arguments for :func:`compsil_kit.run_batch`: the number of workers, and the clusterer and the metric,
+        because a batch contains only their names.
 
     Returns
     -------
@@ -47,28 +47,28 @@ def select_k(
     artifact: str | None = "compsil-selection",
     **keywords: Unpack[SelectionKeywords],
 ) -> SelectionResult:
-    """Select the number of clusters, with batches of subsamples as tasks of the flow's task runner.
+    """Select the number of clusters; batches of subsamples run as tasks on the flow's task runner.
 
     Parameters
     ----------
     load : callable
-        Returns the data: a table of :func:`compsil_kit.prepare`, a frame or an array. Every task calls it, so data are
-        passed by reference.
+        Returns the data: a table returned by :func:`compsil_kit.prepare`, a frame or an array. Every task calls it, so
+        no data are passed between tasks.
     n_batches : int, default=4
         Number of tasks among which the subsamples are divided.
     artifact : str or None, default="compsil-selection"
-        The key of an artifact with the explanation, in lower case with dashes; None creates none.
+        The key of the artifact that contains the explanation, in lower case with dashes; None disables the artifact.
     **keywords
         As in :func:`compsil_kit.select_k`.
 
     Returns
     -------
     SelectionResult
-        The selection, equal to that of :func:`compsil_kit.select_k` bit for bit. It is also logged to an active MLflow
-        run.
+        The selection, bit-for-bit identical to the result of :func:`compsil_kit.select_k`. If an MLflow run is active,
+        the selection is also logged to it.
     """
     settings: dict[str, Any] = dict(keywords)
-    # Batches contain every setting except functions and estimators, and the number of workers.
+    # Batches contain all settings except functions, estimators and the number of workers.
     for_batches = {name: settings[name] for name in ("clusterer", "metric", "n_jobs") if name in settings}
     for_result = {name: settings[name] for name in ("transform",) if callable(settings.get(name))}
     settings.pop("n_jobs", None)

@@ -1,4 +1,4 @@
-"""A separate Airflow for the tests: a fresh home, a fresh database, and a folder of DAGs."""
+"""Set up a separate Airflow for the tests, with a new home folder, database and DAGs folder."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import pytest
 from servers import PATIENCE, postgres, s3
 
 HOME = Path(tempfile.mkdtemp(prefix="compsil-airflow-"))
-# Before the first import of Airflow, which reads them once.
+# Set these variables before the first import of Airflow, which reads them only once.
 os.environ.update(
     AIRFLOW_HOME=str(HOME),
     AIRFLOW__CORE__DAGS_FOLDER=str(HOME / "dags"),
@@ -25,7 +25,7 @@ os.environ.update(
     COMPSIL_EXAMPLES=str(HOME / "examples"),
     NO_PROXY="127.0.0.1,localhost",
 )
-# Background processes of a shell ignore SIGINT, and so would the tests that send it.
+# Processes that a shell starts in the background ignore SIGINT, but some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 MAJOR = int(version("apache-airflow").partition(".")[0])
 
@@ -42,7 +42,7 @@ def pytest_unconfigure():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deselect the tests of Airflow 3 on Airflow 2."""
+    """Deselect tests that need Airflow 3 when running on Airflow 2."""
     left_out = [item for item in items if MAJOR < 3 and item.get_closest_marker("airflow3")]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
@@ -55,7 +55,7 @@ def home():
 
 @pytest.fixture
 def log(capfd):
-    """Return everything that was logged since the last call."""
+    """Return a function that returns all output since its last call."""
 
     def read():
         printed = capfd.readouterr()
@@ -66,7 +66,7 @@ def log(capfd):
 
 @pytest.fixture
 def failure(log):
-    """Return a function that runs a selection, which must fail without a retry, and returns its log."""
+    """Return a function that runs a selection, checks that it fails without a retry, and returns the log."""
     from runs import RETRY, run_select
 
     def run(**settings):
@@ -78,7 +78,7 @@ def failure(log):
 
 @pytest.fixture(scope="session")
 def frame():
-    """Three blobs in the columns x and y, with a key and a word, 300 rows."""
+    """A table with 300 rows: three blobs in columns x and y, a numeric key and a text column."""
     import numpy as np
     import pandas as pd
     from sklearn.datasets import make_blobs
@@ -96,7 +96,7 @@ def csv(frame, tmp_path):
 
 @pytest.fixture(scope="session")
 def postgres_port(frame):
-    """A real PostgreSQL with the table ``points``."""
+    """The port of a PostgreSQL server with the table ``points``."""
     import psycopg2
 
     with postgres() as port:
@@ -130,27 +130,27 @@ def postgres_conn_id(postgres_port, connection):
 
 @pytest.fixture
 def sqlite_conn_id(frame, tmp_path, connection):
-    """A SQLite database with the table ``points``."""
+    """The id of a connection to a SQLite database with the table ``points``."""
     with sqlite3.connect(tmp_path / "shop.db") as database:
         frame.to_sql("points", database, index=False)
     return connection("compsil_test_sqlite", conn_type="sqlite", host=str(tmp_path / "shop.db"))
 
 
 @pytest.fixture(scope="session")
-def s3_address(tmp_path_factory):
-    with s3(tmp_path_factory.mktemp("s3")) as address:
-        yield address
+def s3_url(tmp_path_factory):
+    with s3(tmp_path_factory.mktemp("s3")) as url:
+        yield url
 
 
 @pytest.fixture
-def bucket(s3_address, frame, connection):
-    """A client of a real object store with the table in the bucket ``data``, and the connection compsil_test_s3."""
+def bucket(s3_url, frame, connection):
+    """A client for an S3 server with the table in the bucket ``data``; also define the connection compsil_test_s3."""
     import boto3
 
     keys = {"aws_access_key_id": "tester", "aws_secret_access_key": "tester", "region_name": "us-east-1"}
-    client = boto3.client("s3", endpoint_url=s3_address, **keys)
+    client = boto3.client("s3", endpoint_url=s3_url, **keys)
     client.create_bucket(Bucket="data")
     client.put_object(Bucket="data", Key="in/table.csv", Body=frame.to_csv(index=False).encode())
-    extra = {"endpoint_url": s3_address, "region_name": "us-east-1"}
+    extra = {"endpoint_url": s3_url, "region_name": "us-east-1"}
     connection("compsil_test_s3", conn_type="aws", login="tester", password="tester", extra=extra)
     return client

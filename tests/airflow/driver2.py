@@ -1,6 +1,6 @@
-"""Control an Airflow 2 from its environment: commands and answers are lines of JSON on standard input and output.
+"""Control Airflow 2: read commands as JSON lines from standard input, and write answers to standard output.
 
-Its REST API would need a web server with users; this uses the models behind it.
+The script uses Airflow's models directly, because the REST API would need a web server with users.
 """
 
 import json
@@ -36,11 +36,11 @@ def xcom(dag_id: str, run_id: str, task_id: str) -> Any:
 
 
 def main() -> None:
-    """Answer until standard input ends."""
+    """Run commands until standard input ends."""
     commands = {command.__name__: command for command in (unpause, trigger, runs, xcom)}
     for line in sys.stdin:
         name, *arguments = json.loads(line)
-        # Airflow prints to standard output as well.
+        # Airflow also prints to standard output, so answers start with a prefix.
         print(f"\n{MARK}{json.dumps(commands[name](*arguments))}", flush=True)
 
 

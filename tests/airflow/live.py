@@ -1,4 +1,4 @@
-"""A complete Airflow on loopback with the LocalExecutor; 3 is controlled by its REST API, 2 by a driver process."""
+"""Run a complete Airflow locally; tests control Airflow 3 by its REST API, and Airflow 2 by a driver process."""
 
 import json
 import os
@@ -19,18 +19,18 @@ from servers import PATIENCE, free_port, running, wait_for
 FINAL = ("success", "failed")
 AIRFLOW = [sys.executable, "-m", "airflow"]
 SCHEDULER = ["scheduler", "--skip-serve-logs"]
-# The prefix of answers of the driver.
+# Prefix of the driver's answers.
 MARK = "answer: "
 
 
 class Airflow:
-    """A running Airflow of either major version."""
+    """Base class for a running Airflow of either major version."""
 
     def __init__(self, home: Path, processes: Sequence[Any]) -> None:
         self.home, self.processes = home, processes
 
     def wait(self, dag_id: str, run_id: str) -> str:
-        """Wait for the end of a run and return its state."""
+        """Wait until a run ends, and return its state."""
 
         def state() -> str | None:
             (found,) = [run["state"] for run in self.runs(dag_id) if run["id"] == run_id]
@@ -42,20 +42,20 @@ class Airflow:
 class Live(Airflow):
     """A running Airflow 3."""
 
-    def __init__(self, home: Path, processes: Sequence[Any], address: str) -> None:
+    def __init__(self, home: Path, processes: Sequence[Any], url: str) -> None:
         super().__init__(home, processes)
-        self.address, self._headers = address, {"Content-Type": "application/json"}
+        self.url, self._headers = url, {"Content-Type": "application/json"}
 
     def log_in(self) -> None:
-        token = json.load(_open(f"{self.address}/auth/token"))["access_token"]
+        token = json.load(_open(f"{self.url}/auth/token"))["access_token"]
         self._headers["Authorization"] = f"Bearer {token}"
 
     def request(self, path: str, method: str = "GET", body: Any = None) -> Any:
-        """Call the REST API and return its answer."""
-        return json.load(_open(f"{self.address}/api/v2/{path}", method, body, self._headers))
+        """Call the REST API and return the response."""
+        return json.load(_open(f"{self.url}/api/v2/{path}", method, body, self._headers))
 
     def of_task(self, dag_id: str, run_id: str, task_id: str, path: str = "") -> Any:
-        """Return what the API has about a task instance."""
+        """Return a task instance, or the resource at ``path`` below it, from the REST API."""
         return self.request(f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}{path}")
 
     def unpause(self, dag_id: str) -> None:
@@ -66,7 +66,7 @@ class Live(Airflow):
         return str(self.request(f"dags/{dag_id}/dagRuns", "POST", {"logical_date": None})["dag_run_id"])
 
     def runs(self, dag_id: str) -> list[dict[str, str]]:
-        """Return the runs of a DAG: id, type and state."""
+        """Return the id, type and state of each run of a DAG."""
         found = self.request(f"dags/{dag_id}/dagRuns")["dag_runs"]
         return [{"id": run["dag_run_id"], "type": run["run_type"], "state": run["state"]} for run in found]
 
@@ -75,14 +75,14 @@ class Live(Airflow):
 
 
 class Live2(Airflow):
-    """A running Airflow 2: the commands of the driver are its methods."""
+    """A running Airflow 2, whose methods are the commands of the driver."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: self._ask(name, *arguments)
 
     def _ask(self, *command: str) -> Any:
         driver = self.processes[0]
-        # A driver that never answers is killed, which ends its output.
+        # Kill a driver that does not answer, which also ends the loop over its output.
         watch = threading.Timer(PATIENCE, driver.kill)
         watch.start()
         try:
@@ -93,19 +93,19 @@ class Live2(Airflow):
                     return json.loads(line.removeprefix(MARK))
         finally:
             watch.cancel()
-        raise RuntimeError(f"the driver of Airflow 2 ended at {command}")
+        raise RuntimeError(f"the Airflow 2 driver exited during {command}")
 
 
 def _open(url: str, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data=data, method=method, headers=headers or {})
-    # Without a proxy, as the address is on this machine.
+    # Do not use a proxy, because the server is local.
     return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=PATIENCE)
 
 
 def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
-    """Return the environment of an Airflow with this home and port."""
-    address = f"http://127.0.0.1:{port}"
+    """Return the environment variables for an Airflow with the given home folder and port."""
+    url = f"http://127.0.0.1:{port}"
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")},
         "AIRFLOW_HOME": str(home),
@@ -113,14 +113,14 @@ def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "2",
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
-        "AIRFLOW__API__BASE_URL": address,
+        "AIRFLOW__API__BASE_URL": url,
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": "only-for-tests-on-loopback-0123456789abcdef-0123456789abcdef-0123456789",
-        # A dead worker is detected after half a minute instead of five, a slow one is not.
+        # Detect a dead worker after 30 seconds instead of 5 minutes, but tolerate a slow worker.
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "3",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "3",
@@ -131,7 +131,7 @@ def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
 
 @contextmanager
 def started(home: Path, environment: dict[str, str], commands: dict[str, list[str]]) -> Iterator[list[Any]]:
-    """Create the tables of Airflow, load its DAGs into them, and run its processes until the end of the block."""
+    """Create Airflow's tables, load the DAGs, and run the processes until the block exits."""
     for command in (["db", "migrate"], ["dags", "reserialize"]):
         done = subprocess.run(
             [*AIRFLOW, *command], env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
@@ -141,14 +141,14 @@ def started(home: Path, environment: dict[str, str], commands: dict[str, list[st
         processes = []
         for name, command in commands.items():
             log = stack.enter_context((home / f"{name}.log").open("w"))
-            # Airflow's processes forward an interrupt to their children, but not a termination.
+            # Airflow's processes forward SIGINT to their children, but not SIGTERM.
             processes.append(stack.enter_context(running([*AIRFLOW, *command], log, signal.SIGINT, env=environment)))
         yield processes
 
 
 @contextmanager
 def live_airflow2(home: Path, dags: Path, postgres_port: int, **extra: str) -> Iterator[Live2]:
-    """Run Airflow 2 until the end of the block: a scheduler, whose executor needs more than SQLite, and a driver."""
+    """Run the Airflow 2 scheduler and a driver until the block exits; the LocalExecutor does not support SQLite."""
     environment = settings_for(home, dags, free_port()) | extra
     environment |= {
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg2://tester@127.0.0.1:{postgres_port}/airflow",
@@ -163,7 +163,7 @@ def live_airflow2(home: Path, dags: Path, postgres_port: int, **extra: str) -> I
 
 @contextmanager
 def live_airflow(home: Path, dags: Path, **extra: str) -> Iterator[Live]:
-    """Run Airflow 3 until the end of the block."""
+    """Run Airflow 3 until the block exits."""
     port = free_port()
     commands = {"api": ["api-server"], "scheduler": SCHEDULER}
     with started(home, settings_for(home, dags, port) | extra, commands) as processes:

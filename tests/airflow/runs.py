@@ -1,4 +1,4 @@
-"""Run a DAG of a test in this process, and read its results."""
+"""Run test DAGs in this process, and read their results."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from airflow.providers.common.compat.sdk import DAG, task
 from compsil_airflow import SelectKOperator
 
 BUILDERS: dict[str, Callable[[], Any]] = {}
-# Few subsamples, so that the tests are fast.
+# Use few subsamples to keep the tests fast.
 QUICK = {"columns": ["x", "y"], "ks": [2, 3, 4], "n_subsamples": 4}
 RETRY = {"retries": 1, "retry_delay": timedelta(0)}
 _numbers = count()
@@ -33,7 +33,7 @@ class Run:
 
     @property
     def ended(self) -> tuple[str, int]:
-        """Return the state of the selection and the number of its attempts."""
+        """Return the state of the selection task and the number of attempts."""
         return str(self.task().state), self.task().try_number
 
     def task(self, task_id: str = "select_k", map_index: int = -1) -> Any:
@@ -43,7 +43,7 @@ class Run:
         return self.xcom("selection", task_id, map_index)
 
     def xcom(self, key: str = "return_value", task_id: str = "select_k", map_index: int = -1) -> Any:
-        """Return an XCom as the database stores it."""
+        """Return an XCom as stored in the database."""
         from airflow import settings
         from sqlalchemy import select
 
@@ -57,14 +57,14 @@ class Run:
         }  # fmt: skip
         with settings.Session() as session:
             value = session.scalar(select(Model.value).filter_by(**where))
-        # Airflow 2 stores text, Airflow 3 values.
+        # Airflow 2 stores XComs as JSON bytes, Airflow 3 as values.
         return json.loads(value) if isinstance(value, bytes) else value
 
 
 def run(build: Callable[[], Any]) -> Run:
     """Run a DAG; ``build`` adds its tasks.
 
-    Airflow 3 runs only DAGs from its folder, so a file there refers to this one.
+    Airflow 3 runs only DAGs from the DAGs folder, so this function writes a file there that calls :func:`make`.
     """
     dag_id = f"dag_{next(_numbers)}"
     BUILDERS[dag_id] = build
@@ -75,7 +75,7 @@ def run(build: Callable[[], Any]) -> Run:
         exec(compile(file.read_text(), str(file), "exec"), namespace)
         dag = namespace["dag"]
         if hasattr(dag, "sync_to_db"):
-            # Airflow 2 registers the assets of a DAG only here.
+            # On Airflow 2, only this call registers the assets of a DAG.
             dag.sync_to_db()
         return Run(dag.test())
     finally:
@@ -83,19 +83,19 @@ def run(build: Callable[[], Any]) -> Run:
 
 
 def make(dag_id: str) -> Any:
-    """Build a DAG; Airflow calls this as well when it reads the file."""
+    """Build a DAG; Airflow also calls this function when it parses the file."""
     with DAG(dag_id, schedule=None, template_searchpath=os.environ["AIRFLOW__CORE__DAGS_FOLDER"]) as dag:
         BUILDERS[dag_id]()
     return dag
 
 
 def select(**settings: Any) -> Any:
-    """Add a quick selection."""
+    """Add a selection task with few subsamples."""
     return SelectKOperator(task_id="select_k", **(QUICK | settings))
 
 
 def run_select(**settings: Any) -> Run:
-    """Run one SelectKOperator."""
+    """Run a DAG with one SelectKOperator."""
     return run(lambda: select(**settings))
 
 
@@ -120,7 +120,7 @@ def cut(X: Any, k: int) -> Any:
 
 
 def failing(at: int, error: BaseException) -> Any:
-    """Return a clusterer that fails once, in the call with this number; ``seeds`` lists its calls."""
+    """Return a clusterer that raises ``error`` in call number ``at``; its ``seeds`` list the seed of every call."""
 
     def cluster(X: Any, k: int, seed: int) -> Any:
         cluster.seeds.append(seed)
@@ -133,6 +133,6 @@ def failing(at: int, error: BaseException) -> Any:
 
 
 def n_trials(files: Iterable[Path]) -> int:
-    """Return the number of subsamples in the only checkpoint."""
+    """Return the number of subsamples in the checkpoint, or 0 if the file does not exist."""
     found = list(files)
     return len(json.loads(found[0].read_bytes())["trials"]) if found else 0

@@ -1,4 +1,4 @@
-"""Take the screenshot of the grid view in the guide, of a real run: ``screenshot.py OUT.png``."""
+"""Take the screenshot of the grid view for the guide: ``screenshot.py OUT.png``."""
 
 import shutil
 import sys
@@ -13,14 +13,14 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable
 DAG = "compsil_spread"
 RUNS = 4
 WIDE = 430
-# No animation is running, except those without an end.
+# Return whether all finite animations have finished.
 STILL = """() => document.getAnimations().every(
   animation => animation.playState !== "running" || animation.effect.getComputedTiming().endTime === Infinity
 )"""
 
 
 def main(out: str) -> None:
-    """Run the example with mapped tasks a few times, and take a screenshot of its grid."""
+    """Run the example with mapped tasks several times, and take a screenshot of its grid."""
     with tempfile.TemporaryDirectory(prefix="compsil-shot-") as folder:
         home = Path(folder)
         dags = home / "dags"
@@ -29,15 +29,15 @@ def main(out: str) -> None:
             for _ in range(RUNS):
                 run = live.trigger(DAG)
                 assert live.wait(DAG, run) == "success"
-            take_screenshot(f"{live.address}/dags/{DAG}/runs/{run}/tasks/select_k.combine/xcom", Path(out))
+            take_screenshot(f"{live.url}/dags/{DAG}/runs/{run}/tasks/select_k.combine/xcom", Path(out))
 
 
-def take_screenshot(address: str, out: Path) -> None:
-    """Open the XCom of the last step, next to the grid with its task group unfolded, and save the page."""
+def take_screenshot(url: str, out: Path) -> None:
+    """Open the XCom of the last step, expand the task group in the grid, and save a screenshot."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         page = browser.new_page(viewport={"width": 1440, "height": 610}, color_scheme="light")
-        page.goto(address)
+        page.goto(url)
         page.get_by_label("Toggle group").first.click()
         page.get_by_text("combine", exact=True).first.wait_for()
         handle = page.get_by_role("separator").first.bounding_box()
@@ -47,7 +47,7 @@ def take_screenshot(address: str, out: Path) -> None:
         page.mouse.move(WIDE, 300, steps=8)
         page.mouse.up()
         page.get_by_text("return_value").first.wait_for()
-        # The grid fades in.
+        # Wait until the grid has faded in.
         page.wait_for_load_state("networkidle")
         page.wait_for_function(STILL)
         page.screenshot(path=str(out))

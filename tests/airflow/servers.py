@@ -1,4 +1,4 @@
-"""Real servers on loopback for the tests, each stopped by its process id."""
+"""Local servers for the tests; each server is stopped by its process id."""
 
 import os
 import random
@@ -16,9 +16,10 @@ from typing import IO, Any
 
 import pytest
 
-# Seconds after which a test gives up; everything is slow on busy machines.
+# Timeout in seconds, long enough for a busy machine.
 PATIENCE = 600.0
-# Outside the range from which the system assigns ports: another program could take one before its server binds it.
+# These ports are outside the system's ephemeral range; another program could take an ephemeral port before the server
+# binds it.
 PORTS = range(20_000, 30_000)
 
 
@@ -27,7 +28,7 @@ def free_port() -> int:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
-    raise OSError(f"no free port among a hundred from {PORTS.start} to {PORTS.stop}")
+    raise OSError(f"no free port among 100 random ports between {PORTS.start} and {PORTS.stop}")
 
 
 def answers(port: int) -> bool:
@@ -36,28 +37,28 @@ def answers(port: int) -> bool:
 
 
 def wait_for(what: str, ready: Callable[[], Any], pause: float = 0.2, processes: Sequence[Any] = ()) -> Any:
-    """Return the first true value of ``ready``; raise if one of the processes ends, or after a long time.
+    """Call ``ready`` until it returns a true value; raise if a process exits, or after a timeout.
 
-    A server that is still starting refuses connections.
+    OSErrors are ignored, because a server that is still starting refuses connections.
     """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        # First: if a server failed, another program may have its port.
+        # Check the processes first, because another program may use the port of a failed server.
         for process in processes:
             if process.poll() is not None:
-                raise RuntimeError(f"{what}: {process.args} ended with {process.returncode}")
+                raise RuntimeError(f"{what}: {process.args} exited with {process.returncode}")
         try:
             if found := ready():
                 return found
         except OSError:
             pass
         time.sleep(pause)
-    raise TimeoutError(f"{what}: not in {PATIENCE:.0f} seconds")
+    raise TimeoutError(f"{what}: not ready after {PATIENCE:.0f} seconds")
 
 
 @contextmanager
 def running(command: Sequence[str], log: IO[str], stop: int = signal.SIGTERM, **settings: Any) -> Iterator[Any]:
-    """Run a program until the end of the block, then stop its process group."""
+    """Run a program until the block exits, then stop its process group."""
     settings = {"stdout": log, "stderr": subprocess.STDOUT, **settings}
     with subprocess.Popen(command, start_new_session=True, **settings) as process:
         try:
@@ -67,17 +68,17 @@ def running(command: Sequence[str], log: IO[str], stop: int = signal.SIGTERM, **
                 process.send_signal(stop)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(PATIENCE / 10)
-            # Always: a program that ended may have left children.
+            # Always kill the group, because a program that has exited may have left child processes.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-# PostgreSQL does not run as root; Debian's packages create a user for it.
+# PostgreSQL cannot run as root; Debian's packages create a user for it.
 _NOT_ROOT = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 def postgres_programs() -> Path | None:
-    """Return the folder of PostgreSQL's server programs, which Debian does not add to the path."""
+    """Return the folder of PostgreSQL's server programs, which Debian does not add to PATH."""
     found = shutil.which("initdb")
     places = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((place for place in places if (place / "initdb").exists()), None)
@@ -85,11 +86,11 @@ def postgres_programs() -> Path | None:
 
 @contextmanager
 def postgres() -> Iterator[int]:
-    """Run a fresh PostgreSQL on loopback and yield its port."""
+    """Run a new PostgreSQL server on localhost and yield its port."""
     programs = postgres_programs()
     if programs is None:
-        pytest.fail("there is no PostgreSQL. `make postgres` installs it from Debian's packages.")
-    # Not in pytest's folder: it is private, and PostgreSQL's user needs access.
+        pytest.fail("PostgreSQL is not installed. Run `make postgres` to install Debian's packages.")
+    # Do not use pytest's temporary folder, because the postgres user cannot access it.
     with tempfile.TemporaryDirectory(prefix="compsil-pg-", ignore_cleanup_errors=True) as name:
         folder, port = Path(name), free_port()
         if os.geteuid() == 0:
@@ -116,7 +117,7 @@ def make_database(port: int, name: str) -> None:
 
 @contextmanager
 def s3(folder: Path) -> Iterator[str]:
-    """Run an S3 store on loopback and yield its address."""
+    """Run an S3 server on localhost and yield its URL."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with (folder / "s3.txt").open("w") as log, running(command, log, signal.SIGINT) as process:

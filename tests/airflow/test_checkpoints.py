@@ -1,4 +1,4 @@
-"""What one attempt leaves for the next: after errors, signals, timeouts, on disks and in object stores."""
+"""Retries resume from checkpoints, on disk or in an object store, after errors, signals and timeouts."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ from compsil_kit import select_k
 
 @pytest.fixture
 def fragile():
-    """A clusterer that fails in the third subsample of three ks."""
+    """A clusterer that fails in the third subsample if there are three values of k."""
     return failing(7, MemoryError())
 
 
@@ -29,7 +29,8 @@ def test_a_retry_resumes_from_the_checkpoint(csv, home, fragile, log):
     done = run_select(data=str(csv), clusterer=fragile, **RETRY)
     assert done.ended == ("success", 2)
     assert "Resuming: 2 of 4 subsamples were finished by an earlier attempt" in log()
-    # Three ks each, once; the second one again, because the third is compared with it.
+    # Each subsample is clustered for three values of k. The second subsample is clustered again, because the third is
+    # compared with it.
     assert [fragile.seeds.count(seed) for seed in list(dict.fromkeys(fragile.seeds))[:2]] == [3, 6]
     assert list((home / "compsil-checkpoints" / done.dag_run.dag_id).iterdir()) == []
     whole = run_select(data=str(csv), clusterer=fragile)
@@ -37,16 +38,16 @@ def test_a_retry_resumes_from_the_checkpoint(csv, home, fragile, log):
     assert whole.summary() == done.summary()
 
 
-def test_other_data_discard_the_checkpoint(csv, frame, fragile, log):
+def test_the_checkpoint_is_discarded_if_the_data_change(csv, frame, fragile, log):
     def change(context):
         frame.iloc[10:].to_csv(csv, index=False)
 
     done = run_select(data=str(csv), clusterer=fragile, on_retry_callback=change, **RETRY)
-    assert "changed since the last attempt" in log()
+    assert "have changed since the last attempt" in log()
     assert done.summary()["plan"]["n_rows"] == 290
 
 
-def test_every_task_instance_has_its_own_file(home):
+def test_every_task_instance_has_a_separate_checkpoint_file(home):
     instance = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": 0}
     paths = []
     for change in ({}, {"dag_id": "d2"}, {"run_id": "r2"}, {"task_id": "t2"}, {"map_index": 1}):
@@ -58,7 +59,7 @@ def test_every_task_instance_has_its_own_file(home):
         path.unlink()
 
 
-def test_a_named_file_is_used_and_deleted(csv, tmp_path):
+def test_an_explicit_checkpoint_file_is_used_and_deleted(csv, tmp_path):
     place = tmp_path / "new" / "own.json"
     found = []
 
@@ -71,14 +72,14 @@ def test_a_named_file_is_used_and_deleted(csv, tmp_path):
     assert list(place.parent.iterdir()) == []
 
 
-def test_a_file_of_another_selection_is_refused(csv, tmp_path, frame, failure):
+def test_a_checkpoint_file_from_another_selection_is_rejected(csv, tmp_path, frame, failure):
     place = tmp_path / "own.json"
     select_k(frame[["x", "y"]].to_numpy() + 1.0, ks=[2, 3, 4], n_subsamples=4, checkpoint=place)
     assert "belongs to another selection" in failure(data=str(csv), checkpoint=str(place))
     assert place.exists()
 
 
-def test_a_file_that_cannot_be_deleted(tmp_path):
+def test_a_checkpoint_that_cannot_be_deleted_is_logged_as_a_warning(tmp_path):
     warnings = []
     logger = SimpleNamespace(warning=lambda text, error: warnings.append(text))
     delete_checkpoint(tmp_path, logger)
@@ -86,8 +87,8 @@ def test_a_file_that_cannot_be_deleted(tmp_path):
     assert warnings == ["The checkpoint could not be deleted: %s"]
 
 
-def test_a_home_that_is_not_writable_costs_only_the_checkpoint(csv, home, log):
-    # A file in the place of the folder: root may write to read-only folders.
+def test_the_task_continues_without_a_checkpoint_if_its_folder_is_not_writable(csv, home, log):
+    # Replace the folder with a file, because root can write to read-only folders.
     folder = home / "compsil-checkpoints"
     shutil.rmtree(folder, ignore_errors=True)
     folder.write_text("")
@@ -100,7 +101,7 @@ def test_a_home_that_is_not_writable_costs_only_the_checkpoint(csv, home, log):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_and_the_next_attempt_resumes(sent, csv, home, tmp_path):
+def test_the_next_attempt_resumes_after_a_signal(sent, csv, home, tmp_path):
     script = Path(shutil.copy(Path(__file__).parent / "dags" / "slow_dag.py", home / "dags"))
     folder = home / "compsil-checkpoints" / "slow_selection"
     environment = {**os.environ, "COMPSIL_SLOW_DATA": str(csv)}
@@ -120,12 +121,12 @@ def test_a_signal_stops_and_the_next_attempt_resumes(sent, csv, home, tmp_path):
     finally:
         script.unlink()
     log = (tmp_path / "log.txt").read_text()
-    assert "of 20 subsamples. Finished subsamples are in the checkpoint: the next attempt resumes from it." in log
+    assert "of 20 subsamples. Finished subsamples are in the checkpoint, from which the next attempt resumes." in log
     assert 2 <= int(log.partition("Resuming: ")[2].partition(" of 20 subsamples")[0]) < 20
     assert "ended as success" in log
 
 
-# On Airflow 2 dag.test() itself ends with a timeout, and has no second attempt.
+# On Airflow 2, a timeout also ends dag.test(), so there is no second attempt.
 @pytest.mark.airflow3
 def test_a_timeout_keeps_finished_subsamples(csv, tmp_path, log):
     calls, over, checkpoint = [], threading.Event(), tmp_path / "kept.json"
@@ -133,8 +134,8 @@ def test_a_timeout_keeps_finished_subsamples(csv, tmp_path, log):
     def stuck_at_first(X, k, seed):
         calls.append(k)
         if len(calls) == 7:
-            # Once two subsamples of three ks are in the checkpoint, trigger Airflow's alarm.
-            wait_for("both", lambda: n_trials([checkpoint]) == 2, pause=0.05)
+            # Wait until two subsamples are in the checkpoint, then trigger Airflow's timeout alarm.
+            wait_for("two subsamples", lambda: n_trials([checkpoint]) == 2, pause=0.05)
             os.kill(os.getpid(), signal.SIGALRM)
             assert over.wait(PATIENCE)
         return cut(X, k)
@@ -144,7 +145,8 @@ def test_a_timeout_keeps_finished_subsamples(csv, tmp_path, log):
         done = run_select(data=str(csv), clusterer=stuck_at_first, **settings, **RETRY)
     finally:
         over.set()
-    # The first attempt; 18 subsamples of the second; the last finished one again, to compare the next one with it.
+    # The first attempt makes 7 calls. The second attempt clusters 18 subsamples, and repeats the last finished one,
+    # because the next subsample is compared with it.
     assert len(calls) == 7 + 18 * 3 + 3
     assert done.ended == ("success", 2)
     assert "were finished by an earlier attempt" in log()
@@ -168,7 +170,7 @@ def test_progress_is_logged_every_five_seconds_and_at_the_end(clock):
     for done, clock[0] in [(1000, 15.1), (2000, 15.3), (3000, 20.3)]:
         progress.rows(done, 10_000)
     assert lines[4:] == ["2,000 of 10,000 rows read", "3,000 of 10,000 rows read"]
-    # The first subsample of a new run is not a resumption.
+    # The first subsample of a new run is not logged as a resumption.
     LogProgress(SimpleNamespace(info=pytest.fail))(1, 8)
 
 
@@ -177,7 +179,7 @@ def test_changed_copies_are_uploaded_every_five_seconds(tmp_path, monkeypatch, c
     monkeypatch.setattr("compsil_airflow.checkpoints.write", lambda place, content: sent.append((clock[0], content)))
     mirror = Mirror(tmp_path / "copy.json", "s3://bucket/c.json", None, _last=0.0)
     progress = mirror.with_uploads(lambda done, total: reported.append(done))
-    # There is no file at first, and it is unchanged at 20.
+    # At first, the file does not exist; at 20 seconds, it equals the uploaded copy.
     steps = [(5.0, b""), (9.9, b"a"), (10.0, b"b"), (14.9, b"c"), (20.0, b"b")]
     for done, (clock[0], content) in enumerate(steps):
         if content:
@@ -193,7 +195,7 @@ class TestObjectStore:
 
     @pytest.fixture
     def kept(self, bucket, tmp_path):
-        """Return the number of subsamples in the object, if there is one."""
+        """Return a function that returns the number of subsamples in the uploaded checkpoint."""
 
         def read():
             found = bucket.list_objects_v2(Bucket="data", Prefix="kept/").get("Contents", [])
@@ -203,7 +205,7 @@ class TestObjectStore:
 
         return read
 
-    def test_another_machine_resumes(self, csv, kept, fragile, log):
+    def test_a_retry_resumes_from_the_uploaded_checkpoint(self, csv, kept, fragile, log):
         seen = []
         changes = {"on_retry_callback": lambda context: seen.append(kept()), **RETRY}
         done = run_select(data=str(csv), clusterer=fragile, checkpoint=self.PLACE, **changes)
@@ -212,10 +214,10 @@ class TestObjectStore:
         assert "Resuming: 2 of 4 subsamples were finished by an earlier attempt" in log()
         assert kept() == 0
 
-    def test_it_is_uploaded_while_the_task_runs(self, csv, kept, monkeypatch):
-        """A killed worker does not reach the end of its attempt."""
+    def test_the_checkpoint_is_uploaded_while_the_task_runs(self, csv, kept, monkeypatch):
+        """A killed worker cannot upload the checkpoint at the end of its attempt."""
         monkeypatch.setattr("compsil_airflow.checkpoints.UPLOAD_SECONDS", 0.0)
-        # Otherwise the file is written once a second, and a quick run is over by then.
+        # By default, the file is written only once a second, and this run takes less time.
         monkeypatch.setattr("compsil_kit._run.select.PAUSE_SECONDS", 0.0)
         monkeypatch.setattr("compsil_kit._run.select.PAUSE_SHARE", 0)
         seen = [0]
@@ -228,7 +230,7 @@ class TestObjectStore:
         assert run_select(data=str(csv), clusterer=looking, n_subsamples=300, checkpoint=self.PLACE).state == "success"
         assert seen[-1] >= 2
 
-    def test_a_store_that_is_unreachable_is_retried(self, csv, connection):
+    def test_an_unreachable_store_is_retried(self, csv, connection):
         extra = {"endpoint_url": "http://127.0.0.1:1", "config_kwargs": {"retries": {"max_attempts": 0}}}
         connection("compsil_test_away_s3", conn_type="aws", login="tester", password="tester", extra=extra)
         done = run_select(data=str(csv), checkpoint="s3://compsil_test_away_s3@data/own.json", **RETRY)

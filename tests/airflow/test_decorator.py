@@ -1,4 +1,4 @@
-"""``@task.compsil``, found through the provider."""
+"""Test ``@task.compsil``, which Airflow finds through the provider."""
 
 import pytest
 from airflow.providers.common.compat.sdk import task
@@ -10,7 +10,7 @@ from compsil_airflow.decorator import CompsilDecoratedOperator, compsil_task
 
 def test_the_function_returns_data_and_the_task_returns_k(frame):
     def build():
-        # Annotated to return a dict, it still has one output.
+        # The task has a single output, although the return annotation is a dict.
         @task.compsil(**QUICK, retries=1)
         def choose(rows: int, ti=None) -> dict:
             assert ti.task_id == "choose"
@@ -24,7 +24,7 @@ def test_the_function_returns_data_and_the_task_returns_k(frame):
     assert done.xcom(task_id="double") == 6
 
 
-def test_it_can_be_mapped(frame):
+def test_the_task_can_be_mapped(frame):
     def build():
         @task.compsil(**QUICK)
         def choose(start):
@@ -37,7 +37,7 @@ def test_it_can_be_mapped(frame):
 
 
 @pytest.mark.parametrize("arguments", [{}, {"ks": "2:4"}])
-def test_with_and_without_arguments(frame, arguments):
+def test_the_decorator_works_with_and_without_arguments(frame, arguments):
     def load():
         return frame
 
@@ -47,5 +47,5 @@ def test_with_and_without_arguments(frame, arguments):
 
 
 @pytest.mark.parametrize("name", ["template_fields", "template_fields_renderers", "shallow_copy_attrs"])
-def test_airflow_treats_it_as_the_operator(name):
+def test_the_decorated_operator_keeps_the_class_attributes(name):
     assert getattr(CompsilDecoratedOperator, name) == getattr(SelectKOperator, name)

@@ -1,4 +1,4 @@
-"""One command from nothing to a DAG run and its XComs."""
+"""The demo command sets up Airflow, runs a DAG and prints its XComs."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def test_the_demo_prints_the_run_its_xcoms_and_its_files(tmp_path):
     home = tmp_path / "demo" / "airflow"
     words = [line.split() for line in printed.splitlines()]
     assert ["DAG", "run:", "success"] in words
-    # In the order in which they started.
+    # Tasks are listed in the order in which they started.
     states = [line for line in words if line[1:] in (["success"], ["skipped"])]
     assert states[:2] == [["extract", "success"], ["select_k", "success"]]
     assert ["ask_an_analyst", "skipped"] in states
@@ -38,7 +38,7 @@ def test_the_demo_prints_the_run_its_xcoms_and_its_files(tmp_path):
 
 
 @pytest.mark.parametrize(("codes", "failed"), [([1], "-m airflow db migrate"), ([0, 2], "-m compsil_airflow.demo run")])
-def test_a_command_that_fails_is_the_last(codes, failed, tmp_path, monkeypatch, capsys):
+def test_the_demo_stops_at_the_first_failed_command(codes, failed, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run = Mock(side_effect=[SimpleNamespace(returncode=code) for code in codes])
     monkeypatch.setattr("subprocess.run", run)

@@ -1,4 +1,4 @@
-"""Which failures are final, and which are retried."""
+"""Permanent errors fail without a retry, and transient errors are retried."""
 
 import json
 import re
@@ -29,17 +29,17 @@ from compsil_kit.errors import ClusteringError, Interrupted, SelectionError
         ({"checkpoint": "foo://bucket/file"}, "^checkpoint: Airflow has no file system for foo://"),
         ({"checkpoint": "../c.json", "base_dir": "/data"}, "^checkpoint must be inside base_dir"),
         ({"checkpoint": "s3://b/c.json", "random_state": None}, "^checkpoint needs the same seeds in every run"),
-        ({"data": "/d", "labels_path": "/d/l.csv"}, "^labels_path must not be among the files that data names"),
+        ({"data": "/d", "labels_path": "/d/l.csv"}, "^labels_path must not be a file that matches data"),
     ],
     ids=str,
 )
-def test_mistakes_are_final_and_found_before_data_are_loaded(settings, message, tmp_path, monkeypatch):
+def test_invalid_parameters_raise_before_data_are_loaded(settings, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AirflowFailException, match=message):
         SelectKOperator(task_id="t", **({"data": "a.csv"} | settings))._parse_parameters()
 
 
-def test_mistakes_are_not_retried(csv, tmp_path, failure):
+def test_invalid_parameters_are_not_retried(csv, tmp_path, failure):
     assert "z must be a number" in failure(data=str(csv), z=-1)
     labels = {"labels_keep": ["kee"], "labels_path": str(tmp_path / "l.csv")}
     assert "labels_keep: 'kee' is not a column of the data" in failure(data=str(csv), **labels)
@@ -52,7 +52,7 @@ def test_a_missing_file_is_retried(tmp_path, frame):
 
 
 @pytest.mark.parametrize("name", ["labels_path", "report_path", "checkpoint"])
-def test_a_place_that_cannot_be_written_is_retried_before_data_are_loaded(name, tmp_path, log):
+def test_unwritable_paths_are_retried_before_data_are_loaded(name, tmp_path, log):
     (tmp_path / "file").write_text("")
     place = tmp_path / "file" / ("r.html" if name == "report_path" else "l.csv")
     done = run_select(python_callable=pytest.fail, **{name: str(place)}, **RETRY)
@@ -60,41 +60,41 @@ def test_a_place_that_cannot_be_written_is_retried_before_data_are_loaded(name, 
     assert f"{name} cannot be written: Not a directory: '{place}'" in log()
 
 
-def test_damaged_files_are_not_quoted(csv, failure):
+def test_errors_do_not_quote_damaged_files(csv, failure):
     csv.write_text('x,y\n1,2\n3,4,5,"swordfish\n')
     text = failure(data=str(csv))
     assert "not a readable table" in text
     assert "swordfish" not in text
 
 
-class TestFunctionsOfTheUser:
+class TestUserFunctions:
     @pytest.mark.parametrize(
         "kind", [MemoryError, ConnectionError, type("OperationalError", (Exception,), {})], ids=lambda k: k.__name__
     )
     def test_transient_errors_in_a_clusterer_are_retried(self, csv, kind, log):
-        remote = failing(1, kind("the service is away"))
+        remote = failing(1, kind("the service is unavailable"))
         assert run_select(data=str(csv), clusterer=remote, **RETRY).ended == ("success", 2)
         text = log()
-        assert "the service is away" in text
+        assert "the service is unavailable" in text
         assert kind is MemoryError or line_in(remote, text)
 
     @pytest.mark.parametrize("name", ["clusterer", "metric", "transform"])
-    def test_other_errors_are_final(self, name, csv, failure):
+    def test_other_errors_in_user_functions_are_not_retried(self, name, csv, failure):
         def wrong(*given):
-            raise ValueError("too odd")
+            raise ValueError("invalid input")
 
         text = failure(data=str(csv), **{name: wrong})
-        assert "too odd" in text
+        assert "invalid input" in text
         assert line_in(wrong, text)
 
-    def test_errors_in_a_function_that_loads_are_retried(self, frame, log):
-        load = Mock(side_effect=[ValueError("the service answered nonsense"), frame])
+    def test_errors_in_python_callable_are_retried(self, frame, log):
+        load = Mock(side_effect=[ValueError("the service returned an invalid response"), frame])
         assert run_select(python_callable=lambda: load(), **RETRY).ended == ("success", 2)
-        assert "the service answered nonsense" in log()
+        assert "the service returned an invalid response" in log()
 
 
 def line_in(function, log):
-    """Return whether a log names a line of a function."""
+    """Return whether a log contains the location of a line in the function."""
     code = function.__code__
     return any(f"({code.co_filename}, line {at}, in {code.co_name})" in log for _, _, at in code.co_lines())
 
@@ -108,20 +108,20 @@ def line_in(function, log):
     ],
     ids=["xcom", "template", "mapped"],
 )
-def test_nothing_from_upstream_is_named(build, cause, log):
+def test_the_error_names_the_source_of_a_missing_path(build, cause, log):
     assert run(build).state == "failed"
-    assert f"data is None: the {cause} returned nothing. Return a path or a URI there." in log()
+    assert f"data is None, because the {cause} returned None. Return a path or a URI instead." in log()
 
 
-# As libraries name them; the last ones are not OSErrors.
+# Class names that libraries use; the classes created here are not OSErrors.
 NAMES = ["ConnectionError", "TransportError", "TimeoutError", "TimeoutException", "OperationalError", "InterfaceError"]
 TRANSIENT_KINDS = [FileNotFoundError, *(type(name, (Exception,), {}) for name in NAMES)]
 TRANSIENT_KINDS.append(type("GoneAway", (TRANSIENT_KINDS[-1],), {}))
 
 
 class TestConversion:
-    def test_the_cause_of_a_mistake_is_left_out(self):
-        """Airflow logs whole chains, and messages of parsers quote cells."""
+    def test_the_cause_of_an_error_is_omitted(self):
+        """Airflow logs the whole chain of exceptions, and messages from parsers can quote cells."""
 
         def read():
             try:
@@ -134,7 +134,7 @@ class TestConversion:
         assert (caught.value.__suppress_context__, caught.value.__cause__) == (True, None)
 
     @pytest.mark.parametrize("read", [lambda: json.loads("{"), lambda: select_k(np.zeros(3))], ids=["json", "engine"])
-    def test_the_line_is_that_of_the_user_not_of_a_library(self, read):
+    def test_the_error_gives_the_line_in_user_code(self, read):
         place = rf" \({re.escape(__file__)}, line {read.__code__.co_firstlineno}, in <lambda>\)$"
         with pytest.raises(AirflowFailException, match=place), data_errors():
             read()
@@ -146,14 +146,14 @@ class TestConversion:
             (KeyboardInterrupt(), r"^Stopped by a signal\. Next\.$"),
         ],
     )
-    def test_stops_are_retried_and_describe_the_next_attempt(self, stop, message):
+    def test_interrupts_are_retried_and_describe_the_next_attempt(self, stop, message):
         with pytest.raises(AirflowException, match=message) as caught, interruptions(lambda: "Next."):
             raise stop
         assert not isinstance(caught.value, AirflowFailException)
 
     @pytest.mark.parametrize("kind", [*TRANSIENT_KINDS, RuntimeError, ValueError], ids=lambda kind: kind.__name__)
-    @pytest.mark.parametrize("between", [False, True], ids=["cause", "cause of the cause"])
-    def test_the_cause_of_a_failed_clustering_decides(self, kind, between):
+    @pytest.mark.parametrize("between", [False, True], ids=["cause", "indirect cause"])
+    def test_clustering_errors_are_retried_only_if_their_cause_is_transient(self, kind, between):
         cause = kind("away")
         if between:
             cause, cause.__context__ = RuntimeError("the service failed"), cause
@@ -162,13 +162,13 @@ class TestConversion:
         assert isinstance(caught.value, AirflowFailException) is (kind not in TRANSIENT_KINDS)
 
     @pytest.mark.parametrize("kind", [ValueError, TypeError, ImportError, SelectionError])
-    def test_mistakes_are_final_whatever_caused_them(self, kind):
+    def test_other_errors_are_not_retried_even_if_their_cause_is_transient(self, kind):
         with pytest.raises(AirflowFailException), data_errors():
             raise kind("wrong") from OSError("away")
 
 
 def error(name, *args, **attributes):
-    """Return an error of a database driver."""
+    """Return an error such as a database driver raises."""
     made = type(name, (type("DatabaseError", (Exception,), {}),), {})(*args)
     vars(made).update(attributes)
     return made
@@ -181,7 +181,7 @@ def error(name, *args, **attributes):
         (sqlite3.OperationalError("database is locked"), False),
         (error("ProgrammingError", "relation does not exist"), True),
         (error("NotSupportedError", "no windows"), True),
-        # MySQL, SQL Server through ODBC, Oracle, PostgreSQL.
+        # Errors from MySQL, SQL Server through ODBC, Oracle and PostgreSQL.
         *((error("OperationalError", number, "MySQL's"), True) for number in (1052, 1054, 1064, 1146, 1305)),
         (error("OperationalError", 2006, "MySQL server has gone away"), False),
         (error("OperationalError", {"code": 1064}), False),
@@ -190,14 +190,14 @@ def error(name, *args, **attributes):
         (error("OperationalError", "ORA-00942: table or view does not exist"), True),
         (error("OperationalError", "ORA-12541: no listener"), False),
         (error("UndefinedTable", "no", pgcode="42P01"), True),
-        # A class that wraps the error of a driver need not be a DatabaseError.
+        # A class that wraps a driver error need not inherit from DatabaseError.
         (type("DBAPIError", (Exception,), {})(1064, "syntax"), True),
         (type("OperationalError", (Exception,), {})(1064, "syntax"), True),
-        # The text and the number are those of another system.
+        # The message or the number has this meaning only in another system.
         (error("OperationalError", "no such column: nothing"), False),
         (OSError(1146, "away"), False),
         (error("OperationalError"), False),
     ],
 )
-def test_rejected_queries(found, rejected):
+def test_is_rejection_recognises_rejected_queries(found, rejected):
     assert is_rejection(found) is rejected

@@ -1,4 +1,4 @@
-"""The example DAGs; test_live.py runs all of them, here are the branches that a run does not take."""
+"""Test parts of the example DAGs that the runs in test_live.py do not cover."""
 
 import os
 import sqlite3
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from every_dag import CONSUMERS, EXPECTED, TRUE_K, texts
+from every_dag import CONSUMERS, EXPECTED, TRUE_K, dag_files
 from runs import Run
 
 from compsil_airflow.example_dags.customers import make_customers, write_customers
@@ -17,7 +17,7 @@ from compsil_airflow.example_dags.customers import make_customers, write_custome
 
 @pytest.fixture(scope="module")
 def examples(home):
-    """The DAGs of the package, linked into the folder of DAGs, because Airflow reads a single folder."""
+    """The example DAGs, linked into the DAGs folder, because Airflow reads only that folder."""
     try:
         from airflow.dag_processing.dagbag import DagBag
     except ImportError:
@@ -34,17 +34,17 @@ def examples(home):
 
 @pytest.fixture
 def call(examples):
-    """Call the function of a task."""
+    """Return a function that calls the Python function of a task."""
     return lambda dag_id, task_id, *given: examples[dag_id].get_task(task_id).python_callable(*given)
 
 
-def test_every_dag_is_parsed_and_run_by_the_live_tests(examples, tmp_path):
-    assert len([name for name in texts(tmp_path, 3) if name.startswith("guide_")]) == 4
+def test_every_dag_is_parsed_and_covered_by_the_live_tests(examples, tmp_path):
+    assert len([name for name in dag_files(tmp_path, 3) if name.startswith("guide_")]) == 4
     assert set(examples) == {name for name in {**EXPECTED, **CONSUMERS} if name.startswith("compsil_")}
 
 
 @pytest.mark.airflow3
-def test_a_branch_on_k(examples, home):
+def test_the_example_branches_on_k(examples, home):
     done = Run(examples["compsil_select_and_branch"].test())
     assert done.xcom() == TRUE_K
     assert str(done.task("plan_campaigns").state) == "success"
@@ -53,14 +53,14 @@ def test_a_branch_on_k(examples, home):
 
 
 @pytest.mark.airflow3
-def test_partitions_are_named(examples, home):
+def test_mapped_tasks_are_named_after_their_partitions(examples, home):
     done = Run(examples["compsil_regions"].test())
     assert [done.task("select_k", at).rendered_map_index for at in (0, 1)] == ["north.csv", "south.csv"]
     parts = [pd.read_csv(home / "examples" / "regions" / f"{name}.csv") for name in ("north", "south")]
     assert sum(map(len, parts)) == 2600
 
 
-def test_decisions_of_the_examples(call):
+def test_example_tasks_branch_on_their_input(call):
     branch = "compsil_select_and_branch"
     assert [call(branch, "how_many", k) for k in (3, 4)] == ["ask_an_analyst", "plan_campaigns"]
     assert call(branch, "ask_an_analyst", 3) == "only 3 segments: see the report"
@@ -72,7 +72,7 @@ def test_decisions_of_the_examples(call):
     assert call("compsil_asset_consumer", "use", {segments: events}) == 4
 
 
-def test_the_database_is_filled_again(call, home):
+def test_filling_the_database_again_replaces_the_rows(call, home):
     assert [call("compsil_sql", "fill") for _ in range(2)] == [1300, 1300]
     with sqlite3.connect(home / "example.db") as database:
         stored = pd.read_sql("SELECT * FROM customers ORDER BY customer_id", database)
@@ -80,7 +80,7 @@ def test_the_database_is_filled_again(call, home):
     pd.testing.assert_frame_equal(stored, expected, rtol=1e-4)
 
 
-def test_resources_with_and_without_the_kubernetes_client(monkeypatch):
+def test_resources_are_requested_only_with_the_kubernetes_client(monkeypatch):
     resources_of = import_module("compsil_airflow.example_dags.compsil_resources").resources
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     monkeypatch.setitem(sys.modules, "kubernetes.client", None)
@@ -106,7 +106,7 @@ def test_customers_are_reproducible():
     np.testing.assert_allclose(centres, expected, rtol=0.1, atol=0.01)
 
 
-def test_customers_are_written_by_the_ending_of_the_name(tmp_path, monkeypatch):
+def test_the_file_extension_determines_the_format(tmp_path, monkeypatch):
     monkeypatch.setattr("compsil_airflow.example_dags.customers.FOLDER", tmp_path)
     small = make_customers().iloc[[2, 1]]
     assert write_customers("a/b/c.csv", small) == str(tmp_path / "a" / "b" / "c.csv")

@@ -1,4 +1,4 @@
-"""The link to the report, and the lineage that OpenLineage gets if its provider is installed."""
+"""Test the link to the report, and the lineage sent to OpenLineage if its provider is installed."""
 
 import pytest
 from runs import run_select
@@ -8,14 +8,14 @@ from compsil_airflow.lineage import check_report_url, dataset_name
 
 
 @pytest.mark.parametrize("url", ["", "r.html", "file:///r.html", "https:r.html", "//a"])
-def test_only_web_pages_are_linked(url):
+def test_report_url_must_be_a_web_page(url):
     check_report_url(" https://a.example/r.html\n")
     with pytest.raises(ValueError, match=r"^report_url must begin with http:// or https://; got "):
         check_report_url(url)
 
 
 @pytest.mark.parametrize("url", [None, "https://reports.example/{{ dag.dag_id }}.html"])
-def test_the_link_leads_to_the_report(csv, url):
+def test_the_link_points_to_the_report(csv, url):
     done = run_select(data=str(csv), report_url=url)
     expected = f"https://reports.example/{done.dag_run.dag_id}.html" if url else ""
     assert (done.xcom("report_url") or "") == expected
@@ -30,7 +30,7 @@ def test_the_link_leads_to_the_report(csv, url):
 
 @pytest.fixture
 def lineage(monkeypatch):
-    """Lineage as OpenLineage's extractor gets it from the operator at the end of its task."""
+    """The lineage that OpenLineage extracts from the operator at the end of a task."""
     from airflow.providers.common.compat.sdk import TaskInstanceState
     from airflow.providers.openlineage.extractors.manager import ExtractorManager
 
@@ -49,7 +49,7 @@ def lineage(monkeypatch):
 
 @pytest.mark.airflow3
 class TestOpenLineage:
-    def test_files_and_the_selection(self, lineage, csv, tmp_path):
+    def test_lineage_contains_files_and_the_selection(self, lineage, csv, tmp_path):
         labels, report = tmp_path / "l.parquet", tmp_path / "r.html"
         params = {"path": str(csv)}
         run_select(data="{{ params.path }}", params=params, labels_path=str(labels), report_path=str(report))
@@ -63,16 +63,16 @@ class TestOpenLineage:
         facet = found.run_facets["compsil_selection"]
         assert (facet.best_k, facet.selected_k, facet.outcome, facet.fell_back) == (3, 3, "accepted", False)
 
-    def test_inputs_at_the_start(self, csv):
+    def test_lineage_at_the_start_contains_only_the_inputs(self, csv):
         operator = SelectKOperator(task_id="t", data=csv.name, base_dir=str(csv.parent))
         start = operator.get_openlineage_facets_on_start()
         (source,) = start.inputs
         assert (source.namespace, source.name, source.facets) == ("file", str(csv), {})
         assert (start.outputs, start.run_facets) == ([], {})
-        # The task itself raises for a mistake, later.
+        # Invalid data do not raise here, but when the task runs.
         assert SelectKOperator(task_id="t", data=5).get_openlineage_facets_on_start().inputs == []
 
-    def test_a_query(self, lineage, postgres_conn_id):
+    def test_lineage_of_a_query_contains_its_table(self, lineage, postgres_conn_id):
         sql = "SELECT x, y FROM points ORDER BY id"
         run_select(sql=sql, conn_id=postgres_conn_id)
         (found,) = lineage
@@ -82,12 +82,12 @@ class TestOpenLineage:
         assert found.job_facets["sql"].query == sql
         assert found.run_facets["compsil_selection"].best_k == 3
 
-    def test_a_query_through_a_hook_without_lineage(self, lineage, sqlite_conn_id):
+    def test_lineage_contains_only_the_query_if_the_hook_has_no_lineage(self, lineage, sqlite_conn_id):
         run_select(sql="SELECT x, y FROM points", conn_id=sqlite_conn_id)
         (found,) = lineage
         assert (found.inputs, found.job_facets["sql"].query) == ([], "SELECT x, y FROM points")
 
-    def test_a_function_has_no_inputs(self, lineage, frame):
+    def test_lineage_of_a_function_is_empty(self, lineage, frame):
         run_select(python_callable=lambda: frame)
         assert lineage[0].inputs == lineage[0].outputs == []
 
@@ -96,5 +96,5 @@ class TestOpenLineage:
     ("place", "name"),
     [("s3://my_connection@bucket/a/b.parquet", ("s3://bucket", "a/b.parquet")), ("/a/b.csv", ("file", "/a/b.csv"))],
 )
-def test_names_follow_the_conventions_of_openlineage(place, name):
+def test_dataset_names_follow_openlineage_conventions(place, name):
     assert dataset_name(place) == name

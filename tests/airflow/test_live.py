@@ -1,4 +1,4 @@
-"""A complete Airflow: every DAG in it, triggered by hand and by schedule, and a killed worker."""
+"""Run every DAG in a complete Airflow, triggered manually and on a schedule, and kill a worker."""
 
 import json
 import os
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def live(frame, tmp_path_factory):
-    """One Airflow with all DAGs; on 2 its database is a PostgreSQL."""
+    """A running Airflow with all DAGs; Airflow 2 uses a PostgreSQL database."""
     home = tmp_path_factory.mktemp("live")
     dags = home / "dags"
     shutil.copytree(HERE / "dags", dags)
@@ -42,7 +42,7 @@ def live(frame, tmp_path_factory):
 
 
 def finished(live, found, expected):
-    """Wait for runs, by DAG, and compare their return values."""
+    """Wait until the runs have succeeded, and compare their return values with the expected values."""
     ends = {dag: live.wait(dag, run) for dag, run in found.items()}
     assert ends == dict.fromkeys(found, "success")
     for dag, run in found.items():
@@ -51,22 +51,22 @@ def finished(live, found, expected):
 
 
 def started(live, dag, kind):
-    """Wait for a run of a DAG that the scheduler starts, and return its id."""
+    """Wait until the scheduler starts a run of a DAG, and return the run id."""
     return wait_for(f"a run of {dag}", lambda: next((r["id"] for r in live.runs(dag) if r["type"] == kind), None))
 
 
-def test_every_dag_runs_when_triggered_by_hand(live):
-    """Without a logical date, which dags test always sets."""
+def test_every_dag_runs_when_triggered_manually(live):
+    """These runs have no logical date, which ``dags test`` always sets."""
     for dag in CONSUMERS:
         live.unpause(dag)
     finished(live, {dag: live.trigger(dag) for dag in EXPECTED}, EXPECTED)
-    # The events of their producers started one run each; another one is triggered.
+    # Asset events have started one run of each consumer. Trigger a second run manually.
     kind = "asset_triggered" if MAJOR >= 3 else "dataset_triggered"
     finished(live, {dag: started(live, dag, kind) for dag in CONSUMERS}, CONSUMERS)
     finished(live, {dag: live.trigger(dag) for dag in CONSUMERS}, CONSUMERS)
 
 
-def test_every_dag_runs_by_schedule(live):
+def test_every_dag_runs_on_a_schedule(live):
     expected = {f"scheduled_{dag}": found for dag, found in EXPECTED.items()}
     for dag in expected:
         live.unpause(dag)
@@ -74,7 +74,7 @@ def test_every_dag_runs_by_schedule(live):
 
 
 def parent_of(pid):
-    """Return the process that supervises a task: the executor's worker."""
+    """Return the id of the parent process, which is the executor's worker if ``pid`` runs a task."""
     status = Path(f"/proc/{pid}/stat").read_text()
     return int(status.rpartition(")")[2].split()[1])
 
@@ -87,7 +87,7 @@ def test_a_killed_worker_loses_only_unfinished_subsamples(live):
     kept = wait_for("finished subsamples", lambda: n if (n := n_trials(checkpoints.rglob("*.json"))) >= 4 else 0)
     (live.home / "go-on").touch()
     pid = live.of_task(dag, run, task)["pid"]
-    # First the process that would report the death of the other.
+    # Kill the worker first, because it would report that the task has died.
     for victim in (parent_of(pid), pid):
         os.kill(victim, signal.SIGKILL)
     assert live.wait(dag, run) == "success"
@@ -105,7 +105,7 @@ def test_a_killed_worker_loses_only_unfinished_subsamples(live):
 
 
 @pytest.mark.airflow3
-def test_openlineage_gets_events(live):
+def test_openlineage_receives_events(live):
     run = live.trigger("compsil_select_and_branch")
     assert live.wait("compsil_select_and_branch", run) == "success"
 

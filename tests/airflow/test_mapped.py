@@ -1,4 +1,4 @@
-"""A selection divided among mapped tasks equals the selection of a single task."""
+"""A selection divided among mapped tasks gives the same result as a single task."""
 
 import json
 
@@ -30,7 +30,7 @@ def half(discrepancy):
         (3, {"transform": half, "metric": "manhattan", "structure": False, "random_state": 7}),
     ],
 )
-def test_the_result_equals_the_single_task_bit_for_bit(csv, tmp_path, n_batches, settings):
+def test_the_result_is_identical_to_the_result_of_a_single_task(csv, tmp_path, n_batches, settings):
     settings = {"data": str(csv), "labels_keep": ["key"], **MAPPED, **settings}
     single = run_select(labels_path=str(tmp_path / "one.parquet"), **settings)
     mapped = run_mapped(labels_path=str(tmp_path / "many.parquet"), n_batches=n_batches, **settings)
@@ -40,7 +40,7 @@ def test_the_result_equals_the_single_task_bit_for_bit(csv, tmp_path, n_batches,
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "many.parquet").read_bytes()
 
 
-def test_a_failed_batch_is_retried_alone(csv):
+def test_only_the_failed_batch_is_retried(csv):
     done = run_mapped(data=str(csv), clusterer=failing(8, MemoryError()), n_batches=3, **RETRY)
     assert done.state == "success"
     assert sorted(done.task("select_k.batch", at).try_number for at in range(3)) == [1, 1, 2]
@@ -53,7 +53,7 @@ def test_a_failed_batch_is_retried_alone(csv):
         ({"map_index_template": "{{ task.task_id }} of {{ subsamples }}"}, "select_k.batch of subsamples 0 to 2"),
     ],
 )
-def test_mapped_tasks_are_named_by_their_subsamples(csv, settings, name):
+def test_mapped_tasks_are_named_after_their_subsamples(csv, settings, name):
     done = run_mapped(data=str(csv), n_batches=2, **settings)
     assert done.task("select_k.batch", 0).rendered_map_index == name
 
@@ -71,7 +71,7 @@ def test_batches_are_small_and_column_names_are_pushed_once(tmp_path):
     assert done.summary("select_k.combine")["n_columns"] == 400
 
 
-def test_the_last_step_publishes(csv):
+def test_only_the_last_step_publishes_results(csv):
     url = "https://reports.example/x.html"
     done = run_mapped(data=str(csv), report_url=url, n_batches=2)
     assert [done.xcom("report_url", f"select_k.{step}") for step in ("plan", "combine")] == [None, url]
@@ -84,7 +84,7 @@ def test_the_first_step_checks_where_labels_will_be_written(csv, tmp_path):
     assert str(done.task("select_k.plan").state) == "failed"
 
 
-def test_data_that_change_between_the_steps_are_refused(frame, log):
+def test_data_that_change_between_steps_are_rejected(frame, log):
     reads = []
 
     def load():
@@ -97,13 +97,13 @@ def test_data_that_change_between_the_steps_are_refused(frame, log):
     assert "batch was planned for another selection: the content of X differs" in log()
 
 
-def test_it_has_no_checkpoint():
-    with pytest.raises(TypeError, match="select_k_mapped has no checkpoint"):
+def test_checkpoint_is_not_supported():
+    with pytest.raises(TypeError, match="select_k_mapped does not support checkpoint"):
         select_k_mapped("select_k", data="x.csv", checkpoint="x.json")
 
 
 class TestOrder:
-    def test_between_other_tasks(self, csv):
+    def test_the_selection_runs_between_other_tasks(self, csv):
         def build():
             double(select_k_mapped("select_k", data=upstream(str(csv)), n_batches=2, **MAPPED).output)
 
@@ -122,14 +122,14 @@ class TestOrder:
         ],
         ids=["plain", "list", "reversed", "chain", "group"],
     )
-    def test_every_way_to_order_the_group(self, order):
+    def test_every_ordering_syntax_applies_to_the_whole_group(self, order):
         with DAG("ordered", schedule=None) as dag:
             before, after = (EmptyOperator(task_id=name) for name in ("before", "after"))
             order(before, select_k_mapped("select_k", data="x.csv"), after)
         assert dag.get_task("select_k.plan").upstream_task_ids == {"before"}
         assert dag.get_task("after").upstream_task_ids == {"select_k.combine"}
 
-    def test_outside_of_a_with_statement(self):
+    def test_the_dag_may_be_passed_as_an_argument(self):
         dag = DAG("passed", schedule=None)
         before = EmptyOperator(task_id="before", dag=dag)
         before >> select_k_mapped("select_k", data="x.csv", dag=dag)

@@ -1,4 +1,4 @@
-"""The operator as Airflow runs it: its signature, what it computes, pushes and logs."""
+"""Test the operator's signature, results, XComs and logs."""
 
 import importlib
 import inspect
@@ -15,26 +15,26 @@ from compsil_airflow.compat import AirflowSkipException
 from compsil_kit.config import SelectionConfig, TableConfig, settings_of
 
 PARAMETERS = inspect.signature(SelectKOperator.__init__).parameters
-# A worker is shared, so one job; ks is text, which Airflow can show.
+# n_jobs is 1 because workers are shared; ks is a string because Airflow can display strings.
 OTHER_DEFAULTS = {"n_jobs": 1, "ks": "2:10"}
 
 
 class TestSignature:
-    def test_defaults_are_those_of_the_engine(self):
+    def test_defaults_match_the_engine(self):
         defaults = {name: each.default for name, each in settings_of(TableConfig, SelectionConfig).items()}
         assert {name: PARAMETERS[name].default for name in defaults} == defaults | OTHER_DEFAULTS
         operator = SelectKOperator(task_id="t", data="a.csv")
         operator._parse_parameters()
         assert (operator._selection, operator._table) == (SelectionConfig(n_jobs=1), TableConfig())
 
-    def test_all_are_documented_templates(self):
+    def test_all_parameters_are_templated_and_documented(self):
         assert set(SelectKOperator.template_fields) == set(PARAMETERS) - {"self", "python_callable", "kwargs"}
         entries = re.findall(r"^    (\*{0,2}\w[\w, \\\n]*?)(?: :.*)?\n        ", SelectKOperator.__doc__, re.MULTILINE)
         documented = [name for entry in entries for name in re.findall(r"\w+", entry)]
         assert set(documented) >= set(PARAMETERS) - {"self"}
 
 
-def test_the_result_equals_that_of_the_accessor(csv, frame):
+def test_the_result_matches_the_accessor(csv, frame):
     settings = {"criterion": "stable", "scale": "robust", "n_calibration": 2, "z": 0.5, "rule": "lcb"}
     done = run_select(data=str(csv), **settings)
     expected = frame.compsil.select_k(["x", "y"], ks=[2, 3, 4], n_subsamples=4, **settings)
@@ -46,7 +46,7 @@ def test_the_result_equals_that_of_the_accessor(csv, frame):
     assert (summary["columns"], summary["scale"], summary["plan"]["n_starts"]) == (["x", "y"], "robust", 5)
 
 
-def test_templates_and_text(csv):
+def test_templates_are_rendered_and_strings_are_parsed(csv):
     text = {
         "data": "{{ params.folder }}/table.csv", "ks": "{{ params.ks }}", "clusterer": "{{ params.method }}",
         "columns": "x, y", "n_subsamples": "3", "sample_size": "0.5", "z": "2", "n_jobs": "", "random_state": "7",
@@ -82,29 +82,29 @@ def test_the_log_describes_the_run_without_cells(csv, log, monkeypatch):
     assert "secret" not in text
 
 
-def test_a_kill_interrupts_only_while_the_task_works(monkeypatch):
+def test_on_kill_interrupts_only_a_running_task(monkeypatch):
     operator = SelectKOperator(task_id="t")
 
     def work(self, context):
         with pytest.raises(KeyboardInterrupt):
             self.on_kill()
-        # Once is enough.
+        # A second call has no effect.
         self.on_kill()
         return context
 
     operator.on_kill()
-    assert operator._resume_note() == "There is no checkpoint: the next attempt starts from the beginning."
+    assert operator._resume_note() == "There is no checkpoint, so the next attempt starts from the beginning."
     monkeypatch.setattr(SelectKOperator, "_run", work)
     assert operator.execute({"a": 1}) == {"a": 1}
     operator.on_kill()
 
 
 @pytest.mark.parametrize("error", [None, AirflowSkipException(), OSError("full")], ids=str)
-def test_a_checkpoint_is_deleted_when_nothing_is_left_to_do(csv, tmp_path, monkeypatch, error):
+def test_the_checkpoint_is_deleted_unless_a_retry_needs_it(csv, tmp_path, monkeypatch, error):
     monkeypatch.setattr("compsil_airflow.operator.publish", Mock(side_effect=error, return_value=3))
     checkpoint = tmp_path / "c.json"
     operator = select(data=str(csv), checkpoint=str(checkpoint))
     with pytest.raises(type(error)) if error else nullcontext():
         assert operator._run({}) == 3
     assert checkpoint.exists() is isinstance(error, OSError)
-    assert operator._resume_note().endswith("in the checkpoint: the next attempt resumes from it.")
+    assert operator._resume_note().endswith("in the checkpoint, from which the next attempt resumes.")

@@ -1,4 +1,4 @@
-"""How text becomes the value of a parameter, which text is rendered as a template, and which never is."""
+"""Strings are parsed into parameter values, and only strings written in the DAG are rendered as templates."""
 
 import pytest
 from airflow.providers.common.compat.sdk import task
@@ -13,7 +13,7 @@ from compsil_airflow.parameters import unwrap, wrap
 TEMPLATE = "{{ 6 * 7 }}"
 
 
-class TestText:
+class TestParsing:
     @pytest.mark.parametrize(
         ("name", "text", "value"),
         [
@@ -23,7 +23,7 @@ class TestText:
             ("columns", ["a, b", "3"], ["a, b", "3"]),
         ],
     )
-    def test_of_settings(self, name, text, value):
+    def test_settings_are_parsed(self, name, text, value):
         given = {"random_state": {"n_subsamples": 2}}.get(name, {})
         operator = SelectKOperator(task_id="t", data="a.csv", **{**given, name: text})
         operator._parse_parameters()
@@ -41,7 +41,7 @@ class TestText:
             *((name, "", None) for name in ("checkpoint", "base_dir", "on_unsure", "report_url", "report_path")),
         ],
     )
-    def test_of_own_parameters(self, name, text, value):
+    def test_operator_parameters_are_parsed(self, name, text, value):
         others = {"labels_keep": {"labels_path": "/tmp/l.csv"}, "fallback_k": {"min_probability": 0.5}}.get(name, {})
         operator = PlanBatchesOperator(task_id="t", data="a.csv", **{"n_batches": 8, **others, name: text})
         operator._parse_parameters()
@@ -51,20 +51,20 @@ class TestText:
         ("name", "text"),
         [("ks", "two"), ("ks", ["2", "x"]), ("columns", "[a, b"), ("min_probability", "often"), ("labels_keep", "[a")],
     )
-    def test_that_cannot_be_parsed_names_its_parameter(self, name, text):
+    def test_parse_errors_name_the_parameter(self, name, text):
         with pytest.raises(AirflowFailException, match=f"^{name} must "):
             SelectKOperator(task_id="t", data="a.csv", **{name: text})._parse_parameters()
 
 
 def expand(**settings):
-    """Add a mapped selection with one map index."""
+    """Add a mapped selection task with a single map index."""
     fixed = QUICK | {name: settings.pop(name) for name in ("data", "params") if name in settings}
     operator = SelectKOperator.partial(task_id="select_k", **fixed)
     return operator.expand_kwargs(settings["kwargs"]) if "kwargs" in settings else operator.expand(**settings)
 
 
-class TestTextFromAnXCom:
-    """Whoever can write an XCom must not be able to run a template, which can read connections."""
+class TestStringsFromXCom:
+    """A user who can write an XCom must not be able to render a template, because templates can read connections."""
 
     @pytest.mark.parametrize(
         ("name", "build"),
@@ -77,14 +77,14 @@ class TestTextFromAnXCom:
         ],
         ids=["upstream", "expand", "expand_kwargs", "expand_kwargs of a function", "references"],
     )
-    def test_is_not_rendered(self, csv, name, build, log):
+    def test_strings_are_not_rendered(self, csv, name, build, log):
         assert run(lambda: build(str(csv))).state == "failed"
         text = log()
         assert f"{name} must be one of" in text
         assert f"got '{TEMPLATE}'" in text
         assert "got '42'" not in text
 
-    def test_of_arguments_of_a_decorated_function(self, frame):
+    def test_arguments_of_a_decorated_function_are_not_rendered(self, frame):
         seen = []
 
         def build():
@@ -98,15 +98,15 @@ class TestTextFromAnXCom:
         assert run(build).state == "success"
         assert seen == [TEMPLATE, "4"]
 
-    def test_is_recognised_by_identity(self, monkeypatch):
+    def test_strings_are_recognised_by_identity(self, monkeypatch):
         monkeypatch.setattr("compsil_airflow.parameters._values_of_expand_kwargs", lambda *given: [TEMPLATE])
         operator = SelectKOperator(task_id="t")
         assert operator.render_template(TEMPLATE, {}) is TEMPLATE
-        # The author may have written the same text.
+        # The DAG may contain an equal string.
         assert operator.render_template("".join(list(TEMPLATE)), {}) == "42"
 
 
-class TestTextOfTheAuthor:
+class TestStringsFromTheDag:
     @pytest.mark.parametrize(
         "mapped",
         [
@@ -115,12 +115,12 @@ class TestTextOfTheAuthor:
             lambda: {"kwargs": upstream([{"clusterer": "bisecting-kmeans"}]), "data": "{{ params.data }}"},
         ],
     )
-    def test_of_a_mapped_task_is_rendered(self, csv, mapped):
+    def test_templates_in_a_mapped_task_are_rendered(self, csv, mapped):
         params = {"clusterer": "bisecting-kmeans", "data": str(csv)}
         done = run(lambda: expand(**({"data": str(csv), "params": params} | mapped())))
         assert done.summary(map_index=0)["plan"]["clusterer"] == "bisecting-kmeans"
 
-    def test_may_come_from_upstream_tasks_in_every_step(self, csv):
+    def test_settings_may_come_from_upstream_tasks_in_every_step(self, csv):
         given = {"metric": "chebyshev", "transform": "step"}
 
         def build():

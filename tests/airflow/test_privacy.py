@@ -1,4 +1,4 @@
-"""No cell gets into a log."""
+"""Logs never contain cell values."""
 
 import traceback
 
@@ -13,7 +13,7 @@ CELL = 48151.623
 
 
 class TestTracebacks:
-    """Some versions of Airflow log the values of local variables, for the whole chain of errors."""
+    """Some versions of Airflow log the local variables of every exception in the chain."""
 
     @staticmethod
     def log_of(**settings):
@@ -25,7 +25,7 @@ class TestTracebacks:
         assert "secret" not in text
         return text
 
-    def test_of_an_error_of_a_user(self, frame):
+    def test_errors_in_user_code_do_not_expose_cells(self, frame):
         def wrong(X, k, seed):
             value = f"cell {X[0, 0]}"
             raise MemoryError(len(value))
@@ -33,8 +33,8 @@ class TestTracebacks:
         cells = frame.assign(x=CELL + frame["x"])
         assert __file__ in self.log_of(python_callable=lambda: cells, clusterer=wrong, scale=None)
 
-    def test_of_a_query(self, sqlite_conn_id):
-        # Together the two numbers are the cell; the query is shown in logs, so it must not contain it.
+    def test_errors_after_a_query_do_not_expose_cells(self, sqlite_conn_id):
+        # The query adds two numbers to produce the cell value, because logs show the query.
         sql = "SELECT x + 40000 + 8151.623 AS x, word FROM points"
         text = self.log_of(sql=sql, conn_id=sqlite_conn_id, columns=["x", "word"])
         assert "'word' is not numeric" in text
@@ -60,13 +60,13 @@ class TestFilesWithoutAHeader:
         rows.to_csv(path, index=False, sep="\t" if ".tsv" in name else ",", compression=compression)
         assert list(Source(data=str(path), warn=warnings.append).load()) == ["column 1", "column 2"]
         (warning,) = warnings
-        assert warning.startswith("The names of 2 columns look like values, as if the file had no header;")
+        assert warning.startswith("The names of 2 columns look like values. If the file has no header,")
 
     def test_columns_of_parquet_keep_their_names(self, tmp_path):
         pd.DataFrame({"48151": [1.0], "31337": [2.0]}).to_parquet(tmp_path / "bare.parquet")
         assert list(Source(data=tmp_path / "bare.parquet", warn=pytest.fail).load()) == ["48151", "31337"]
 
-    def test_names_in_the_dag_are_shown(self, tmp_path):
+    def test_column_names_in_the_dag_are_kept(self, tmp_path):
         path = tmp_path / "years.csv"
         names = ["2015", "2018", "note"]
         pd.DataFrame(np.random.default_rng(0).normal(size=(50, 3)), columns=names).to_csv(path, index=False)
@@ -88,7 +88,7 @@ class TestFilesWithoutAHeader:
         (["x1", "x2.5"], ["x1", "x2.5"]),
     ],
 )
-def test_names_that_look_like_values(names, shown):
+def test_rename_values_replaces_names_that_look_like_values(names, shown):
     frame, n_renamed = rename_values(pd.DataFrame([[0.0] * len(names)], columns=names), {"kept"})
     assert list(frame.columns) == shown
     assert n_renamed == sum(name not in shown for name in names)

@@ -1,4 +1,4 @@
-"""What Airflow sees of the package before any task runs, on both majors."""
+"""Test the provider metadata and imports that Airflow needs before any task runs."""
 
 import importlib
 import importlib.resources
@@ -21,12 +21,12 @@ HEAVY = ["numpy", "sklearn", "scipy", "pandas", "pyarrow", "matplotlib", "joblib
 
 
 def python(code):
-    """Run code in a fresh interpreter and return the last line that it printed."""
+    """Run code in a new interpreter and return the last line of its output."""
     return subprocess.check_output([sys.executable, "-W", "ignore", "-c", code], text=True).splitlines()[-1]
 
 
 def test_airflow_finds_the_provider_the_decorator_and_the_link():
-    """Airflow drops what does not match its schema."""
+    """Airflow ignores provider metadata that do not match its schema."""
     assert ProvidersManager().providers["compsil-kit"].version == __version__
     assert callable(task.compsil)
     assert "compsil_airflow.lineage.ReportLink" in ProvidersManager().extra_links_class_names
@@ -56,11 +56,11 @@ with DAG("d", schedule=None):
     ],
     ids=["the provider", "a DAG"],
 )
-def test_parsing_loads_nothing_heavy(code):
+def test_parsing_imports_no_heavy_packages(code):
     assert python(f"import sys\n{code}\nprint([name for name in {HEAVY} if name in sys.modules])") == "[]"
 
 
-def test_without_airflow_the_message_names_what_to_install():
+def test_without_airflow_the_error_names_the_packages_to_install():
     code = """
 import sys, compsil_airflow
 sys.modules["airflow"] = None
@@ -75,7 +75,7 @@ except ImportError as error:
 @pytest.mark.parametrize(
     ("given", "expected"), [(None, "/home/me/airflow"), ("~/af", "/home/me/af"), ("$COMPSIL_ROOM/af", "/room/af")]
 )
-def test_airflow_home(given, expected, monkeypatch):
+def test_airflow_home_expands_the_environment_variable(given, expected, monkeypatch):
     monkeypatch.delenv("AIRFLOW_HOME")
     for name, value in {"HOME": "/home/me", "COMPSIL_ROOM": "/room", "AIRFLOW_HOME": given}.items():
         if value is not None:
@@ -83,7 +83,7 @@ def test_airflow_home(given, expected, monkeypatch):
     assert compat.airflow_home() == Path(expected)
 
 
-def test_names_of_both_majors():
+def test_compat_names_exist_on_both_major_versions():
     assert (MAJOR >= 3) == compat.TASK_MAKES_LINKS
     assert issubclass(compat.XComArg, compat.DependencyMixin)
     assert issubclass(compat.BaseOperator, compat.DependencyMixin)

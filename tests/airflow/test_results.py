@@ -1,4 +1,4 @@
-"""What a finished selection leaves: labels, reports, XComs, events of assets."""
+"""Test the outputs of a finished selection: labels, reports, XComs and asset events."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ from compsil_kit.adapters import open_source
 
 class TestLabels:
     @pytest.mark.parametrize(("ending", "read"), [("CSV", pd.read_csv), ("Parquet", pd.read_parquet)])
-    def test_are_those_of_the_accessor(self, csv, frame, tmp_path, ending, read):
+    def test_labels_match_the_accessor(self, csv, frame, tmp_path, ending, read):
         frame.assign(x=frame["x"].where(frame.index != 5)).to_csv(csv, index=False)
         path = tmp_path / f"new/labels.{ending}"
         done = run_select(data=str(csv), labels_path=str(path), labels_keep="key", missing="drop")
@@ -30,8 +30,8 @@ class TestLabels:
         assert labels["cluster"].dropna().astype(int).tolist() == expected.dropna().astype(int).tolist()
         assert done.summary()["files"] == [str(path)]
 
-    def test_have_the_first_seed_of_the_selection(self, csv, tmp_path):
-        """Also if random_state=None drew it: the labels can be reproduced from the summary."""
+    def test_labels_use_the_first_seed_of_the_selection(self, csv, tmp_path):
+        """The labels can be reproduced from the summary, even with random_state=None."""
         seen = []
 
         def record(X, k, seed):
@@ -43,7 +43,7 @@ class TestLabels:
         assert final == done.summary()["plan"]["seeds"][0]
 
     @pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
-    def test_in_parts_keep_the_types_of_columns(self, name, tmp_path):
+    def test_labels_written_in_parts_keep_column_types(self, name, tmp_path):
         place = tmp_path / "new" / name
         kept = pa.table({"key": pa.array([7, None, 9]), "word": pa.array(["a", "b,c", None]).dictionary_encode()})
         parts = iter([kept.slice(0, 2), kept.slice(2)])
@@ -57,7 +57,7 @@ class TestLabels:
         assert labels.to_pydict() == columns
         assert {str(labels.schema.field(at).type) for at in ("row", "key", "cluster")} == {"int64"}
 
-    def test_of_a_broken_pass_are_not_written(self, tmp_path):
+    def test_labels_are_not_written_if_a_pass_fails(self, tmp_path):
         def broken():
             yield np.array([1, 0])
             raise ValueError("the file has changed")
@@ -77,28 +77,28 @@ class TestColumnsToKeep:
         [
             (["key", "row"], r"^labels_keep must not contain 'row'"),
             (["cluster"], r"^labels_keep must not contain 'cluster'"),
-            (["key", "word", "key"], r"^labels_keep must name each column once; it has 'key' more than once\.$"),
+            (["key", "word", "key"], r"^labels_keep must name each column once; got 'key' more than once\.$"),
             (["key", "kee"], r"^labels_keep: 'kee' is not a column of the data, which has .*key, "),
         ],
     )
-    def test_are_validated(self, data, keep, message):
+    def test_labels_keep_is_validated(self, data, keep, message):
         for valid in (None, [], ["key", "word"]):
             check_labels_keep(valid, data)
         with pytest.raises(ValueError, match=message):
             check_labels_keep(keep, data)
 
-    def test_need_a_source_with_records(self):
+    def test_labels_keep_requires_a_source_with_records(self):
         numbers = SimpleNamespace(has_records=False, what="a Dask DataFrame")
         check_labels_keep(None, numbers)
-        with pytest.raises(ValueError, match=r"^labels_keep is not supported for a Dask DataFrame\. Leave it out and "):
+        with pytest.raises(ValueError, match=r"^labels_keep is not supported for a Dask DataFrame\. Omit it and "):
             check_labels_keep(["key"], numbers)
 
-    def test_are_returned_as_a_frame(self, data, frame):
+    def test_kept_columns_are_returned_as_a_frame(self, data, frame):
         pd.testing.assert_frame_equal(kept_columns(data, ["word", "x"]), frame[["word", "x"]], check_dtype=False)
         assert kept_columns(data, []).columns.empty
 
 
-def test_two_runs_leave_the_same(csv, tmp_path):
+def test_two_runs_produce_identical_outputs(csv, tmp_path):
     left = []
     for _ in range(2):
         done = run_select(data=str(csv), labels_path=str(tmp_path / "l.parquet"), report_path=str(tmp_path / "r.html"))
@@ -110,7 +110,7 @@ def test_two_runs_leave_the_same(csv, tmp_path):
     assert b"secret" not in files[1]
 
 
-def test_events_of_assets_carry_k(csv):
+def test_asset_events_contain_k(csv):
     from airflow import settings
 
     name = f"test://segments/{csv.parent.name}"
@@ -127,14 +127,14 @@ def test_events_of_assets_carry_k(csv):
     assert extra["best_k"] == done.xcom() == 3
 
 
-def test_without_xcom_nothing_is_pushed(csv):
+def test_nothing_is_pushed_if_do_xcom_push_is_false(csv):
     done = run_select(data=str(csv), do_xcom_push=False, report_url="https://reports.example/x.html")
     assert done.state == "success"
     assert [done.xcom(key) for key in ("return_value", "selection", "report_url")] == [None] * 3
 
 
 @pytest.mark.airflow3
-def test_an_active_mlflow_run_gets_the_selection_and_the_labels(csv, tmp_path, monkeypatch):
+def test_the_selection_and_the_labels_are_logged_to_an_active_mlflow_run(csv, tmp_path, monkeypatch):
     import mlflow
 
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")

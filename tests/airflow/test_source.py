@@ -1,4 +1,4 @@
-"""Every place that data can come from: files, functions, databases, object stores, tables larger than memory."""
+"""Test all data sources: files, functions, databases, object stores and out-of-core tables."""
 
 import io
 import os
@@ -31,16 +31,16 @@ def expected(frame):
 
 @pytest.fixture
 def in_parts(monkeypatch):
-    """As if every Parquet file were too large for memory."""
+    """Treat every Parquet file as too large for memory."""
     monkeypatch.setattr("compsil_airflow.source._fits_memory", lambda store, path: False)
 
 
 class TestFiles:
-    def test_paths(self, csv, expected):
+    def test_a_path_may_be_absolute_relative_or_a_uri(self, csv, expected):
         for place in ({"data": csv}, {"data": csv.as_uri()}, {"data": csv.name, "base_dir": str(csv.parent)}):
             assert scores(run_select(**place)) == expected
 
-    def test_an_xcom_that_is_a_path(self, csv, expected):
+    def test_a_path_may_come_from_an_xcom(self, csv, expected):
         assert scores(run(lambda: select(data=upstream(str(csv))))) == expected
 
     def test_pickles_are_never_read(self, frame, tmp_path):
@@ -52,23 +52,23 @@ class TestFiles:
         with pytest.raises(OSError, match="no such file"):
             Source(data="-").load()
 
-    def test_only_columns_that_are_used_must_be_numeric(self, tmp_path):
+    def test_only_the_columns_to_cluster_must_be_numeric(self, tmp_path):
         path = tmp_path / "table.csv"
         pd.DataFrame({"x": np.arange(30.0), "note": ["12"] * 29 + ["unknown"]}).to_csv(path, index=False)
         assert len(Source(data=path, columns=["x"]).load()) == 30
-        with pytest.raises(AirflowFailException, match=r"In a DAG: read the file by pandas\.read_csv"):
+        with pytest.raises(AirflowFailException, match=r"In a DAG, read the file with pandas\.read_csv"):
             Source(data=path, columns=["x", "note"]).load()
 
-    def test_a_folder_of_other_files(self, tmp_path):
+    def test_a_folder_with_other_files_raises(self, tmp_path):
         (tmp_path / "parts" / "year=2026").mkdir(parents=True)
         (tmp_path / "parts" / "year=2026" / "notes.csv").touch()
-        with pytest.raises(AirflowFailException, match=r"is a folder that contains files other than Parquet\. Pass a"):
+        with pytest.raises(AirflowFailException, match=r"contains files other than Parquet files\. Pass a"):
             Source(data=tmp_path / "parts").load()
 
     @pytest.mark.parametrize("place", ["", "*.parquet"])
-    def test_a_folder_without_files_is_retried(self, tmp_path, place):
-        """An upstream task may still write them."""
-        with pytest.raises(FileNotFoundError, match="data: there is no Parquet file here"):
+    def test_a_folder_without_parquet_files_is_retried(self, tmp_path, place):
+        """An upstream task may not have finished writing the files."""
+        with pytest.raises(FileNotFoundError, match="data: no Parquet file found"):
             Source(data=tmp_path / place).load()
 
 
@@ -78,25 +78,25 @@ class TestFiles:
         ({}, r"exactly one of data, sql and python_callable; got none\."),
         ({"sql": "SELECT 1", "function": list}, r"exactly one of .*; got sql and python_callable\."),
         ({"sql": "SELECT 1", "conn_id": ""}, "sql requires conn_id"),
-        ({"sql": "None", "passed": {"sql": "ask"}}, "sql is None: the upstream task 'ask' returned .* a query there"),
+        ({"sql": "None", "passed": {"sql": "ask"}}, "^sql is None, because the upstream task 'ask' .* a query"),
         ({"data": [[1.0, 2.0]]}, "data must be a path or a URI; got a value of type list"),
         ({"data": "../a.csv", "base_dir": "/base"}, "^data must be inside base_dir"),
         ({"data": "moon://bucket/a.csv"}, "^data: Airflow has no file system for moon://"),
-        ({"function": lambda: "moon://a.csv"}, "^the path that python_callable returned: Airflow has no file"),
-        ({"function": lambda: "/a.csv", "base_dir": "/base"}, "^the path that python_callable returned must be inside"),
+        ({"function": lambda: "moon://a.csv"}, "^the path returned by python_callable: Airflow has no file"),
+        ({"function": lambda: "/a.csv", "base_dir": "/base"}, "^the path returned by python_callable must be inside"),
         *(
             ({"function": lambda found=found: found}, f"must return a table .* type {type(found).__name__}")
             for found in (None, {"x": [1]}, np.zeros(3), [[1.0]])
         ),
     ],
 )
-def test_sources_that_cannot_be_used_fail_without_a_retry(given, message):
+def test_invalid_sources_fail_without_a_retry(given, message):
     with pytest.raises(AirflowFailException, match=message):
         Source(**given).load()
 
 
 class TestFunctions:
-    def test_with_arguments_and_the_context(self, frame, expected):
+    def test_a_function_receives_arguments_and_the_context(self, frame, expected):
         def load(first, *, last, ti):
             assert ti.task_id == "select_k"
             return frame.iloc[first:last]
@@ -104,30 +104,30 @@ class TestFunctions:
         assert scores(run_select(python_callable=load, op_args=[0], op_kwargs={"last": 300})) == expected
         assert bind(None, [], {}, {}) is None
 
-    def test_that_return_arrow(self, frame, expected):
+    def test_a_function_may_return_an_arrow_table(self, frame, expected):
         assert scores(run_select(python_callable=lambda: pa.Table.from_pandas(frame))) == expected
 
-    def test_that_return_an_array(self):
+    def test_a_function_may_return_an_array(self):
         assert list(as_frame(np.zeros((3, 2)))) == ["column 0", "column 1"]
 
-    def test_that_return_a_path(self, csv, expected):
+    def test_a_function_may_return_a_path(self, csv, expected):
         assert scores(run_select(python_callable=lambda: str(csv))) == expected
 
 
 class TestQueries:
     @pytest.mark.parametrize("name", ["run", "get_records"])
-    def test_connections_to_other_systems_are_refused(self, name, monkeypatch):
+    def test_connections_to_other_systems_are_rejected(self, name, monkeypatch):
         hook = SimpleNamespace(**{name: print})
         monkeypatch.setattr(BaseHook, "get_connection", lambda conn_id: SimpleNamespace(get_hook=lambda: hook))
-        with pytest.raises(AirflowFailException, match=r"^conn_id must be a connection to a database; the hook of "):
+        with pytest.raises(AirflowFailException, match=r"^conn_id must be a database connection; the hook for "):
             Source(sql="SELECT 1", conn_id="db").load()
 
-    def test_parameters_and_templates(self, sqlite_conn_id, expected):
+    def test_a_query_may_use_parameters_and_templates(self, sqlite_conn_id, expected):
         sql = "SELECT * FROM {{ params.table }} WHERE x > ? ORDER BY rowid"
         settings = {"params": {"table": "points"}, "parameters": ["-100"], "conn_id": sqlite_conn_id}
         assert scores(run_select(sql=sql, **settings)) == expected
 
-    def test_a_query_in_a_file(self, sqlite_conn_id, expected, home):
+    def test_a_query_may_be_read_from_a_file(self, sqlite_conn_id, expected, home):
         (home / "dags" / "query.sql").write_text("SELECT * FROM points ORDER BY rowid")
         assert scores(run_select(sql="query.sql", conn_id=sqlite_conn_id)) == expected
 
@@ -135,12 +135,12 @@ class TestQueries:
         ("sql", "message"),
         [
             ("CREATE TABLE other (x INTEGER)", "sql must be a query that returns rows"),
-            # SQLite reports these as OperationalError, like a locked file.
+            # SQLite raises OperationalError for these queries, as it does for a locked file.
             ("SELECT x FROM nowhere", "sql: the database rejected the query: "),
             ("SELEC x FROM points", "sql: the database rejected the query: "),
         ],
     )
-    def test_wrong_queries_are_not_retried(self, sqlite_conn_id, sql, message, failure):
+    def test_invalid_queries_are_not_retried(self, sqlite_conn_id, sql, message, failure):
         assert message in failure(sql=sql, conn_id=sqlite_conn_id)
 
 
@@ -174,14 +174,14 @@ class TestObjectStore:
         assert pd.read_parquet(io.BytesIO(labels))["cluster"].nunique() == 3
         assert report.startswith(b"<!doctype html>")
 
-    def test_damaged_objects_are_named_by_their_uri(self, bucket):
+    def test_the_error_for_a_damaged_object_contains_its_uri(self, bucket):
         bucket.put_object(Bucket="data", Key="in/bad.parquet", Body=b"nothing")
         with pytest.raises(AirflowFailException, match=f"{self.STORE}/in/bad.parquet: not a readable table"):
             Source(data=f"{self.STORE}/in/bad.parquet").load()
 
     @pytest.fixture
     def lake(self, bucket, frame):
-        """Three Parquet files under one prefix, with the marker that Spark writes."""
+        """Three Parquet files and Spark's ``_SUCCESS`` marker under one prefix, and the whole table in one file."""
         for number in range(3):
             part = frame[number * 100 : (number + 1) * 100].to_parquet(index=False)
             bucket.put_object(Bucket="data", Key=f"lake/part-{number}.parquet", Body=part)
@@ -190,14 +190,14 @@ class TestObjectStore:
         return self.STORE
 
     @pytest.mark.parametrize("place", ["lake/", "lake/part-[0-2].parquet", "whole.parquet"])
-    def test_folders_globs_and_files_too_large_for_memory(self, lake, expected, place, in_parts):
+    def test_folders_globs_and_large_files_are_read_in_parts(self, lake, expected, place, in_parts):
         settings = {"data": f"s3://data/{place}", "conn_id": "compsil_test_s3"}
         assert Source(**settings).load().n_rows == 300
         assert scores(run_select(**settings)) == expected
 
-    def test_the_command_line_reads_from_it(self, lake, s3_address):
+    def test_the_command_line_reads_from_an_object_store(self, lake, s3_url):
         keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "tester")
-        env = {**os.environ, **keys, "AWS_ENDPOINT_URL": s3_address, "AWS_DEFAULT_REGION": "us-east-1"}
+        env = {**os.environ, **keys, "AWS_ENDPOINT_URL": s3_url, "AWS_DEFAULT_REGION": "us-east-1"}
         command = [sys.executable, "-m", "compsil_kit", "select", "s3://data/lake/*.parquet", "--columns", "x,y"]
         assert "k* = 3 of 2..10" in subprocess.check_output(command, env=env, text=True, timeout=300)
 
@@ -207,7 +207,7 @@ class TestObjectStore:
 
 
 class TestOutOfCore:
-    """Parquet files that are read in parts, and out-of-core tables from functions."""
+    """Tests for Parquet files that are read in parts, and for functions that return out-of-core tables."""
 
     @pytest.fixture(scope="class")
     def table(self):
@@ -227,24 +227,24 @@ class TestOutOfCore:
 
     @pytest.fixture(scope="class")
     def whole(self, table):
-        """The selection in memory."""
+        """The selection for the same table in memory."""
         return run_select(python_callable=lambda: table, sample_size=300)
 
     @pytest.mark.parametrize("place", ["table", "table/*.parquet", "whole.parquet"])
-    def test_files_that_are_read_in_parts(self, folder, whole, place, in_parts):
+    def test_files_read_in_parts_give_the_same_result(self, folder, whole, place, in_parts):
         done = run_select(data=place, base_dir=str(folder.parent), sample_size=300)
         assert done.xcom() == 3
         for name in ("columns", "n_columns", "scale", "curve"):
             assert done.summary()[name] == whole.summary()[name]
 
-    def test_a_dataset_from_a_function(self, folder, whole):
+    def test_a_function_may_return_a_dataset(self, folder, whole):
         assert Source(function=lambda: ds.dataset(folder)).load().n_rows == 60_000
         assert scores(run_select(python_callable=lambda: ds.dataset(folder), sample_size=300)) == scores(whole)
 
-    def test_a_small_file_is_loaded(self, folder):
+    def test_a_small_file_is_loaded_into_memory(self, folder):
         assert isinstance(Source(data=folder.parent / "whole.parquet").load(), pd.DataFrame)
 
-    def test_a_link_that_leaves_the_base(self, folder, tmp_path):
+    def test_a_symbolic_link_out_of_base_dir_raises(self, folder, tmp_path):
         inside = tmp_path / "base" / "table"
         inside.mkdir(parents=True)
         (inside / "part-0.parquet").symlink_to(folder / "part-0.parquet")
@@ -264,5 +264,5 @@ class TestOutOfCore:
         means = table.groupby(labels["cluster"].to_numpy())[["x", "y"]].mean().round().to_numpy()
         assert sorted(map(tuple, means.tolist())) == [(0, 0), (0, 9), (9, 0)]
         assert done.summary()["files"] == [str(path)]
-        # Passes to select, to fit the clusterer, and to label.
+        # The table is read for the selection, to fit the clusterer, and to label the rows.
         assert log().count("60,000 of 60,000 rows read") >= 3

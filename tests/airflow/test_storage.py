@@ -1,4 +1,4 @@
-"""Where files may be, and how they are written."""
+"""Test which paths are allowed, and how files are written."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compsil_airflow.storage import check_apart, check_writable, resolve_place, write
+from compsil_airflow.storage import check_outputs, check_writable, resolve_place, write
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def base(tmp_path):
 @pytest.mark.parametrize(
     "path", ["table.csv", "{base}/table.csv", "file://{base}/table.csv", "fine.csv", Path("table.csv")]
 )
-def test_paths_inside_the_base(base, path):
+def test_paths_inside_base_dir_are_resolved(base, path):
     given = path.format(base=base) if isinstance(path, str) else path
     assert resolve_place("data", given, base) == base / "table.csv"
 
@@ -39,19 +39,19 @@ def test_paths_inside_the_base(base, path):
         "file:///etc/passwd", "file://{base}/%2e%2e/secret.csv", "local:///etc/passwd",
     ],
 )  # fmt: skip
-def test_paths_outside_the_base(base, path):
+def test_paths_outside_base_dir_are_rejected(base, path):
     with pytest.raises(ValueError, match=r"^data must be inside base_dir, .*, after resolving symbolic links"):
         resolve_place("data", path.format(base=base), base)
 
 
 @pytest.mark.parametrize("path", ["part #2.csv", "which?.csv", "100%25.csv", "run:5.csv"])
-def test_plain_paths_are_not_uris(base, path):
+def test_plain_paths_are_not_parsed_as_uris(base, path):
     assert resolve_place("data", path, base) == base / path
 
 
-def test_uris():
+def test_uris_are_not_changed():
     assert resolve_place("data", "s3://conn@bucket/key.csv", "/nowhere") == "s3://conn@bucket/key.csv"
-    # A scheme of one letter is a drive.
+    # A single-letter scheme is a Windows drive.
     for path in ("C://b.csv", "local:///a/b.csv"):
         assert isinstance(resolve_place("data", path), Path)
 
@@ -64,7 +64,7 @@ def test_uris():
         *((path, TypeError, r"^data must be a path or a URI") for path in ("", "  ", None, ["a"])),
     ],
 )
-def test_values_that_are_not_paths(base, path, kind, message):
+def test_values_that_are_not_paths_are_rejected(base, path, kind, message):
     with pytest.raises(kind, match=message):
         resolve_place("data", path, base)
 
@@ -80,7 +80,7 @@ def test_files_are_replaced_completely(tmp_path, from_file):
 
 
 class TestWritable:
-    def test_a_full_disk(self, tmp_path, monkeypatch):
+    def test_a_full_disk_raises(self, tmp_path, monkeypatch):
         def full(dir):
             assert dir == tmp_path / "new"
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -89,15 +89,15 @@ class TestWritable:
         with pytest.raises(OSError, match=r"labels_path cannot be written: No space left on device: '.*l\.csv'"):
             check_writable("labels_path", tmp_path / "new" / "l.csv")
 
-    def test_a_write_protected_file(self, tmp_path, monkeypatch):
-        # Root may write anywhere, so the answer is that of another user.
+    def test_a_write_protected_file_raises(self, tmp_path, monkeypatch):
+        # Simulate a user other than root, who may write to any file.
         monkeypatch.setattr(os, "access", lambda path, mode: False)
         check_writable("labels_path", tmp_path / "new.csv")
         (tmp_path / "old.csv").write_text("")
         with pytest.raises(PermissionError, match="labels_path cannot be written: Permission denied"):
             check_writable("labels_path", tmp_path / "old.csv")
 
-    def test_a_folder(self, tmp_path):
+    def test_a_folder_is_rejected(self, tmp_path):
         with pytest.raises(ValueError, match=r"labels_path must be a file; .* is a folder"):
             check_writable("labels_path", tmp_path)
 
@@ -121,8 +121,8 @@ class TestWritable:
         (None, "/d/labels.csv", True),
     ],
 )
-def test_outputs_among_the_data_are_refused(data, output, apart):
+def test_outputs_that_match_the_data_are_rejected(data, output, apart):
     place = output if "://" in output else Path(output)
-    refused = pytest.raises(ValueError, match=rf"^labels_path must not be among the files that data names.*{output}")
-    with nullcontext() if apart else refused:
-        check_apart(data, {"report_path": None, "labels_path": place}, None)
+    rejected = pytest.raises(ValueError, match=rf"^labels_path must not be a file that matches data.*{output}")
+    with nullcontext() if apart else rejected:
+        check_outputs(data, {"report_path": None, "labels_path": place}, None)

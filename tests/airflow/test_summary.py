@@ -1,4 +1,4 @@
-"""Whether k* is accepted, and the summary in XCom, which stays small whatever the selection."""
+"""Test the decision to accept k*, and the summary in XCom, whose size is limited."""
 
 import json
 from contextlib import nullcontext
@@ -63,7 +63,7 @@ class TestDecision:
         unknown = select_k(blobs, ks=[2, 3], n_subsamples=1, clusterer="gmm")
         for name in THRESHOLDS:
             decision = decide(unknown, {**dict.fromkeys(THRESHOLDS), name: 0.0}, None, None)
-            assert f"is unknown, and {name}=0" in str(decision.error)
+            assert f"is unknown and does not meet {name}=0" in str(decision.error)
         assert f"({unknown.confidence_note})" in decision.notes[0]
 
     @pytest.mark.parametrize(
@@ -76,18 +76,18 @@ class TestDecision:
             (None, 3, None, "^fallback_k requires min_probability or min_confidence"),
             (None, None, "skip", "^on_unsure requires min_probability or min_confidence"),
             (0.5, None, "hope", "^on_unsure must be one of 'fail', 'skip', 'fallback'"),
-            (0.5, None, "fallback", "^on_unsure='fallback' and fallback_k belong together"),
-            (0.5, 3, "skip", "^on_unsure='fallback' and fallback_k belong together"),
+            (0.5, None, "fallback", "^on_unsure='fallback' and fallback_k must be used together"),
+            (0.5, 3, "skip", "^on_unsure='fallback' and fallback_k must be used together"),
         ],
     )
     @pytest.mark.parametrize("name", THRESHOLDS)
-    def test_combinations(self, name, threshold, fallback_k, on_unsure, message):
+    def test_thresholds_and_fallbacks_are_validated(self, name, threshold, fallback_k, on_unsure, message):
         with nullcontext() if message is None else pytest.raises(ValueError, match=message):
             check_thresholds({**dict.fromkeys(THRESHOLDS), name: threshold}, fallback_k, on_unsure)
 
 
-class TestTasksThatAreNotSure:
-    # Without structure no k stands out.
+class TestRejectedK:
+    # The data have no clusters, so no k has a high selection probability.
     @pytest.fixture
     def flat(self, tmp_path):
         path = tmp_path / "flat.csv"
@@ -95,7 +95,7 @@ class TestTasksThatAreNotSure:
         return {"data": str(path), "ks": "3:9"}
 
     @pytest.mark.parametrize(("on_unsure", "state"), [("fail", "failed"), ("skip", "skipped")])
-    def test_store_the_summary_and_the_report(self, flat, tmp_path, home, log, on_unsure, state):
+    def test_the_summary_and_the_report_are_stored(self, flat, tmp_path, home, log, on_unsure, state):
         report, labels = tmp_path / "r.html", tmp_path / "l.csv"
         settings = {"labels_path": str(labels), "report_path": str(report), "outlets": [Asset("unsure")], **RETRY}
         done = run_select(**flat, min_probability=0.999, on_unsure=on_unsure, **settings)
@@ -106,13 +106,13 @@ class TestTasksThatAreNotSure:
         assert summary["selected_k"] in range(3, 10)
         assert summary["files"] == [str(report)]
         assert "data:image/png" in report.read_text()
-        # Without a k there are no labels and no return value.
+        # Without an accepted k, the task writes no labels and returns no value.
         assert not labels.exists()
         assert done.xcom() is None
         checkpoints = list((home / "compsil-checkpoints" / done.dag_run.dag_id).iterdir())
         assert len(checkpoints) == (state == "failed")
 
-    def test_fall_back(self, flat, tmp_path):
+    def test_the_task_returns_fallback_k(self, flat, tmp_path):
         settings = {"labels_path": str(tmp_path / "l.csv"), "outlets": [Asset("flat")]}
         done = run_select(**flat, min_probability=0.999, fallback_k="2", **settings)
         summary = done.summary()
@@ -124,7 +124,7 @@ class TestTasksThatAreNotSure:
 
 
 class TestSummary:
-    def test_numbers_are_those_of_the_result(self, sure):
+    def test_the_summary_matches_the_result(self, sure):
         summary = summarise(sure, ACCEPTED, {"z": 1.0})
         assert json.loads(json.dumps(summary, allow_nan=False)) == summary
         assert [row["k"] for row in summary["curve"]] == [2, 3, 4]
@@ -147,7 +147,7 @@ class TestSummary:
         json.dumps(summary, allow_nan=False)
         assert summary["curve"][0]["sem"] is summary["probability"] is None
 
-    def test_thousands_of_columns(self):
+    def test_only_the_first_column_names_are_listed(self):
         X = np.random.default_rng(0).normal(size=(60, 3000))
         table = prepare(pd.DataFrame(X, columns=[f"a rather long name of column {at}" for at in range(3000)]))
         names = list(table.preparation.columns)
@@ -156,12 +156,12 @@ class TestSummary:
         assert (summary["n_columns"], summary["columns"]) == (3000, names[:100])
         assert summary["settings"]["columns"][-1] == "..."
 
-    def test_the_structure_test(self, blobs):
+    def test_the_summary_contains_the_structure_test(self, blobs):
         result = select_k(blobs, ks=[2, 3], n_subsamples=2, structure=True)
         summary = summarise(result, ACCEPTED, {})["structure"]
         assert (summary["found"], summary["p_value"]) == (True, result.structure.p_value)
 
-    def test_failures_are_counted_and_some_are_described(self, blobs):
+    def test_all_failures_are_counted_and_the_first_are_described(self, blobs):
         def fickle(X, k, seed):
             if k == 4:
                 raise RuntimeError("y" * 5000)
@@ -185,16 +185,16 @@ class TestSummary:
         assert [name for name in whole if found[name] != whole[name]] == left_out
         assert len(json.dumps(found)) <= MAX_BYTES
         if "curve" in left_out:
-            # Those with the best known scores.
+            # The values of k with the best scores are kept.
             assert [row["k"] for row in found["curve"]] == list(range(0, 2 * len(found["curve"]), 2))
 
-    def test_a_summary_that_never_fits_has_no_curve(self):
+    def test_the_curve_is_dropped_if_the_summary_is_still_too_large(self):
         long = {"columns": [], "failures": [], "curve": [{"k": 2, "score": 0.5}], "explanation": "x" * MAX_BYTES}
         assert (shorten_summary(long)["curve"], shorten_summary(long)["left_out"]) == ([], ["curve"])
 
 
 def test_every_setting_of_a_task_is_in_the_summary(csv):
-    """A new setting of the engine cannot be forgotten."""
+    """This test fails if the summary lacks a new setting of the engine."""
     given = {"rule": "lcb", "z": 0.5, "n_calibration": 2, "on_failure": "skip", "n_jobs": 2}
     settings = run_select(data=str(csv), **given).summary()["settings"]
     defaults = {name: each.default for name, each in settings_of(SelectionConfig, TableConfig).items()}

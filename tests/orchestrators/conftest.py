@@ -1,4 +1,4 @@
-"""Data for all orchestrators, and separate homes, set before they are imported."""
+"""Set separate home folders before the orchestrators are imported, and define the test data."""
 
 import os
 import tempfile
@@ -23,7 +23,7 @@ from sklearn.datasets import make_blobs  # noqa: E402
 
 from compsil_kit import prepare, select_k  # noqa: E402
 
-# As few subsamples as have a selection probability.
+# The smallest number of subsamples that suffices to estimate the selection probability.
 KEYWORDS = {"ks": [2, 3, 4], "n_subsamples": 10}
 
 
@@ -35,7 +35,7 @@ def half(discrepancy):
     return discrepancy * 0.0 + 0.5
 
 
-# Settings that decide how much is computed, that batches contain by name only, or that only choose.
+# Settings that affect the computation, that affect only how k is chosen, or that batches contain only by name.
 SETTINGS = [
     {},
     {"criterion": "stable", "n_calibration": 2},
@@ -46,20 +46,20 @@ SETTINGS = [
 
 @pytest.fixture(scope="session")
 def table():
-    """Three blobs; the names of the columns are too long for a batch, which contains at most a thousand characters."""
+    """A table with three blobs, whose column names are too long to be stored in a batch (1,000 characters)."""
     X, _ = make_blobs([150, 100, 50], 2, cluster_std=0.6, random_state=3)
     return prepare(pd.DataFrame(X, columns=["x" * 600, "y" * 600]))
 
 
 @pytest.fixture(scope="session")
 def whole(table):
-    """The selection of a single process."""
+    """The selection computed in a single process."""
     return select_k(table, **KEYWORDS)
 
 
 @pytest.fixture
 def fragile():
-    """A clusterer that loses its connection once, in the second of three batches."""
+    """A clusterer that raises a ConnectionError once, in the second of three batches."""
     calls = []
 
     def cluster(X, k, seed):
@@ -73,7 +73,7 @@ def fragile():
 
 @pytest.fixture
 def mlflow_run(tmp_path):
-    """An active run in a file store; returns a client and the stored run."""
+    """Start a run in a file store; yield a function that returns a client and the stored run."""
     import mlflow
 
     mlflow.set_tracking_uri(tmp_path.as_uri() + "/mlruns")

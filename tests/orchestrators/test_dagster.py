@@ -1,4 +1,4 @@
-"""The asset, materialized by Dagster's own executors."""
+"""Test the asset by materializing it with Dagster."""
 
 import dagster as dg
 import numpy as np
@@ -10,7 +10,7 @@ from compsil_kit import select_k
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_the_asset_equals_select_k(table, monkeypatch, settings):
+def test_the_asset_matches_select_k(table, monkeypatch, settings):
     logged = []
     monkeypatch.setattr("compsil_dagster.log_if_active", logged.append)
     keywords = {**KEYWORDS, **settings}
@@ -21,7 +21,7 @@ def test_the_asset_equals_select_k(table, monkeypatch, settings):
     assert logged[0].preparation == table.preparation
 
 
-def test_metadata_log_and_steps(table, whole, capfd):
+def test_metadata_and_log_describe_the_selection_and_each_batch_is_a_step(table, whole, capfd):
     asset = select_k_asset("segments", lambda: table, n_batches=3, **KEYWORDS)
     with dg.DagsterInstance.ephemeral() as instance:
         done = dg.materialize([asset], instance=instance)
@@ -40,7 +40,7 @@ def test_metadata_log_and_steps(table, whole, capfd):
     assert sum("batch" in event.step_key for event in done.all_events if event.is_step_success) == 3
 
 
-def test_a_failed_batch_is_retried_alone(table, fragile):
+def test_only_the_failed_batch_is_retried(table, fragile):
     asset = select_k_asset("fragile", lambda: table, n_batches=3, clusterer=fragile, **KEYWORDS)
     done = dg.materialize([asset], raise_on_error=False)
     assert done.success
@@ -48,7 +48,7 @@ def test_a_failed_batch_is_retried_alone(table, fragile):
     assert retried == ["fragile.fragile_batch[1]"]
 
 
-def test_arguments_of_the_asset_and_its_consumer(table):
+def test_asset_arguments_are_applied_and_other_assets_can_use_k(table):
     asset = select_k_asset("k", lambda: table.matrix, retries=5, asset={"group_name": "clusters"}, **KEYWORDS)
 
     @dg.asset

@@ -1,4 +1,4 @@
-"""The code in the guide, run as it stands."""
+"""Run the code in the guide."""
 
 import re
 import runpy
@@ -17,7 +17,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | 
 
 @pytest.fixture
 def run(tmp_path):
-    """Run the block that imports a module, with a temporary folder for /data."""
+    """Return a function that runs the code block for a module, with a temporary folder instead of /data."""
     make_customers(size=0.5).to_parquet(tmp_path / "customers.parquet")
 
     def run(name):
@@ -28,19 +28,19 @@ def run(tmp_path):
     return run
 
 
-def test_dagster(run):
+def test_the_dagster_example_runs(run):
     found = run("compsil_dagster")
     done = dg.materialize([found["segments"], found["announcement"]])
     assert done.output_for_node("announcement") == "4 segments"
     assert found["defs"].resolve_asset_graph().get_all_asset_keys()
 
 
-def test_prefect(run):
+def test_the_prefect_example_runs(run):
     with prefect_test_harness(server_startup_timeout=180):
         assert run("compsil_prefect")["segments"]() == 4
 
 
-def test_mlflow(run, tmp_path):
+def test_the_mlflow_example_runs(run, tmp_path):
     mlflow.set_tracking_uri(tmp_path.as_uri() + "/mlruns")
     run("compsil_mlflow")
     (found,) = mlflow.MlflowClient().search_runs(["0"])

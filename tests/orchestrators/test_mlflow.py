@@ -1,4 +1,4 @@
-"""A selection in a real file store of MLflow."""
+"""Test logging a selection to an MLflow file store."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ LABELS = pd.DataFrame({"row": [0, 1], "cluster": [1, 0]}, index=[5, 6])
 
 
 def test_every_setting_is_a_parameter(table, mlflow_run):
-    """A new setting of the engine cannot be forgotten."""
+    """This test fails if a new setting of the engine is not logged."""
     settings = {
         "criterion": "micro", "transform": half, "rule": "lcb", "z": 0.5, "n_calibration": 2, "on_failure": "skip",
         "n_jobs": 2, "random_state": 7,
@@ -34,7 +34,7 @@ def test_every_setting_is_a_parameter(table, mlflow_run):
     assert expected.keys() >= settings_of(SelectionConfig).keys()
 
 
-def test_metrics_and_artifacts(whole, mlflow_run, tmp_path):
+def test_metrics_and_artifacts_are_logged(whole, mlflow_run, tmp_path):
     run_id = log_if_active(whole, LABELS)
     client, run = mlflow_run()
     assert run.info.run_id == run_id
@@ -51,8 +51,8 @@ def test_metrics_and_artifacts(whole, mlflow_run, tmp_path):
     assert (folder / "labels.csv").read_text() == "row,cluster\n0,1\n1,0\n"
 
 
-def test_unknown_numbers_are_left_out(table, mlflow_run):
-    """With a single subsample there is neither a standard error nor a probability; an array has no preparation."""
+def test_unknown_metrics_are_not_logged(table, mlflow_run):
+    """A single subsample gives no standard error and no probability, and an array has no preparation."""
     assert log_if_active(select_k(table.matrix, **(KEYWORDS | {"n_subsamples": 1}))) is not None
     client, run = mlflow_run()
     assert "best_k" in run.data.metrics
@@ -61,13 +61,13 @@ def test_unknown_numbers_are_left_out(table, mlflow_run):
     assert "compsil/labels.csv" not in {file.path for file in client.list_artifacts(run.info.run_id, "compsil")}
 
 
-def test_without_an_active_run_nothing_is_logged(whole):
+def test_nothing_is_logged_without_an_active_run(whole):
     assert mlflow.active_run() is None
     assert log_if_active(whole) is None
     assert mlflow.active_run() is None
 
 
-def test_without_a_run_mlflow_is_not_imported():
+def test_mlflow_is_not_imported_without_an_active_run():
     code = (
         "import sys, numpy as np; from compsil_kit import select_k; from compsil_mlflow import log_if_active\n"
         "log_if_active(select_k(np.random.default_rng(0).normal(size=(50, 2)), ks=[2, 3], n_subsamples=2))\n"

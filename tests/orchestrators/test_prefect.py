@@ -1,4 +1,4 @@
-"""The task in a flow, on a real Prefect server with a separate database."""
+"""Test the task in a flow, on a Prefect server with a separate database."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ def server():
 
 
 def select(data, **keywords):
-    """Run a flow; return the result and the id of the run."""
+    """Run a flow; return the result and the flow run id."""
 
     @flow
     def segments():
@@ -41,14 +41,14 @@ def task_runs(flow_run_id):
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_the_task_equals_select_k(table, settings):
+def test_the_task_matches_select_k(table, settings):
     keywords = {**KEYWORDS, **settings}
     result, _ = select(table, n_batches=3, artifact=None, **keywords)
     assert result.to_dict() == compsil_kit.select_k(table, **keywords).to_dict()
     assert result.preparation == table.preparation
 
 
-def test_tasks_log_and_artifact(table, whole, caplog):
+def test_tasks_are_recorded_and_the_explanation_is_published(table, whole, caplog):
     _, flow_run_id = select(table, **KEYWORDS)
     states = [(run.name.rpartition("-")[0], str(run.state_type.value)) for run in task_runs(flow_run_id)]
     assert states.count(("compsil batch", "COMPLETED")) == 4
@@ -58,18 +58,18 @@ def test_tasks_log_and_artifact(table, whole, caplog):
     assert whole.explain() in caplog.text
 
 
-def test_a_failed_batch_is_retried_alone(table, fragile):
+def test_only_the_failed_batch_is_retried(table, fragile):
     _, flow_run_id = select(table, n_batches=3, artifact=None, clusterer=fragile, **KEYWORDS)
     counts = sorted(run.run_count for run in task_runs(flow_run_id) if "batch" in run.name)
     assert counts == [1, 1, 2]
 
 
 @pytest.mark.parametrize("task", [run_one, select_k])
-def test_results_of_tasks_are_not_stored(task):
+def test_task_results_are_not_stored(task):
     assert task.persist_result is False
 
 
-def test_an_active_mlflow_run_gets_the_selection(table, mlflow_run):
+def test_the_selection_is_logged_to_an_active_mlflow_run(table, mlflow_run):
     select(table, n_batches=2, artifact=None, **KEYWORDS)
     _, run = mlflow_run()
     assert run.data.metrics["best_k"] == 3

@@ -1,4 +1,4 @@
-"""Two DAGs connected by an asset: one selects k, and the other is triggered by the event and reads k from it."""
+"""Two DAGs connected by an asset: the first selects k, and the asset event triggers the second, which reads k."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEGMENTS = Asset("compsil_customer_segments")
 
 @dag(schedule=None, tags=["compsil", "example"], doc_md=__doc__)
 def compsil_asset_producer() -> None:
-    """Select k for the table that the decorated function returns; the event of the asset carries best_k."""
+    """Select k for the table returned by the decorated function; the asset event contains best_k."""
 
     @task.compsil(ks="2:7", n_subsamples=15, columns=["basket", "visits", "returned"], outlets=[SEGMENTS])
     def select_k() -> Any:
@@ -23,14 +23,14 @@ def compsil_asset_producer() -> None:
     select_k()
 
 
-# Airflow 2 wants a start date for every DAG with a schedule.
+# Airflow 2 requires a start date for every DAG with a schedule.
 @dag(schedule=[SEGMENTS], start_date=datetime(2026, 1, 1), tags=["compsil", "example"], doc_md=__doc__)
 def compsil_asset_consumer() -> None:
-    """Run whenever there is a new k."""
+    """Run whenever a new k has been selected."""
 
     @task(inlets=[SEGMENTS])
     def use(inlet_events: Any = None) -> int:
-        # The latest event of the asset, also if the run was triggered by hand.
+        # This is the latest asset event, even if the run was triggered manually.
         return int(inlet_events[SEGMENTS][-1].extra["best_k"])
 
     use()

@@ -1,4 +1,4 @@
-"""Branch on the selection probability: use k if it is well supported, else ask for more subsamples."""
+"""Branch on the selection probability: use k if the probability is high enough, or recommend more subsamples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENOUGH = 0.8
 
 @dag(schedule=None, tags=["compsil", "example"], doc_md=__doc__)
 def compsil_probability() -> None:
-    """Extract, select, then branch on the probability in the summary."""
+    """Extract the data, select k, then branch on the probability in the summary."""
 
     @task
     def extract() -> str:
@@ -26,7 +26,7 @@ def compsil_probability() -> None:
 
     @task.branch
     def sure(summary: dict[str, Any]) -> str:
-        # None if a single subsample was drawn.
+        # The probability is None if only one subsample was drawn.
         return "use" if (summary["probability"] or 0.0) >= ENOUGH else "repeat"
 
     @task

@@ -1,4 +1,4 @@
-"""One selection per region: the operator is mapped over the partitions of a table."""
+"""Run one selection per region: the operator is mapped over the partitions of a table."""
 
 from __future__ import annotations
 

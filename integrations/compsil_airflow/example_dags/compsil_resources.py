@@ -1,4 +1,4 @@
-"""Resources of a Kubernetes pod for the one task that needs them; on other executors the request has no effect."""
+"""Request Kubernetes pod resources for the selection task only; other executors ignore the request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N_CPUS = 2
 
 
 def resources(cpus: int, memory: str) -> dict[str, Any]:
-    """Return an executor_config for the KubernetesExecutor, or an empty one where its client is not installed."""
+    """Return an executor_config for the KubernetesExecutor, or an empty dict if the client is not installed."""
     try:
         from kubernetes.client import models as k8s
     except ImportError:
@@ -26,7 +26,7 @@ def resources(cpus: int, memory: str) -> dict[str, Any]:
 
 @dag(schedule=None, tags=["compsil", "example"], doc_md=__doc__)
 def compsil_resources() -> None:
-    """Extract, and select with as many workers as the pod has processors."""
+    """Extract the data, and select k with one worker per CPU of the pod."""
 
     @task
     def extract() -> str:
@@ -39,8 +39,8 @@ def compsil_resources() -> None:
         ks="2:7",
         n_subsamples=20,
         n_jobs=N_CPUS,
-        # Pods share no disk, so the checkpoint needs a place that the next attempt can reach: a mounted volume, or an
-        # object such as "s3://my_aws@bucket/{{ dag.dag_id }}-{{ run_id }}.json".
+        # Pods do not share a disk. To keep a checkpoint, use a mounted volume or an object that the next attempt can
+        # access, such as "s3://my_aws@bucket/{{ dag.dag_id }}-{{ run_id }}.json".
         checkpoint=None,
         executor_config=resources(N_CPUS, "4Gi"),
         retries=2,

@@ -12,7 +12,7 @@ MANY = 4
 
 @dag(schedule=None, tags=["compsil", "example"], doc_md=__doc__)
 def compsil_select_and_branch() -> None:
-    """Extract, select, then branch."""
+    """Extract the data, select and count the clusters, then branch."""
 
     @task
     def extract() -> str:
@@ -20,7 +20,7 @@ def compsil_select_and_branch() -> None:
 
     select = SelectKOperator(
         task_id="select_k",
-        # XCom carries the path, never the data.
+        # Only the path is passed through XCom, never the data.
         data=extract(),
         columns=["basket", "visits", "returned"],
         ks="2:8",

@@ -1,4 +1,4 @@
-"""A selection divided among workers: batches of subsamples run as mapped tasks."""
+"""Divide one selection among workers: each mapped task runs a batch of subsamples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compsil_airflow.example_dags.customers import write_customers
 
 @dag(schedule=None, tags=["compsil", "example"], doc_md=__doc__)
 def compsil_spread() -> None:
-    """Extract, divide the selection among mapped tasks, use the result."""
+    """Extract the data, divide the selection among mapped tasks, and use the result."""
 
     @task
     def extract() -> str:

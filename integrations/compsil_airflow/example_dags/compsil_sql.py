@@ -1,4 +1,4 @@
-"""Data from a database: a query on any connection with a DbApiHook, here ``compsil_example_db``."""
+"""Select k for data from a database; ``compsil_example_db`` may be any connection with a DbApiHook."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONNECTION = "compsil_example_db"
 
 @dag(schedule=None, tags=["compsil", "example"], doc_md=__doc__, params={"region": Param("north", type="string")})
 def compsil_sql() -> None:
-    """Fill a table, and select k for the rows of a query."""
+    """Fill a table, and select k for the rows returned by a query."""
 
     @task
     def fill() -> int:
@@ -33,7 +33,7 @@ def compsil_sql() -> None:
 
     select = SelectKOperator(
         task_id="select_k",
-        # Without ORDER BY the order of rows is not defined, and subsamples are drawn by position.
+        # Subsamples are drawn by row position, and without ORDER BY the row order is undefined.
         sql="SELECT basket, visits, returned FROM customers WHERE region = '{{ params.region }}' ORDER BY customer_id",
         conn_id=CONNECTION,
         ks="2:7",

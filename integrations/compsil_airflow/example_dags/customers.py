@@ -1,4 +1,4 @@
-"""A synthetic table of customers, which the examples cluster."""
+"""Synthetic customer data for the example DAGs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-# Scheduler and workers must see the same folder.
+# The scheduler and the workers must share this folder.
 FOLDER = Path(os.environ.get("COMPSIL_EXAMPLES", Path(tempfile.gettempdir()) / "compsil-examples"))
 
 
 def make_customers(seed: int = 7, size: float = 1.0) -> pd.DataFrame:
-    """Return customers of four kinds, two of them rare, in two regions."""
+    """Return a table with four types of customers, two of them rare, in two regions."""
     import numpy as np
     import pandas as pd
 
@@ -34,7 +34,7 @@ def make_customers(seed: int = 7, size: float = 1.0) -> pd.DataFrame:
 
 
 def write_customers(name: str, frame: pd.DataFrame | None = None) -> str:
-    """Write customers to the folder of the examples and return the path; the format follows from the name."""
+    """Write customers to the example folder and return the path; the file extension determines the format."""
     frame = make_customers() if frame is None else frame
     path = FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A selection that blocks in the middle, to be stopped there, until a file appears."""
+"""A selection that blocks partway until a file appears, so that a test can stop it."""
 
 import itertools
 import os
@@ -15,7 +15,7 @@ calls = itertools.count()
 
 
 def slow(X, k, seed):
-    """Cluster along the first column; block after five subsamples of three ks, until a file appears."""
+    """Cluster along the first column; after five subsamples with three values of k, block until a file appears."""
     if next(calls) >= 15 and not DATA.with_name("go-on").exists():
         threading.Event().wait()
     return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
