@@ -79,7 +79,7 @@ def test_a_european_file_gives_the_same_answer(csv, frame, tmp_path, capsys):
         ("--exclude b,city", 0, "Data: columns a, c, flag; scale standard\n"),
         ("--columns a,c", 0, "Data: columns a, c; scale standard\n"),
         ("--exclude z", 2, "--exclude: 'z' is not a column of the data, which has a, b, c, city, flag"),
-        ("--exclude b --sep ;", 2, "--sep ';' does not occur in the first line, which has ','"),
+        ("--exclude b --sep ;", 2, "the separator ';' (--sep) does not occur in the first line, which contains ','"),
         ("--no-header", 2, "column 'column 1' is numeric except in 1 of 301 cells (line 1)"),
     ],
 )
@@ -330,4 +330,4 @@ def test_a_comparison_loads_parquet_files(folder, capsys, monkeypatch):
     monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
     code, _, err = run(capsys, "compare", str(folder), *FEW)
     assert code == 1
-    assert "X must be loaded completely for this: 50,500 rows of 3 columns" in err
+    assert "X must be loaded completely, but 50,500 rows of 3 columns" in err

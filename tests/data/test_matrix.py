@@ -241,10 +241,12 @@ def test_cells_that_are_not_finite_are_counted_over_all_blocks(form, block, monk
     monkeypatch.setattr("compsil_kit._data.matrix._BLOCK_BYTES", block)
     X = np.ones((10, 2))
     X[7, 0] = np.nan
-    with pytest.raises(ValueError, match=r"it has NaN at row 7, column 0\. Drop"):
+    with pytest.raises(ValueError, match=r"it contains NaN at row 7, column 0\. Drop"):
         as_matrix(form(X))
     X[3, 1], X[9, 1] = -np.inf, np.nan
-    with pytest.raises(ValueError, match=r"it has infinity \(inf\) at row 3, column 1, and 2 more cell\(s\) that"):
+    with pytest.raises(
+        ValueError, match=r"it contains infinity \(inf\) at row 3, column 1, and 2 more non-finite value\(s\)"
+    ):
         as_matrix(form(X))
 
 
@@ -262,5 +264,5 @@ def test_a_mask_without_masked_cells_is_ignored():
 
 
 def test_masked_text_is_not_numeric():
-    with pytest.raises(TypeError, match="holds a value of type str"):
+    with pytest.raises(TypeError, match="contains a value of type str"):
         as_matrix(np.ma.array([["a", 1], [2, 3]], dtype=object, mask=[[0, 0], [0, 1]]))

@@ -77,9 +77,9 @@ def test_names_that_are_numbers_may_be_written_as_text():
         ({"columns": ["zzz"]}, ValueError, r"'zzz' is not a column of the data, which has age, spend, visits, city\.$"),
         ({"columns": [3]}, ValueError, "columns: 3 is not a column of the data"),
         ({"columns": np.int64(3)}, ValueError, "columns: 3 is not a column of the data"),
-        ({"columns": []}, ValueError, "columns must name at least one column; it is empty"),
+        ({"columns": []}, ValueError, "columns must name at least one column, but it is empty"),
         ({"columns": [["age"]]}, TypeError, "got a value of type list in the list"),
-        ({"columns": 7}, TypeError, "columns must be a column's name or a list of names; got 7"),
+        ({"columns": 7}, TypeError, "columns must be a column name or a list of names; got 7"),
         ({"columns": {"age", "spend"}}, TypeError, "got a value of type set"),
         ({"scale": "log"}, ValueError, "scale must be one of 'standard', 'robust', 'minmax'; got 'log'"),
         ({"scale": True}, TypeError, "scale must be one of"),
@@ -97,7 +97,7 @@ def test_invalid_settings_raise(frame, settings, error, message):
     [
         (pd.DataFrame(), "no numeric column"),
         (pd.DataFrame({"a": ["x", "y"]}), "no numeric column"),
-        (pd.DataFrame({"a": []}, dtype=float), "the data has no rows"),
+        (pd.DataFrame({"a": []}, dtype=float), "the data have no rows"),
         (pd.DataFrame({"a": [1.0, np.inf, -np.inf], "b": [1.0, 2.0, 3.0]}), r"infinite values in 'a' \(2\)"),
     ],
 )
@@ -129,5 +129,5 @@ def test_other_tables_and_arrays(frame):
         np.testing.assert_array_equal(found.matrix, expected.matrix)
         assert found.preparation.columns == (("0", "1") if isinstance(table, np.ndarray) else ("age", "spend"))
     for wrong in ([[1.0, 2.0]], np.zeros(3), None):
-        with pytest.raises(TypeError, match=r"^frame must be a table \(pandas, Polars, pyarrow\), a two-dim.*; got "):
+        with pytest.raises(TypeError, match=r"^frame must be a table \(pandas, Polars, PyArrow\), a two-dim.*; got "):
             prepare(wrong)

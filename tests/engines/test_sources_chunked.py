@@ -41,7 +41,7 @@ def test_selections_equal_those_on_the_array_in_memory(stored, dtype, chunks):
 
 def test_other_shapes_raise(stored):
     with pytest.raises(
-        ValueError, match=r"X must have two dimensions, rows and columns; got an array of (zarr|h5py) of shape"
+        ValueError, match=r"X must have two dimensions, rows and columns; got an array from (zarr|h5py) of shape"
     ):
         select_k(stored(np.zeros((5, 2, 2)), (5, 2, 2)))
 
@@ -49,5 +49,5 @@ def test_other_shapes_raise(stored):
 def test_non_finite_values_raise_with_row_and_column(stored):
     matrix = MATRIX.copy()
     matrix[44_000, 1] = np.nan
-    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 44000, column 1"):
+    with pytest.raises(ValueError, match="X must be finite, but it contains NaN at row 44000, column 1"):
         select_k(stored(matrix, (5_000, 3)), **FAST)

@@ -44,7 +44,7 @@ def test_column_names_and_missing_values_are_reported(connection):
     relation = connection.sql(f"{query} from range({LARGE})")
     table = prepare(relation)
     assert (table.names, table.left_out) == (('a "b"', "n"), ("word",))
-    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 45678, column 'n'"):
+    with pytest.raises(ValueError, match="X must be finite, but it contains NaN at row 45678, column 'n'"):
         select_k(table, **FAST)
     with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'word' \(string\)"):
         select_k(relation, **FAST)

@@ -123,7 +123,7 @@ def test_columns_may_have_many_types_and_duplicate_names(spark):
 
 def test_missing_values_raise_with_row_and_column(spark):
     frame = spark.range(LARGE).select(F.col("id"), F.when(F.col("id") != 45_678, F.col("id") % 7).alias("n"))
-    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 45678, column 'n'"):
+    with pytest.raises(ValueError, match="X must be finite, but it contains NaN at row 45678, column 'n'"):
         select_k(prepare(frame), **FAST)
 
 

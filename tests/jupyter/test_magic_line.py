@@ -94,7 +94,7 @@ PASSED_ON = {
     "%compsil df -B name": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1, or 'auto'",
     "%compsil df --columns a,cty": "columns: 'cty' ",
     "%compsil df --checkpoint no/such/folder": "argument --checkpoint: ",
-    "%compsil name": "X as text must name Parquet data",
+    "%compsil name": "X must refer to Parquet data",
     "%compsil report df out.txt": "OUT must name a .html file; got 'out.txt'.",
     "%compsil report df file/out.html": "file: File exists",
     "%compsil X --clusterer fails": "clustering into k=2 failed on subsample 0 (seed ",

@@ -199,5 +199,5 @@ def test_a_comparison_loads_the_table(monkeypatch):
     settings = FAST | {"criteria": ["composite", "elbow"], "n_subsamples": 1, "ks": [2, 3]}
     assert compare(prepare(source()), **settings).choices == compare(prepare(FRAME), **settings).choices
     monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
-    with pytest.raises(MemoryError, match="X must be loaded completely for this"):
+    with pytest.raises(MemoryError, match="X must be loaded completely, but"):
         compare(prepare(source()), **settings)

@@ -10,6 +10,7 @@ from compsil_kit._data.files import FileFormatError, detect
 from compsil_kit._data.files.detect import CsvOptions, detect_header, detect_layout, detect_separator, iterate_rows
 from compsil_kit._data.files.numeric import MISSING_VALUES
 
+ABSENT = "does not occur in the first line, which"
 PAIRS = "the separator is ambiguous: pass --sep ',' for two columns or --sep ';' for decimal commas."
 
 
@@ -62,12 +63,12 @@ def test_layouts(text, expected, options):
     ("text", "options", "message"),
     [
         *((text, {}, "not a readable table: it is empty.") for text in ("", "\n \n", "# only\n# words\n", '"\n"')),
-        ("# c\n# d\na,b\n1,2\n3,4,5\n", {}, "not a readable table: line 5 has 3 fields, line 3 has 2."),
+        ("# c\n# d\na,b\n1,2\n3,4,5\n", {}, "not a readable table: line 5 has 3 fields, but line 3 has 2."),
         ('# c\na,b\n1,2\n"3,4\n', {}, "not a readable table: line 4 opens a quote that is never closed. Fix"),
         ('# c\na,b\n"3,4\n' + "1,2\n" * 35_000, {}, "not a readable table: line 3 opens a quote"),
-        ("a;b\n1.5,2\n2.5,3\n", {"sep": ","}, "--sep ',' does not occur in the first line, which has ';'."),
-        ("a|b\n1;2\n", {"sep": "tab"}, "--sep a tab does not occur in the first line, which has '|'."),
-        ("a;b\n" + "1.5,2\n" * 9, {}, "line 1 and the lines below it have different separators. Fix the first one."),
+        ("a;b\n1.5,2\n2.5,3\n", {"sep": ","}, f"the separator ',' (--sep) {ABSENT} contains ';'."),
+        ("a|b\n1;2\n", {"sep": "tab"}, f"the separator tab (--sep) {ABSENT} contains '|'."),
+        ("a;b\n" + "1.5,2\n" * 9, {}, "line 1 has a different separator from the lines below it. Fix this line."),
         ("#x\n2019,2020,2021\n1,2,3\n4,5,6\n", {}, "cannot tell whether line 2 is a header. Pass --h"),
         ("1,2\n3,4\n5,7\n", {}, PAIRS),
         *(("x\n" + "".join(f"{row + first},{row % 3}\n" for row in range(5)), {}, PAIRS) for first in (0, 1)),
@@ -121,10 +122,10 @@ def test_whole_lines_for_clevercsv(monkeypatch, length, n_lines, kept):
     ("text", "detected", "expected"),
     [
         ("a,b;c\nx,y;z\nu,v;w\n", ";", ";"), ("a,b;c\nx,y;z\nu,v;w\n", ",", ","), ("x, y\nfoo\nbar; baz\n", "", ","),
-        ("a\tb\n1,5\t2\n3\t4\n5\t6\n", ",", "',' or a tab? Pass --sep tab, for example, and --decimal ',' if"),
-        ("a;b\n1,5;2\n3;4\n5;6\n", "", "none or ';'? Pass --sep ';', for example"),
+        ("a\tb\n1,5\t2\n3\t4\n5\t6\n", ",", "',' or a tab? Pass, for example, --sep tab, and --decimal ',' if"),
+        ("a;b\n1,5;2\n3;4\n5;6\n", "", "none or ';'? Pass, for example, --sep ';'"),
         # A larger fraction of numbers decides between separators that fit.
-        ("a,b;c\n1,2;x\n3,4;y\n", ";", ";"), ("a;b,1\nx;2,3\ny;4,5\n", ";", "';' or ','? Pass --sep ','"),
+        ("a,b;c\n1,2;x\n3,4;y\n", ";", ";"), ("a;b,1\nx;2,3\ny;4,5\n", ";", "';' or ','? Pass, for example, --sep ','"),
         # A separator that leaves row names does not compete.
         ("a;b,c,d\n1;2;x,y,z\n", ",", ","),
     ],
@@ -179,7 +180,7 @@ def test_rows_are_those_of_pandas():
         *(({"sep": sep}, f"--sep must be one character such as ';' or '|', or the word tab or space; got {sep!r}.")
           for sep in ("", "a", "7", '"', "\r", "\n", ".", "+", "-", "::")),
         ({"thousands": ".", "decimal": "."}, "--thousands and --decimal must differ; both are '.'."),
-        *(({"encoding": name}, "--encoding must be one that Python has, such as utf-8, ")
+        *(({"encoding": name}, "--encoding must be an encoding known to Python, such as utf-8, ")
           for name in ("klingon", "hex", "\udc80")),
     ],
 )  # fmt: skip

@@ -48,7 +48,8 @@ def test_decimal_mark(columns, mark):
 
 
 FEW = "column 'x' is numeric except in "
-AMBIGUOUS = "column 'x' has ambiguous numbers: cannot tell whether "
+GROUPED = "contains numbers with the thousands separator '.'."
+AMBIGUOUS = "column 'x' contains ambiguous numbers: cannot tell whether "
 
 
 @pytest.mark.parametrize(
@@ -66,9 +67,9 @@ AMBIGUOUS = "column 'x' has ambiguous numbers: cannot tell whether "
         # Cells from everywhere in a long column are examined, also if those at regular distances are missing.
         (["x"] * 2500 + ["1"] * 7500, ".", FEW),
         ([None, "1", None, "1", None, "x", None, "1"] * 1250, ".", FEW),
-        (["1.234.567", "2.5", "3.5"], ".", f"{FEW}1 of 3 cells (line 2). It has thousands separated by '.'. Pass"),
-        (["1.234.567"], ".", "column 'x' has thousands separated by '.'. Pass --thousands '.' and --decimal ','. To"),
-        (["1,234", "2", "3"], ".", f"{FEW}1 of 3 cells (line 2). It has ambiguous numbers"),
+        (["1.234.567", "2.5", "3.5"], ".", f"{FEW}1 of 3 cells (line 2). It {GROUPED} Pass"),
+        (["1.234.567"], ".", f"column 'x' {GROUPED} Pass --thousands '.' and --decimal ','. To"),
+        (["1,234", "2", "3"], ".", f"{FEW}1 of 3 cells (line 2). It contains ambiguous numbers"),
         (
             ["1,234", "2,345"], ".",
             f"{AMBIGUOUS}',' is a decimal or a thousands separator. Pass --decimal ',' or --thousands ','. To leave",
@@ -76,11 +77,11 @@ AMBIGUOUS = "column 'x' has ambiguous numbers: cannot tell whether "
         (["1'234", "2'345"], ".", f"{AMBIGUOUS}\"'\" is a thousands separator. Pass --thousands \"'\". To leave"),
         (
             ["1,5", "2,25"], ".",
-            "column 'x' has numbers with a decimal comma, but the rest of the file has decimal points. Pass "
+            "column 'x' contains numbers with a decimal comma, but the rest of the file has decimal points. Pass "
             "--decimal ',' if all numbers have decimal commas.",
         ),
-        (["1.5", "2.25"], ",", "column 'x' has numbers with a decimal point, but the rest of the file has decimal"),
-        (["9" * 23, "8" * 23], ".", "column 'x' holds whole numbers of more than 19 digits, as identifiers do."),
+        (["1.5", "2.25"], ",", "column 'x' contains numbers with a decimal point, but the rest of the file has"),
+        (["9" * 23, "8" * 23], ".", "column 'x' contains integers of more than 19 digits, which are usually"),
     ],
 )  # fmt: skip
 def test_refused_columns(cells, decimal, message):

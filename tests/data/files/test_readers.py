@@ -97,7 +97,7 @@ def test_empty_last_columns(read, refusal):
     assert read("a,b,\n").shape == (0, 3)
     assert read("a,b,notes\n" + "1.5,2,\n" * 500 + "1.5,2,7\n")["notes"].iloc[-1] == 7
     late = refusal("a,b\n" + "1.5,2,\n" * 150_000 + "1,2,3\n")
-    assert late.startswith("not a readable table: line 150002 has a value after its last separator")
+    assert late.startswith("not a readable table: line 150002 has a value after the trailing separator")
 
 
 @pytest.mark.parametrize("n_rows", [3, 150_000])
@@ -106,7 +106,9 @@ def test_ragged_rows_are_named_by_their_lines(refusal, first, n_rows):
     good = f"{first}\n" + "1.5,2,3\n" * n_rows
     for line, fields in (("1,2,3,4", "4 fields"), ("1,2", "2 fields"), (SECRET, "1 field")):
         found = refusal(f"{good}\n{line}\n1.5,2,3\n")
-        assert found.startswith(f"not a readable table: line {n_rows + 3} has {fields}, line 1 has 3. Fix this line")
+        assert found.startswith(
+            f"not a readable table: line {n_rows + 3} has {fields}, but line 1 has 3. Fix this line"
+        )
     found = refusal(f'{good}1,"2,3\n1,2,3\n')
     assert found == f"not a readable table: line {n_rows + 2} opens a quote that is never closed. Fix this line."
 
@@ -160,10 +162,10 @@ def test_thousands(read, decimal, group, sep):
 
 def test_ambiguous_marks_are_resolved_by_options(read, refusal):
     text = "a;b\n" + "1,234;5\n2,345;6\n" * 9
-    assert refusal(text).startswith("column 'a' has ambiguous numbers")
+    assert refusal(text).startswith("column 'a' contains ambiguous numbers")
     assert read(text, thousands=",")["a"].iloc[0] == 1234
     assert read(text, decimal=",")["a"].iloc[0] == 1.234
-    message = "--thousands '.' is the decimal mark of the file. Pass --decimal as well."
+    message = "--thousands '.' is also the detected decimal mark. Pass --decimal too."
     assert refusal(PLAIN, thousands=".") == message
     assert read("1,2\n3,4\n5,7\n", sep=";").shape == (3, 1)
 
@@ -212,7 +214,7 @@ def test_encodings(read, put, encoding):
 
 def test_wrong_encodings(refusal):
     text = "Länge,b\n1.5,2\n"
-    line = "not a readable table: line {} is not {}. Pass --encoding, for example --encoding windows-1252."
+    line = "not a readable table: line {} is not valid {}. Pass --encoding, for example --encoding windows-1252."
     assert refusal(text.encode("latin-1"), encoding="utf-8") == line.format(1, "utf-8")
     assert refusal(codecs.BOM_UTF8 + b"a,b\n" + text.encode("latin-1")) == line.format(2, "utf-8")
     late = b"a,b,c\n" + b"1,2,3\n" * 300_000 + "1,2,ü\n".encode("latin-1")
@@ -340,9 +342,9 @@ def test_damaged_files_are_named_but_not_quoted(refusal, name):
             for kind in (KeyError, TypeError, OSError, NotImplementedError)
         ),
         (UnicodeDecodeError("utf-8", b"", 0, 1, SECRET), ValueError, r"not a readable table \(UnicodeDecodeError\)\.$"),
-        (MemoryError(), ValueError, "not a readable table: it needs more memory than this machine has"),
-        (ImportError("no pyarrow"), ImportError, r"needs the package pyarrow.*pip install 'compsil-kit\[scale\]'"),
-        (ImportError("no zstandard"), ImportError, r"needs the package zstandard.*pip install zstandard"),
+        (MemoryError(), ValueError, "not a readable table: the file is damaged or too large for the memory"),
+        (ImportError("no pyarrow"), ImportError, r"requires the package pyarrow.*pip install 'compsil-kit\[scale\]'"),
+        (ImportError("no zstandard"), ImportError, r"requires the package zstandard.*pip install zstandard"),
         (FileFormatError("wrong."), ValueError, r"x\.parquet: wrong\.$"),
     ],
 )

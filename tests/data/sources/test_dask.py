@@ -130,7 +130,7 @@ def test_text_is_left_out_and_missing_values_raise():
     holes = FRAME.assign(city="Rome", n=pd.Series(range(LARGE), dtype="Int64").mask(FRAME.index == 41_234))
     frame = dd.from_pandas(holes, npartitions=5)
     assert prepare(frame).left_out == ("city",)
-    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 41234, column 'n'"):
+    with pytest.raises(ValueError, match="X must be finite, but it contains NaN at row 41234, column 'n'"):
         select_k(prepare(frame), **FAST)
 
 
@@ -207,7 +207,7 @@ def test_a_missing_boolean_raises(tmp_path):
     place = write_parquet(tmp_path / "a.parquet", pa.table({**COLUMNS, "flag": flags}))
     frame = dd.read_parquet(place, split_row_groups=True)
     for scale in ("standard", None):
-        with pytest.raises(ValueError, match=r"X must be finite; it has NaN at row 50123, column 'flag'\."):
+        with pytest.raises(ValueError, match=r"X must be finite, but it contains NaN at row 50123, column 'flag'\."):
             select_k(prepare(frame, scale=scale), **FAST)
     dropped = prepare(frame, missing="drop")
     assert dropped.preparation.columns == ("x0", "x1", "x2", "flag")

@@ -155,7 +155,7 @@ def test_texts_that_name_parquet_data(name, known, tmp_path, monkeypatch):
 
 
 def test_addresses_that_cannot_be_resolved_raise(monkeypatch):
-    with pytest.raises(ValueError, match=r"X: 'nosuch://a/b' is not an address that fsspec supports"):
+    with pytest.raises(ValueError, match=r"X: 'nosuch://a/b' is not a URL that fsspec supports"):
         open_parquet("nosuch://a/b")
 
     def absent(name):
@@ -312,7 +312,7 @@ def test_a_replaced_file_raises(tmp_path, store):
         source = open_parquet(place)
         assert column(source) == values[:, 0].tolist()
         write("bac")
-        with pytest.raises(ValueError, match=r"^X has changed: a file of Parquet data at '.*' was written since its"):
+        with pytest.raises(ValueError, match=r"^X has changed: a file of Parquet data at '.*' was written after its"):
             column(source)
         # While it is read.
         source = open_parquet(place)

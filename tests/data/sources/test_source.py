@@ -51,7 +51,9 @@ assert open_source(np.ones((3, 2))) is None
 
 @pytest.mark.parametrize("X", [["a.parquet", "b.parquet"], (Path("a.parquet"),)])
 def test_several_paths_raise(X):
-    with pytest.raises(ValueError, match=r"X as text must be one path\. Pass a folder, a glob such as"):
+    with pytest.raises(
+        ValueError, match=r"X must be a single path, not a list of paths\. Pass a folder, a glob pattern such as"
+    ):
         select_k(X)
 
 
@@ -102,7 +104,7 @@ def test_chunks_larger_than_a_step_are_read_one_at_a_time(monkeypatch):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.ones(5), "X must have two dimensions, rows and columns; got an array of h5py of shape"),
+        (np.ones(5), "X must have two dimensions, rows and columns; got an array from h5py of shape"),
         (np.ones((5, 2, 2)), "X must have two dimensions"),
         (np.ones(()), "X must have two dimensions"),
         (np.array([["a", "b"]]), "X has columns that are not numeric: 0 "),

@@ -73,15 +73,15 @@ def test_cells_that_are_not_finite_raise_as_in_memory(value, named):
     columns = columns_of()
     columns["x1"][[40_000, 50_000]] = value
     X = pd.DataFrame(columns)
-    with pytest.raises(ValueError, match="X must be finite; it has") as inside:
+    with pytest.raises(ValueError, match="X must be finite, but it contains") as inside:
         select_k(X if named else X.to_numpy(), **FAST)
     for settings in ({"chunk_rows": 999}, {"parts": (39_999, 40_001)}):
-        with pytest.raises(ValueError, match=r"row 40000, column '?\w+'?, and 1 more cell") as outside:
+        with pytest.raises(ValueError, match=r"row 40000, column '?\w+'?, and 1 more non-finite value") as outside:
             select_k(CutSource(columns, named=named, **settings), **FAST)
         message, advice = str(outside.value).split("finite. ")
         assert message == str(inside.value).partition("finite. ")[0]
-        assert ("prepare(X, missing='drop') if it fits into memory" in advice) == np.isnan(value)
-    with pytest.raises(ValueError, match=r"or with missing='drop' \(--missing drop\)|Replace such values where"):
+        assert ("prepare(X, missing='drop') if the table fits into memory" in advice) == np.isnan(value)
+    with pytest.raises(ValueError, match=r"or use missing='drop' \(--missing drop\)|Replace such values where"):
         select_k(prepare(CutSource(columns, named=named)), **FAST)
 
 
@@ -90,7 +90,7 @@ def test_missing_values_of_a_file_raise_with_row_and_column(tmp_path):
     mask = np.arange(LARGE) == 50_123
     holes = {"x0": columns["x0"], "n": pa.array(np.arange(LARGE), mask=mask), "f": pa.array(~mask, mask=mask)}
     place = write_parquet(tmp_path / "a.parquet", holes)
-    with pytest.raises(ValueError, match=r"NaN at row 50123, column 'n', and 1 more cell"):
+    with pytest.raises(ValueError, match=r"NaN at row 50123, column 'n', and 1 more non-finite value"):
         select_k(place, **FAST)
     with pytest.raises(ValueError, match=r"NaN at row 50123, column 'f'\."):
         select_k(prepare(place, columns=["x0", "f"]), **FAST)
@@ -131,7 +131,7 @@ def test_columns_that_are_not_numeric_raise_or_are_left_out():
 def test_a_table_without_rows_raises(tmp_path, prepared):
     place = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": pa.array([], pa.float64())}), place)
-    with pytest.raises(ValueError, match="the data has no rows" if prepared else "X must have at least 2 rows; got 0"):
+    with pytest.raises(ValueError, match="the data have no rows" if prepared else "X must have at least 2 rows; got 0"):
         select_k(prepare(place) if prepared else place)
 
 
@@ -159,7 +159,7 @@ def test_what_does_not_fit_into_memory_raises_before_it_is_read(monkeypatch):
     needed = 3 * LARGE * 3 * 8
     monkeypatch.setattr(module, "available_bytes", lambda: needed - 1)
     with pytest.raises(
-        MemoryError, match=r"X must be loaded completely for this: 50,500 rows of 3 columns need about 0\.0 GiB"
+        MemoryError, match=r"X must be loaded completely, but 50,500 rows of 3 columns need about 0\.0 GiB"
     ):
         table.load()
     with pytest.raises(MemoryError, match="X must be loaded completely"):

@@ -1,4 +1,4 @@
-"""Numbers written as text: decimal marks, grouped thousands, and columns that are numeric except in a few cells."""
+"""Parse numbers in text: decimal marks, grouped thousands, and columns that are numeric except in a few cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compsil_kit._util.format import quoted
 if TYPE_CHECKING:
     import pandas as pd
 
-# What pandas reads as a missing value.
+# The strings that pandas reads as missing values.
 MISSING_VALUES = frozenset(
     ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
      "NULL", "NaN", "None", "n/a", "nan", "null")
@@ -23,7 +23,7 @@ _OTHER_MARK = {".": ",", ",": "."}
 # Comma, point, apostrophes, and the spaces used in typesetting.
 THOUSANDS_MARKS = (",", ".", "'", "’", " ", "\u00a0", "\u202f", "\u2009")
 
-# A column is converted or refused only if more than a fifth of about this many of its cells are numbers.
+# A column is converted or rejected only if more than a fifth of its cells are numbers, in a sample of about this size.
 _PROBE_SIZE = 2000
 _MAX_LINES_SHOWN = 5
 _NUMBERS = {
@@ -41,14 +41,14 @@ def _grouped_pattern(decimal: str, group: str) -> re.Pattern[str]:
 
 
 def is_number(text: str, decimal: str) -> bool:
-    """Tell whether a cell is a number without grouped thousands."""
+    """Return whether a cell is a number without grouped thousands."""
     return _NUMBERS[decimal].fullmatch(text) is not None
 
 
 def is_grouped(text: str, decimal: str, group: str, *, certain: bool = False) -> bool:
-    """Tell whether a cell is a number with grouped thousands, as in 1,234.5.
+    """Return whether a cell is a number with grouped thousands, as in 1,234.5.
 
-    With ``certain``, the mark must occur twice or precede a decimal mark: in 1,234 it could be a decimal mark itself.
+    With ``certain``, the mark must occur twice or precede a decimal mark, because in 1,234 the comma could be either.
     """
     found = _grouped_pattern(decimal, group).fullmatch(text)
     return found is not None and (not certain or len(found[1]) > 4 or bool(found[2]))
@@ -59,14 +59,14 @@ def fraction_numeric(cells: Sequence[str], decimal: str) -> float:
 
 
 def detect_decimal(columns: Iterable[Sequence[str]]) -> str:
-    """Return the decimal mark of a table: the comma if at least as many columns need it as need the point."""
+    """Return the decimal mark of a table: the comma if at least as many columns need the comma as need the point."""
     columns = list(columns)
     commas, points = (sum(_needs_mark(column, mark) for column in columns) for mark in ",.")
     return "," if commas and commas >= points else "."
 
 
 def _needs_mark(cells: Sequence[str], decimal: str) -> bool:
-    """Tell whether a column has numbers with this decimal mark that cannot be grouped thousands."""
+    """Return whether a column contains numbers with this decimal mark that cannot be grouped thousands."""
     if fraction_numeric(cells, decimal) < 0.9:
         return False
     marked = (cell for cell in cells if decimal in cell and is_number(cell, decimal))
@@ -80,9 +80,9 @@ def convert_columns(
     columns: Collection[Any] | None,
     find_lines: Callable[[set[int]], list[int]],
 ) -> pd.DataFrame:
-    """Convert text columns with grouped thousands to numbers, and refuse those that are numeric except in a few cells.
+    """Convert text columns with grouped thousands to numbers, and raise for columns with a few non-numeric cells.
 
-    Only ``columns`` are examined, if given. ``find_lines`` returns the lines of the file for positions of rows.
+    If ``columns`` is given, only these are examined. ``find_lines`` converts row positions to line numbers in the file.
     """
     frame = frame.copy(deep=False)
     for position, name in enumerate(frame.columns):
@@ -127,7 +127,7 @@ def _converted(
         return column
     invalid = [position for position, ok in enumerate(valid) if not ok]
     if not invalid:
-        problem = "holds whole numbers of more than 19 digits, as identifiers do."
+        problem = "contains integers of more than 19 digits, which are usually identifiers."
     elif len(invalid) > 0.5 * len(texts):
         problem = _describe_marks(texts, decimal)
     else:
@@ -146,19 +146,20 @@ def _converted(
 
 
 def _describe_marks(texts: Sequence[str], decimal: str) -> str:
-    """Describe numbers whose decimal or thousands mark differs from that of the file."""
+    """Describe numbers whose decimal or thousands mark differs from the rest of the file."""
     other = _OTHER_MARK[decimal]
     marks = [mark for mark in THOUSANDS_MARKS if mark != decimal]
     groups = [mark for mark in marks if any(is_grouped(text, decimal, mark) for text in texts)]
     if other not in groups and any(other in text for text in texts):
         return (
-            f"has numbers with a decimal {DECIMAL_MARKS[other]}, but the rest of the file has decimal "
+            f"contains numbers with a decimal {DECIMAL_MARKS[other]}, but the rest of the file has decimal "
             f"{DECIMAL_MARKS[decimal]}s. Pass --decimal '{other}' if all numbers have decimal {DECIMAL_MARKS[other]}s."
         )
     if not groups:
-        return f"has thousands separated by {decimal!r}. Pass --thousands {decimal!r} and --decimal {other!r}."
+        options = f"--thousands {decimal!r} and --decimal {other!r}"
+        return f"contains numbers with the thousands separator {decimal!r}. Pass {options}."
     mark = groups[0]
     readings, options = "a thousands separator", f"--thousands {mark!r}"
     if mark in DECIMAL_MARKS:
         readings, options = "a decimal or a thousands separator", f"--decimal {mark!r} or {options}"
-    return f"has ambiguous numbers: cannot tell whether {mark!r} is {readings}. Pass {options}."
+    return f"contains ambiguous numbers: cannot tell whether {mark!r} is {readings}. Pass {options}."
