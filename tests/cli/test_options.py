@@ -51,7 +51,7 @@ def test_help_and_version(capsys):
         assert exit_.value.code == 0
         out = capsys.readouterr().out
         assert "compsil-kit" in out
-        assert ("Exit codes: 0 success, 1 the selection failed" in out) is (words[0] in COMMANDS)
+        assert ("Exit status: 0 success, 1 failure" in out) is (words[0] in COMMANDS)
         if words[0] in COMMANDS:
             assert f"\n{HELP[words[0]][0].upper()}{HELP[words[0]][1:]}.\n" in out
 
@@ -112,6 +112,6 @@ def test_a_report_is_a_page_and_its_folder_is_made(tmp_path):
         assert report_path(str(tmp_path / name)) == tmp_path / name
     assert (tmp_path / "new" / "folder").is_dir()
     for name in ("a.pdf", "html", "a.html.txt"):
-        with pytest.raises(ValueError, match=r"OUT must name a \.html file; got "):
+        with pytest.raises(ValueError, match=r"OUT must end in \.html; got "):
             report_path(tmp_path / "other" / name)
     assert not (tmp_path / "other").exists()

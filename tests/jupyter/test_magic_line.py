@@ -95,7 +95,7 @@ PASSED_ON = {
     "%compsil df --columns a,cty": "columns: 'cty' ",
     "%compsil df --checkpoint no/such/folder": "argument --checkpoint: ",
     "%compsil name": "X must refer to Parquet data",
-    "%compsil report df out.txt": "OUT must name a .html file; got 'out.txt'.",
+    "%compsil report df out.txt": "OUT must end in .html; got 'out.txt'.",
     "%compsil report df file/out.html": "file: File exists",
     "%compsil X --clusterer fails": "clustering into k=2 failed on subsample 0 (seed ",
     "%compsil X --clusterer fails --on-failure skip": "No k of 2..4 can be selected: ",

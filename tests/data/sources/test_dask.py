@@ -90,7 +90,7 @@ def test_unknown_chunk_sizes_are_counted():
         (da.ones(5), r"X must have two dimensions, rows and columns; got a Dask array of shape \(5,\)"),
         (
             da.ones((2, 5))[:, da.ones(5) > 0],
-            r"the number of columns of a Dask array must be known\. Pass X\.compute_ch",
+            r"the number of columns in a Dask array must be known\. Pass X\.compute_ch",
         ),
         (da.ones((5, 0)), "X must have at least 1 column"),
     ],
