@@ -1,4 +1,4 @@
-"""Tables in files: every kind, encoding and compression gives the right frame; damaged and ambiguous files an error."""
+"""Tests of reading tables from files in every format, encoding and compression, and from damaged files."""
 
 import bz2
 import codecs
@@ -74,12 +74,12 @@ def same(found, expected=FRAME):
         GERMAN.replace("\n", ";\n"), GERMAN.encode("utf-16"), GERMAN.encode("utf-8-sig"), PLAIN.encode("utf-32"),
     ],
 )  # fmt: skip
-def test_every_way_of_writing_gives_the_same_table(read, text):
+def test_every_text_layout_gives_the_same_table(read, text):
     same(read(text))
     same(read(text, "data.tsv"))
 
 
-def test_files_without_a_usual_header(read):
+def test_missing_and_unusual_headers_are_detected(read):
     body = FRAME.to_csv(index=False, header=False)
     numbered = FRAME.set_axis(["column 1", "column 2", "column 3"], axis=1)
     same(read(body), numbered)
@@ -92,7 +92,7 @@ def test_files_without_a_usual_header(read):
     same(read(named), pd.read_csv(io.StringIO(named)))
 
 
-def test_empty_last_columns(read, refusal):
+def test_trailing_separators_are_not_a_column(read, refusal):
     assert list(read("a,b,notes\n" + "1.5,2,\n" * 5).columns) == ["a", "b", "notes"]
     assert read("a,b,\n").shape == (0, 3)
     assert read("a,b,notes\n" + "1.5,2,\n" * 500 + "1.5,2,7\n")["notes"].iloc[-1] == 7
@@ -102,7 +102,7 @@ def test_empty_last_columns(read, refusal):
 
 @pytest.mark.parametrize("n_rows", [3, 150_000])
 @pytest.mark.parametrize("first", ["a,b,c", "1.5,2,3"])
-def test_ragged_rows_are_named_by_their_lines(refusal, first, n_rows):
+def test_ragged_rows_raise_with_their_line_numbers(refusal, first, n_rows):
     good = f"{first}\n" + "1.5,2,3\n" * n_rows
     for line, fields in (("1,2,3,4", "4 fields"), ("1,2", "2 fields"), (SECRET, "1 field")):
         found = refusal(f"{good}\n{line}\n1.5,2,3\n")
@@ -113,11 +113,11 @@ def test_ragged_rows_are_named_by_their_lines(refusal, first, n_rows):
     assert found == f"not a readable table: line {n_rows + 2} opens a quote that is never closed. Fix this line."
 
 
-def test_wide_rows_may_be_cut_in_the_sample(read):
+def test_wide_rows_may_be_truncated_in_the_sample(read):
     assert read(("1.5," * 5000 + "2\n") * 60).shape == (60, 5001)
 
 
-def test_quoted_separators_do_not_compensate_for_missing_ones(refusal):
+def test_quoted_separators_do_not_compensate_for_missing_separators(refusal):
     n_rows = SAMPLE_BYTES // 8 + 1
     assert f"line {n_rows + 3} has 1 " in refusal("name,x\n" + "plain,1\n" * n_rows + '"one, more",3\nshort\n')
     assert "line 200004 has 1 field" in refusal("# c\n\n1.5,x\n" + "2.5,y\n" * 200_000 + "3\n")
@@ -132,12 +132,12 @@ def test_quoted_separators_do_not_compensate_for_missing_ones(refusal):
         ("x,y\n" + "1.5,2\n" * 200_000 + "unknown,2\n", 200_002),
     ],
 )
-def test_cells_that_are_not_numbers_are_named_by_their_lines(refusal, text, line):
+def test_non_numeric_cells_raise_with_their_line_numbers(refusal, text, line):
     assert f"cells (line {line})." in refusal(text)
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
-def test_only_columns_that_are_used_are_converted(put, refusal, name):
+def test_only_the_columns_in_use_are_converted(put, refusal, name):
     table = pd.DataFrame({"price": ["1,234.5", "2,345,678", "3"], "rice": ["1", "2", "x"]})
     content = table.to_csv(index=False) if name == "data.csv" else table.to_json(orient="records", lines=True)
     for columns in ("price", ["price"]):
@@ -152,7 +152,7 @@ def test_only_columns_that_are_used_are_converted(put, refusal, name):
 
 @pytest.mark.parametrize(("decimal", "group"), [(".", ","), (",", "."), (",", " "), (".", "'"), (",", "\u00a0")])
 @pytest.mark.parametrize("sep", [",", ";"])
-def test_thousands(read, decimal, group, sep):
+def test_numbers_with_thousands_separators_are_converted(read, decimal, group, sep):
     frame = FRAME.assign(b=(FRAME["b"] * 1e5).round(2), c=[999, 1000, 1234567] * 20)
     frame["d"] = frame["b"].mask(frame.index % 7 == 5)
     marks = str.maketrans({",": group, ".": decimal})
@@ -170,7 +170,7 @@ def test_ambiguous_marks_are_resolved_by_options(read, refusal):
     assert read("1,2\n3,4\n5,7\n", sep=";").shape == (3, 1)
 
 
-def test_columns_of_text_stay_text(read):
+def test_dates_addresses_and_codes_are_not_converted(read):
     days = [str(date(2020, 1, 1) + timedelta(day)) for day in range(60)]
     german = [f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in days]
     frame = FRAME.assign(day=days, german=german, at=[f"{day} 10:00:00" for day in days], address="10.0.0.1", code="A1")
@@ -186,7 +186,7 @@ ODD = FRAME.assign(d=1e-9, e=FRAME["a"] * 1e9 + 0.123, holes=FRAME["b"].mask(FRA
 @pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("decimal", [".", ","])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_what_pandas_writes_is_read_back(tmp_path, sep, decimal, encoding):
+def test_files_written_by_pandas_are_read_back_unchanged(tmp_path, sep, decimal, encoding):
     path = tmp_path / "data.csv"
     frame = ODD.assign(word=TEXTS, flag=FRAME["a"] > 3).set_axis(NAMES, axis=1)
     frame.to_csv(path, index=False, sep=sep, decimal=decimal, encoding=encoding)
@@ -196,15 +196,15 @@ def test_what_pandas_writes_is_read_back(tmp_path, sep, decimal, encoding):
 WORDS = "name,größe\n" + "Müller,1.5\nJürgen,2.5\n" * 20
 
 
-def test_a_character_may_be_cut_at_the_end_of_the_sample(read):
+def test_the_last_character_of_the_sample_may_be_truncated(read):
     text = "a,b\n" + "1,x\n" * (SAMPLE_BYTES // 4 - 2) + "1,xü\n"
     assert text.encode()[:SAMPLE_BYTES].endswith("ü".encode()[:1])
     assert read(text)["b"].iloc[-1] == "xü"
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "windows-1252", "utf-8"])
-def test_encodings(read, put, encoding):
-    # Many lines in ASCII do not mislead.
+def test_encodings_are_detected(read, put, encoding):
+    # Many ASCII lines do not mislead the detection.
     frame = pd.concat([FRAME] * 1000, ignore_index=True).set_axis(["Länge", "Größe", "Höhe"], axis=1)
     content = frame.to_csv(index=False, sep=";", decimal=",").encode(encoding)
     same(read(content), frame)
@@ -212,7 +212,7 @@ def test_encodings(read, put, encoding):
     assert ("encoding utf-8" in str(read_file(put(content))[1])) is (encoding == "utf-8")
 
 
-def test_wrong_encodings(refusal):
+def test_a_wrong_encoding_raises_and_names_the_line(refusal):
     text = "Länge,b\n1.5,2\n"
     line = "not a readable table: line {} is not valid {}. Pass --encoding, for example --encoding windows-1252."
     assert refusal(text.encode("latin-1"), encoding="utf-8") == line.format(1, "utf-8")
@@ -244,7 +244,7 @@ PACKED = [(f"Data{kind}{end}", kind, end) for kind in (".csv", ".tsv", ".jsonl")
 
 
 @pytest.mark.parametrize(("name", "kind", "compression"), [*NAMED, *PACKED, ("a.parquet.Csv.GZ", ".csv", ".gz")])
-def test_every_kind(put, name, kind, compression):
+def test_every_format_and_compression_is_read(put, name, kind, compression):
     buffer = io.BytesIO()
     WRITERS[kind](MIXED, buffer)
     found = read_table(put(COMPRESS[compression](buffer.getvalue()), name))
@@ -253,7 +253,7 @@ def test_every_kind(put, name, kind, compression):
     assert ending_of(Path(name)) == kind
 
 
-def test_refused_names_and_options(refusal):
+def test_unknown_extensions_and_misplaced_options_raise(refusal):
     message = "unknown file format; the name must end in .csv, .tsv, .parquet, .pq, .feather, .jsonl, .ndjson."
     for name in ("data.xlsx", "data", "data.gz", "data.csv.txt", "data.csv.tar", ".csv", "data.npy"):
         assert refusal(b"a,b\n1,2\n", name) == message
@@ -261,12 +261,12 @@ def test_refused_names_and_options(refusal):
     assert refusal(b"", "data.parquet", sep=";") == message
 
 
-def test_folders_are_refused(tmp_path):
+def test_a_folder_raises(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder, not a file"):
         read_table(str(tmp_path))
 
 
-def test_standard_input(monkeypatch):
+def test_a_hyphen_reads_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(PLAIN))
     same(read_table("-"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(WORDS.encode("utf-16")), "utf-8"))
@@ -277,8 +277,8 @@ def test_standard_input(monkeypatch):
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])
-def test_typed_columns(tmp_path, ending):
-    """Decimals, and booleans with missing values, are numbers; names that are not text can be excluded."""
+def test_decimals_and_booleans_in_typed_files_are_numeric(tmp_path, ending):
+    """Boolean columns may have missing values, and column names that are not strings can be excluded."""
     columns = {
         "price": pa.array([Decimal("1.25"), None], pa.decimal128(9, 2)), "paid": pa.array([True, None]),
         "word": pa.array(["a", None]), "x": pa.array([1.0, 2.0]),
@@ -295,7 +295,7 @@ def test_typed_columns(tmp_path, ending):
 
 @pytest.mark.parametrize("name", ["x.pkl", "x.pickle", *(f"x{kind}" for kind in KINDS), "x.csv.gz"])
 def test_pickles_are_never_loaded(tmp_path, refusal, name):
-    # Loading it creates a file.
+    # Loading this pickle creates a file.
     mark = str(tmp_path / "mark").encode()
     content = b"\x80\x02cbuiltins\nopen\n(X" + len(mark).to_bytes(4, "little") + mark + b"X\x01\0\0\0wtR."
     message = refusal(gzip.compress(content) if name.endswith("gz") else content, name)
@@ -328,7 +328,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_damaged_files_are_named_but_not_quoted(refusal, name):
+def test_errors_for_damaged_files_do_not_quote_their_content(refusal, name):
     message = refusal(DAMAGED[name], name)
     assert re.match(r"not a readable table( \(\w+\)\.$|: )", message)
     assert SECRET not in message
@@ -348,8 +348,8 @@ def test_damaged_files_are_named_but_not_quoted(refusal, name):
         (FileFormatError("wrong."), ValueError, r"x\.parquet: wrong\.$"),
     ],
 )
-def test_errors_of_libraries(put, monkeypatch, error, expected, message):
-    """Their text can quote the content."""
+def test_errors_from_libraries_are_replaced(put, monkeypatch, error, expected, message):
+    """The original messages can quote the content."""
     name = "x.csv.ZST" if "zstandard" in message else "x.parquet"
     monkeypatch.setattr(
         "pandas.io.common.get_handle" if "ZST" in name else "pandas.read_parquet", Mock(side_effect=error)
