@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from compsil_kit._data.columns import check_enough_distinct, column_notes, warn_of_rounding
+from compsil_kit._data.columns import check_enough_distinct, column_notes, warn_about_rounding
 from compsil_kit._data.matrix import validate_matrix
 
 RNG = np.random.default_rng(3)
@@ -155,4 +155,4 @@ def test_exactly_representable_integers_emit_no_warning(X):
 )
 def test_the_warning_lists_few_columns_and_counts_many(columns, message):
     with pytest.warns(UserWarning, match=re.escape(message)):
-        warn_of_rounding(columns)
+        warn_about_rounding(columns)

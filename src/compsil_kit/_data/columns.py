@@ -88,7 +88,7 @@ def _count_distinct(rows: Any) -> int:
 
 
 def column_notes(names: Sequence[str], matrix: Array, numbers: Array | None = None) -> tuple[str, ...]:
-    """Return notes on columns that are constant, copies of another column, or look like identifiers.
+    """Return notes on columns that are constant, duplicate another column or look like identifiers.
 
     ``numbers`` are the row numbers, if the matrix contains only some rows of a table.
     """
@@ -159,7 +159,7 @@ def column_is_rounded(column: Any, values: Array) -> bool:
     return bool(rounded_by_float64(np.asarray(drop(), dtype=kind)).any())
 
 
-def warn_of_rounding(columns: Sequence[Any]) -> None:
+def warn_about_rounding(columns: Sequence[Any]) -> None:
     """Warn that float64 rounds integers in these columns, given by name or position."""
     if columns:
         which = "column" if len(columns) == 1 else "columns"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._data.columns import Moments, column_notes, scale_matrix, scale_rows, warn_of_rounding
+from compsil_kit._data.columns import Moments, column_notes, scale_matrix, scale_rows, warn_about_rounding
 from compsil_kit._data.matrix import DIGEST_BYTES, content_digest, raise_not_finite, validate_matrix
 from compsil_kit._data.sources.source import Part, Source, Tick, Work, changed
 from compsil_kit._types import Scale
@@ -40,7 +40,7 @@ class Preparation:
     scale : {"standard", "robust", "minmax"} or None
         How the columns were scaled.
     n_dropped : int
-        Rows that were dropped because of missing values.
+        Number of rows that were dropped because of missing values.
     notes : tuple of str
         Notes on columns that may distort the clusters: constant columns, copies and identifiers.
     """
@@ -76,7 +76,7 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and columns."""
         return self.matrix.shape  # type: ignore[no-any-return]
 
     @property
@@ -122,7 +122,7 @@ class FetchedRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the whole matrix."""
+        """Number of rows and columns of the whole matrix."""
         return self.n_rows, self.known.shape[1]
 
     @property
@@ -156,7 +156,7 @@ class FetchedData(Dataset):
 
     @cached_property
     def digest(self) -> str:
-        """The digest of all rows, if the pass computed it."""
+        """The digest of all rows; raises a RuntimeError if the pass did not compute it."""
         if not self.scanned_digest:
             raise RuntimeError("the pass over the data did not compute a digest")
         return self.scanned_digest
@@ -197,7 +197,7 @@ class SourceTable:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and columns."""
         return self.source.n_rows, len(self.positions)
 
     @property
@@ -229,7 +229,7 @@ class SourceTable:
         tick : callable
             Called with the number of rows read since the last call; it may raise an exception to stop the pass.
         digest : bool, default=False
-            Whether to compute the digest of all rows as well.
+            Whether to also compute the digest of all rows.
 
         Returns
         -------
@@ -314,7 +314,7 @@ class SourceTable:
             if np.isinf(bad.value):
                 advice = "Replace such values in the original table."
             raise_not_finite(bad.value, bad.row, column, count, names, advice)
-        warn_of_rounding([names[at] if names else self.positions[at] for at in sorted(scan.rounded)])
+        warn_about_rounding([names[at] if names else self.positions[at] for at in sorted(scan.rounded)])
 
     def _with_notes(self, matrix: Array, numbers: Array | None = None) -> Preparation | None:
         preparation = self.preparation

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from compsil_kit._data.columns import column_is_rounded, rounded_by_float64, warn_of_rounding
+from compsil_kit._data.columns import column_is_rounded, rounded_by_float64, warn_about_rounding
 from compsil_kit._util.format import few, quoted
 
 Array = NDArray[Any]
@@ -64,7 +64,7 @@ def _from_table(X: Any, library: str) -> tuple[list[Any], Array]:
     reject_not_numeric(wrong, "by passing only the numeric columns")
     arrays = [to_array(column) for column in columns]
     rounded = map(column_is_rounded, columns, arrays)
-    warn_of_rounding([name for name, is_rounded in zip(names, rounded, strict=True) if is_rounded])
+    warn_about_rounding([name for name, is_rounded in zip(names, rounded, strict=True) if is_rounded])
     single = bool(arrays) and all(array.dtype == np.float32 for array in arrays)
     matrix = np.empty((X.shape[0], len(arrays)), dtype=np.float32 if single else np.float64)
     for at, array in enumerate(arrays):
@@ -104,11 +104,11 @@ def pandas_values(column: Any) -> Array:
     """Return the values of a pandas column, with NaN for missing values."""
     if isinstance(column.dtype, np.dtype):
         return np.asarray(column.to_numpy())
-    # Nullable, Arrow-backed or sparse.
+    # The column is nullable, Arrow-backed or sparse.
     single = str(column.dtype).lower().startswith(("float32", "float[", "sparse[float32"))
     dense = column.sparse.to_dense() if str(column.dtype).startswith("Sparse") else column
     if dense.dtype.kind in "iu" and not dense.hasnans:
-        # Keep integers, so that the ones rounded by float64 can be found.
+        # Keep integers, so that values rounded by float64 can be found.
         return np.asarray(dense.to_numpy(dtype=np.dtype(f"{dense.dtype.kind}{dense.dtype.itemsize}")))
     return np.asarray(dense.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan))
 
@@ -150,7 +150,7 @@ def _from_sparse(X: Any) -> Any:
     matrix = _with_small_indices(X.tocsr())
     if matrix.dtype in (np.float32, np.float64):
         return matrix
-    warn_of_rounding(np.unique(matrix.indices[rounded_by_float64(matrix.data)]).tolist())
+    warn_about_rounding(np.unique(matrix.indices[rounded_by_float64(matrix.data)]).tolist())
     return matrix.astype(np.float64)
 
 
@@ -185,7 +185,7 @@ def _from_array(X: Any) -> Array:
         raise ValueError(
             f"X must be numeric or boolean; got an array of type {array.dtype}. Encode the values as numbers first."
         )
-    warn_of_rounding(np.flatnonzero(rounded).tolist())
+    warn_about_rounding(np.flatnonzero(rounded).tolist())
     # Long doubles outside the range of float64 become infinite, and are reported as infinite.
     with np.errstate(over="ignore"):
         return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
@@ -244,7 +244,7 @@ def _check_finite(matrix: Any, names: list[Any] | None) -> None:
 def raise_not_finite(
     value: float, row: int, column: int, count: int, names: list[Any] | None, advice: str = _FILL
 ) -> None:
-    """Raise the error for non-finite values, with the position of the first and the number of further ones."""
+    """Raise the error for non-finite values, with the position of the first value and the number of other values."""
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     place = f"column {column}" if names is None else f"column {quoted(names[column])}"
     more = "" if count == 1 else f", and {count - 1} more non-finite value(s)"

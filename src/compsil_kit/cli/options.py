@@ -21,7 +21,7 @@ from compsil_kit.config import CHOICE, ComparisonConfig, Events, SelectionConfig
 PROGRAM = "compsil-kit"
 USAGE = 2
 MAX_MESSAGE_LENGTH = 500
-EXIT_CODES = "Exit status: 0 success, 1 failure, 2 usage error or unusable data, 130 interrupted."
+EXIT_STATUS = "Exit status: 0 success, 1 failure, 2 usage error or unusable data, 130 interrupted."
 HELP = {
     "select": "select the number of clusters for a table",
     "compare": "compare the composite silhouette with other criteria",
@@ -71,7 +71,7 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
     choices = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, run in commands.items():
         text = HELP[name]
-        command = choices.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXIT_CODES)
+        command = choices.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXIT_STATUS)
         command.set_defaults(run=run)
         options = options_of(name)
         for title in ("data", "method", "choice", "criteria", "output"):

@@ -76,7 +76,9 @@ def test_dataset_filters_are_applied(tmp_path, n_files):
 
 def test_duplicate_column_names_raise():
     table = pa.table([[1.0], [2.0], [3.0]], names=["a", "b", "a"])
-    with pytest.raises(ValueError, match=r"X: a pyarrow dataset has more than one column named 'a'\. Rename them\."):
+    with pytest.raises(
+        ValueError, match=r"X: a PyArrow dataset has more than one column named 'a'\. Rename these columns\."
+    ):
         ArrowSource(ds.dataset(table))
 
 
@@ -84,7 +86,7 @@ def test_column_types_that_differ_between_files_raise_without_quoting_data(tmp_p
     write_parquet(tmp_path / "a.parquet", {"a": [1, 2]})
     write_parquet(tmp_path / "b.parquet", {"a": [4711.5]})
     source = ArrowSource(ds.dataset(tmp_path))
-    with pytest.raises(ValueError, match=r"a pyarrow dataset, file .*b\.parquet., cannot be read \(ArrowInvalid") as e:
+    with pytest.raises(ValueError, match=r"a PyArrow dataset, file .*b\.parquet., cannot be read \(ArrowInvalid") as e:
         list(source.chunks([0]))
     assert "4711" not in str(e.value)
 

@@ -131,7 +131,7 @@ def detect_layout(
     if options.header is not False and not header and comment.startswith("#"):
         commented = parse_rows(comment, sep, skipped)
         if len(commented[0][1]) == len(rows[0][1]):
-            # The last comment line names the columns.
+            # Use the last comment line as the header.
             skipped, rows = skipped - 1, [*commented, *rows]
             header = detect_header(rows, decimal, missing)
     header = header if options.header is None else options.header
@@ -201,7 +201,7 @@ def detect_separator(text: str, default: str = ",") -> str:
 
 
 def _fit(head: str, sep: str, *, strict: bool = False) -> tuple[float, bool]:
-    """Return the fraction of cells that are numbers, and whether all rows have the same width of two or more.
+    """Return the fraction of numeric cells, and whether all rows have the same number of cells, at least two.
 
     Unless ``strict``, rows may have one more cell than the header: a row name, or an empty cell at the end.
     """
@@ -292,7 +292,7 @@ def detect_header(rows: Sequence[Row], decimal: str, missing: Collection[str]) -
     """
     first, columns = rows[0][1], columns_of(rows[1:], missing)
     numeric = [fraction_numeric(column, decimal) > 0.5 for column in columns]
-    # The header may lack a name for the column of row names.
+    # The column of row names may have no name in the header.
     shift = 1 if len(columns) == len(first) + 1 and columns[-1] else 0
     above = [cell.strip() for cell, is_numeric in zip(first, numeric[shift:], strict=False) if is_numeric]
     numbers = [cell for cell in above if is_number(cell, decimal)]

@@ -20,7 +20,7 @@ MISSING_VALUES = frozenset(
 )  # fmt: skip
 DECIMAL_MARKS = {".": "point", ",": "comma"}
 _OTHER_MARK = {".": ",", ",": "."}
-# Comma, point, apostrophes, and the spaces used in typesetting.
+# The comma, the point, apostrophes and the spaces used in typesetting.
 THOUSANDS_MARKS = (",", ".", "'", "’", " ", "\u00a0", "\u202f", "\u2009")
 
 # A column is converted or rejected only if more than a fifth of its cells are numbers, in a sample of about this size.
@@ -94,11 +94,11 @@ def convert_columns(
 
 def _may_be_numeric(column: pd.Series[Any], decimal: str) -> bool:
     step = max(1, len(column) // _PROBE_SIZE)
-    texts = _texts(column.iloc[::step].dropna()) or _texts(column.dropna().iloc[:_PROBE_SIZE])
-    return sum(_is_any_number(text, decimal) for text in texts) > 0.2 * len(texts)
+    strings = _as_strings(column.iloc[::step].dropna()) or _as_strings(column.dropna().iloc[:_PROBE_SIZE])
+    return sum(_is_any_number(text, decimal) for text in strings) > 0.2 * len(strings)
 
 
-def _texts(column: pd.Series[Any]) -> list[str]:
+def _as_strings(column: pd.Series[Any]) -> list[str]:
     return ["" if isinstance(cell, bool) else str(cell) for cell in column]
 
 
@@ -111,46 +111,45 @@ def _is_any_number(text: str, decimal: str) -> bool:
 def _converted(
     column: pd.Series[Any], decimal: str, thousands: str | None, find_lines: Callable[[set[int]], list[int]]
 ) -> Any:
-    texts = _texts(column.dropna())
+    strings = _as_strings(column.dropna())
     marks = (mark for mark in THOUSANDS_MARKS if mark != decimal)
-    certain = (mark for mark in marks if any(is_grouped(text, decimal, mark, certain=True) for text in texts))
+    certain = (mark for mark in marks if any(is_grouped(text, decimal, mark, certain=True) for text in strings))
     group = thousands or next(certain, None)
-    plain = [is_number(text, decimal) for text in texts]
-    valid = [ok or bool(group and is_grouped(text, decimal, group)) for ok, text in zip(plain, texts, strict=True)]
+    plain = [is_number(text, decimal) for text in strings]
+    valid = [ok or bool(group and is_grouped(text, decimal, group)) for ok, text in zip(plain, strings, strict=True)]
     if group and all(valid) and not all(plain):
         import pandas as pd
 
         cells = column.astype(object).map(lambda cell: str(cell).replace(group, "").replace(decimal, "."), "ignore")
         return pd.to_numeric(cells.where(column.notna()))
-    numeric = [_is_any_number(text, decimal) for text in texts]
-    if sum(numeric) < 0.5 * len(texts):
+    numeric = [_is_any_number(text, decimal) for text in strings]
+    if sum(numeric) < 0.5 * len(strings):
         return column
     invalid = [position for position, ok in enumerate(valid) if not ok]
     if not invalid:
         problem = "contains integers of more than 19 digits, which are usually identifiers."
-    elif len(invalid) > 0.5 * len(texts):
-        problem = _describe_marks(texts, decimal)
+    elif len(invalid) > 0.5 * len(strings):
+        problem = _describe_marks(strings, decimal)
     else:
         rows = column.notna().to_numpy().nonzero()[0]
         lines = find_lines({int(rows[position]) for position in invalid[:_MAX_LINES_SHOWN]})
         shown = ", ".join(map(str, lines)) + (", ..." if len(invalid) > _MAX_LINES_SHOWN else "")
-        problem = (
-            f"is numeric except in {len(invalid):,} of {len(texts):,} cells (line{'s' * (len(invalid) > 1)} {shown}). "
-        )
+        plural = "s" * (len(invalid) > 1)
+        problem = f"is numeric except in {len(invalid):,} of {len(strings):,} cells (line{plural} {shown}). "
         if all(numeric):
-            problem += f"It {_describe_marks([texts[position] for position in invalid], decimal)}"
+            problem += f"It {_describe_marks([strings[position] for position in invalid], decimal)}"
         else:
             problem += "If these cells are missing values, pass their text to --na-values, and pass --missing drop."
     name = quoted(str(column.name))
     raise FileFormatError(f"column {name} {problem} To leave the column out, pass --exclude {name}.")
 
 
-def _describe_marks(texts: Sequence[str], decimal: str) -> str:
+def _describe_marks(strings: Sequence[str], decimal: str) -> str:
     """Describe numbers whose decimal or thousands mark differs from the rest of the file."""
     other = _OTHER_MARK[decimal]
     marks = [mark for mark in THOUSANDS_MARKS if mark != decimal]
-    groups = [mark for mark in marks if any(is_grouped(text, decimal, mark) for text in texts)]
-    if other not in groups and any(other in text for text in texts):
+    groups = [mark for mark in marks if any(is_grouped(text, decimal, mark) for text in strings)]
+    if other not in groups and any(other in text for text in strings):
         return (
             f"contains numbers with a decimal {DECIMAL_MARKS[other]}, but the rest of the file has decimal "
             f"{DECIMAL_MARKS[decimal]}s. Pass --decimal '{other}' if all numbers have decimal {DECIMAL_MARKS[other]}s."

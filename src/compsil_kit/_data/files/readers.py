@@ -106,7 +106,7 @@ def _named_errors(name: str) -> Iterator[None]:
             f"{name}: reading this file requires the package {package}. Install it with: pip install {wheel}"
         ) from error
     except MemoryError as error:
-        # Damaged Arrow files can claim lengths of exabytes.
+        # Damaged Arrow files can declare lengths of exabytes.
         raise ValueError(
             f"{name}: not a readable table: the file is damaged or too large for the memory of this machine."
         ) from error

@@ -27,7 +27,7 @@ class ArrowSource(Source):
     def __init__(
         self,
         dataset: Any,
-        what: str = "a pyarrow dataset",
+        what: str = "a PyArrow dataset",
         has_changed: Callable[[], bool] = lambda: False,
         exclude: Collection[str] = (),
     ) -> None:
@@ -35,7 +35,7 @@ class ArrowSource(Source):
         self.what, self._dataset, self._has_changed = what, dataset, has_changed
         repeated = [quoted(name) for name, n in Counter(dataset.schema.names).items() if n > 1]
         if repeated:
-            raise ValueError(f"X: {what} has more than one column named {few(repeated)}. Rename them.")
+            raise ValueError(f"X: {what} has more than one column named {few(repeated)}. Rename these columns.")
         self.fields = tuple(arrow_field(field) for field in dataset.schema if field.name not in exclude)
         self._n_files = len(getattr(dataset, "files", ()))
         self.n_rows = self._count()
@@ -50,7 +50,7 @@ class ArrowSource(Source):
     def _check_unchanged(self) -> None:
         if self._has_changed():
             raise ValueError(
-                f"X has changed: a file in {self.what} was written after its rows were counted. Pass data that do not "
+                f"X has changed: a file was modified after its rows were counted ({self.what}). Pass data that do not "
                 "change during the run."
             )
 
@@ -61,7 +61,7 @@ class ArrowSource(Source):
             try:
                 return int(self._dataset.count_rows())
             except (pa.ArrowException, OSError):
-                # Count file by file, to name the damaged one.
+                # Count the rows file by file, so that the error names the damaged file.
                 for fragment in self._fragments() if self._n_files else ():
                     with hide_arrow_content(self.what, fragment.path, self._n_files):
                         fragment.count_rows()
@@ -202,7 +202,7 @@ class SidecarColumns(Source):
 
 
 def arrow_field(field: Any) -> Field:
-    """Return the description of an Arrow column."""
+    """Return a Field that describes an Arrow column."""
     import pyarrow as pa
 
     kind = str(field.type)

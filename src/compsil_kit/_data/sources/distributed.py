@@ -69,7 +69,7 @@ class DaskSource(Source):
             tick(n_rows)
 
     def chunks(self, positions: Sequence[int]) -> Chunks:
-        """Fetch one partition after the other."""
+        """Fetch the partitions one after another."""
         partitions = _compute(self._partitions(list(positions)), 1)
         return (chunk for chunk in map(_values, partitions) if len(chunk[0]))
 
@@ -193,7 +193,7 @@ class SparkSource(Source):
             yield part
 
     def records(self, positions: Sequence[int]) -> Iterator[Any]:
-        """Fetch one partition after the other."""
+        """Fetch the partitions one after another."""
         import pyarrow as pa
 
         packed = self._columns(positions).mapInArrow(_serialise_batches, _REPLY)

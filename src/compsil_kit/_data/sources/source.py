@@ -116,9 +116,9 @@ def hide_content(what: str, *errors: type[Exception], advice: str = _HIDDEN) -> 
         yield
     except errors as error:
         # Errors for missing or protected files have an errno or a subclass of OSError; for damaged files, neither.
-        is_of_system = isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError)
+        is_system_error = isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError)
         # ArrowMemoryError is both an ArrowException and a MemoryError.
-        if is_of_system or isinstance(error, MemoryError):
+        if is_system_error or isinstance(error, MemoryError):
             raise
         raise ValueError(f"X: {what} cannot be read ({type(error).__name__}). {advice}") from None
 
