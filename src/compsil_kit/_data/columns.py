@@ -112,7 +112,7 @@ def column_notes(names: Sequence[str], matrix: Array, numbers: Array | None = No
 
 
 def _is_id(name: str, column: Array, numbers: Array) -> bool:
-    """Return whether a column counts the rows, or contains distinct integers and is named like an identifier."""
+    """Return whether a column contains row numbers, or distinct integers under the name of an identifier."""
     if len(column) < _MIN_ID_ROWS or not np.all(column == np.floor(column)):
         return False
     if np.array_equal(np.diff(column), np.diff(numbers)):

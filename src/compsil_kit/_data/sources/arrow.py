@@ -172,7 +172,7 @@ class DuckDBSource(Source):
 class SidecarColumns(Source):
     """A source that also keeps columns of any type while its chunks are read; ``take`` returns the kept columns.
 
-    A second reader would not work, because the row order may differ and some connections allow only one reader.
+    A second reader could see the rows in a different order, and some connections allow only one reader.
     """
 
     def __init__(self, source: Source, names: Sequence[str]) -> None:

@@ -115,7 +115,8 @@ def hide_content(what: str, *errors: type[Exception], advice: str = _HIDDEN) -> 
     try:
         yield
     except errors as error:
-        # Errors for missing or protected files have an errno or a subclass of OSError; for damaged files, neither.
+        # Errors for missing or protected files have an errno or belong to a subclass of OSError, unlike errors for
+        # damaged files.
         is_system_error = isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError)
         # ArrowMemoryError is both an ArrowException and a MemoryError.
         if is_system_error or isinstance(error, MemoryError):
