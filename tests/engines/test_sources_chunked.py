@@ -1,4 +1,4 @@
-"""Selections on Zarr and h5py arrays."""
+"""Tests of selections on Zarr and h5py arrays."""
 
 import h5py
 import numpy as np
@@ -30,7 +30,7 @@ def stored(request, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16"])
 @pytest.mark.parametrize("chunks", [(7_000, 3), (50_000, 2)])
-def test_selections_equal_those_on_the_array_in_memory(stored, dtype, chunks):
+def test_a_selection_equals_the_selection_in_memory(stored, dtype, chunks):
     matrix = (10 * MATRIX).astype(dtype)
     array = stored(matrix, chunks)
     assert select_k(array, **FAST).to_dict() == select_k(matrix, **FAST).to_dict()

@@ -1,4 +1,4 @@
-"""Selections on DuckDB relations."""
+"""Tests of selections on DuckDB relations."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def connection():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
-def test_selections_equal_those_on_the_table_in_memory(dtype, connection, tmp_path):
+def test_a_selection_equals_the_selection_in_memory(dtype, connection, tmp_path):
     columns = {name: (10 * values).astype(dtype) for name, values in columns_of().items()}
     place = write_parquet(tmp_path / "a.parquet", columns)
     for relation in (connection.read_parquet(str(place)), connection.from_arrow(pa.table(columns))):

@@ -1,4 +1,4 @@
-"""Selections on Spark DataFrames, whose rows are processed on the executors."""
+"""Tests of selections on Spark DataFrames, whose rows are processed on the executors."""
 
 import os
 import traceback
@@ -51,7 +51,7 @@ def place(tmp_path_factory):
 
 
 @pytest.mark.parametrize("scale", ["standard", None])
-def test_selections_equal_those_on_the_frame_in_memory(spark, place, scale, monkeypatch):
+def test_a_selection_equals_the_selection_in_memory(spark, place, scale, monkeypatch):
     frame = spark.read.parquet(str(place))
     loaded = frame.toPandas()
     expected = select_k(prepare(loaded, scale=scale), **FAST).to_dict()
