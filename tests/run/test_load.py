@@ -164,7 +164,7 @@ def test_invalid_data_raise(name):
 def test_distinct_rows_are_sought_beyond_the_first_thousand(form):
     X = form(np.repeat([[0.0], [1.0], [2.0], [3.0]], [1497, 1, 1, 1], axis=0))
     assert plan_selection(X, ks=4).ks == (4,)
-    with pytest.raises(ValueError, match=r"X has only 4 distinct rows\. Pass ks of at most 4"):
+    with pytest.raises(ValueError, match=r"X has only 4 distinct rows\. Pass values of k up to 4"):
         plan_selection(X, ks=5)
 
 

@@ -179,7 +179,7 @@ def test_columns_of_different_scales_are_warned_of_unless_prepared():
 def test_few_distinct_rows_and_a_matrix_of_distances_raise():
     for n in (1, 2):
         # Rows that were not fetched may differ.
-        with pytest.raises(ValueError, match=rf"up to 4 .*all subsamples together have only {n} distinct row"):
+        with pytest.raises(ValueError, match=rf"ks contains 4, .*all subsamples together have only {n} distinct row"):
             select_k(CutSource({"a": np.arange(LARGE) % n}), **FAST)
     with pytest.raises(ValueError, match="metric='precomputed' needs the matrix of distances in memory"):
         select_k(source(), **FAST, metric="precomputed", clusterer="agglomerative")

@@ -81,7 +81,7 @@ def test_non_finite_values_raise_as_in_memory(value, named):
         message, advice = str(outside.value).split(" value(s). ")
         assert message == str(inside.value).partition(" value(s). ")[0]
         assert ("prepare(X, missing='drop') if the table fits into memory" in advice) == np.isnan(value)
-    with pytest.raises(ValueError, match=r"or use missing='drop' \(--missing drop\)|Replace such values where"):
+    with pytest.raises(ValueError, match=r"or use missing='drop' \(--missing drop\)|Replace such values in"):
         select_k(prepare(CutSource(columns, named=named)), **FAST)
 
 
