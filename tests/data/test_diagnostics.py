@@ -148,7 +148,7 @@ def test_exactly_representable_integers_emit_no_warning(X):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (["a"], "X: column 'a' has integers beyond 2**53, which float64 rounds: different"),
+        (["a"], "X: column 'a' has integers beyond 2**53, which float64 rounds, so different"),
         ([0, 3], "X: columns 0, 3 have integers"),
         (range(9), "X: columns 0, 1, 2, 3, 4, 5, 6, 7, ... (9 in all) have integers"),
     ],
