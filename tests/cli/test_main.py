@@ -1,4 +1,4 @@
-"""The command line as a person and a script would use it."""
+"""Tests of the command line, in interactive use and in scripts."""
 
 import gzip
 import json
@@ -55,7 +55,7 @@ def test_select_prints_table_and_explanation(csv, capsys):
     assert "has the best composite silhouette" in out
 
 
-def test_a_european_file_gives_the_same_answer(csv, frame, tmp_path, capsys):
+def test_a_file_with_decimal_commas_gives_the_same_result(csv, frame, tmp_path, capsys):
     german = tmp_path / "german.csv"
     words = ("--ks", "2:4", "-B", "3")
     code, expected, err = run(capsys, "select", csv, *words, "--json")
@@ -79,11 +79,11 @@ def test_a_european_file_gives_the_same_answer(csv, frame, tmp_path, capsys):
         ("--exclude b,city", 0, "Data: columns a, c, flag; scale standard\n"),
         ("--columns a,c", 0, "Data: columns a, c; scale standard\n"),
         ("--exclude z", 2, "--exclude: 'z' is not a column of the data, which has a, b, c, city, flag"),
-        ("--exclude b --sep ;", 2, "--sep ';' does not occur in the first line, which has ','"),
+        ("--exclude b --sep ;", 2, "the separator ';' (--sep) does not occur in the first line, which contains ','"),
         ("--no-header", 2, "column 'column 1' is numeric except in 1 of 301 cells (line 1)"),
     ],
 )
-def test_a_column_that_is_nearly_numeric_is_never_dropped_silently(frame, tmp_path, capsys, line, code, message):
+def test_a_nearly_numeric_column_is_never_dropped_silently(frame, tmp_path, capsys, line, code, message):
     path = tmp_path / "data.csv"
     frame.assign(b=frame["b"].astype(object).mask(frame.index == 5, "unknown")).to_csv(path, index=False)
     found, out, err = run(capsys, "select", path, "--ks", "2:3", "-B", "2", *line.split())
@@ -91,7 +91,7 @@ def test_a_column_that_is_nearly_numeric_is_never_dropped_silently(frame, tmp_pa
     assert message in (err if code else out)
 
 
-# A PNG file has its width and height in its first bytes; a comparison has half an inch for each criterion.
+# The first bytes of a PNG file contain its width and height; a comparison plot is half an inch taller per criterion.
 @pytest.mark.parametrize(
     ("command", "kind", "head"),
     [
@@ -101,7 +101,7 @@ def test_a_column_that_is_nearly_numeric_is_never_dropped_silently(frame, tmp_pa
         ("select", "pdf", b"%PDF"),
     ],
 )
-def test_plots(csv, tmp_path, capsys, command, kind, head):
+def test_plot_saves_the_figure_in_the_format_of_the_file_name(csv, tmp_path, capsys, command, kind, head):
     plot = tmp_path / "deep" / "down" / f"curve.{kind}"
     words = [csv, "--ks", "2:4", "-B", "2", "--plot", plot]
     if command == "compare":
@@ -125,8 +125,8 @@ def test_plots(csv, tmp_path, capsys, command, kind, head):
         ("select {csv} --columns flg", "Did you mean 'flag'?"),
         ("select {csv} --ks 2:1000", "ks must be smaller than the number of rows"),
         ("select nowhere.csv", "nowhere.csv: no such file"),
-        ("select nowhere.csv --plot x.txt", "--plot must name a .png, .svg or .pdf file; got 'x.txt'.\n"),
-        ("report nowhere.csv x.pdf", "OUT must name a .html file; got 'x.pdf'.\n"),
+        ("select nowhere.csv --plot x.txt", "--plot must end in .png, .svg or .pdf; got 'x.txt'.\n"),
+        ("report nowhere.csv x.pdf", "OUT must end in .html; got 'x.pdf'.\n"),
         ("report nowhere.csv {csv}/x.html", "data.csv: File exists"),
         ("select {tmp}/data.xlsx", "the name must end in .csv"),
         ("select {tmp}/words.csv", "no numeric column"),
@@ -136,7 +136,7 @@ def test_plots(csv, tmp_path, capsys, command, kind, head):
         ("select {tmp}/a.parquet --sep ;", "--sep, --decimal and similar options apply to CSV and TSV files"),
     ],
 )
-def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, line, message):
+def test_invalid_input_prints_one_line_and_exits_with_status_2(csv, tmp_path, capsys, line, message):
     (tmp_path / "data.xlsx").touch()
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "damaged.csv.gz").write_bytes(gzip.compress(b"x\nsecret\n" * 99)[:-9])
@@ -149,7 +149,7 @@ def test_mistakes_get_one_line_and_code_2(csv, tmp_path, capsys, line, message):
     assert "secret" not in err + out
 
 
-def test_demo(capsys, tmp_path, monkeypatch):
+def test_demo_selects_five_clusters(capsys, tmp_path, monkeypatch):
     code, out, _ = run(capsys, "demo", "--plot", tmp_path / "curve.png")
     assert code == 0
     assert out.startswith("2,300 generated points: ")
@@ -176,14 +176,14 @@ def test_demo(capsys, tmp_path, monkeypatch):
         (OSError(28, "no room", "x.csv"), 2, "x.csv: no room"),
     ],
 )
-def test_exit_codes_and_messages_of_errors(csv, capsys, monkeypatch, error, code, message):
+def test_errors_set_the_exit_status_and_print_a_message(csv, capsys, monkeypatch, error, code, message):
     monkeypatch.setattr(commands, "select_k", Mock(side_effect=error))
     found, out, err = run(capsys, "select", csv)
     assert (found, err) == (code, f"compsil-kit: error: {message}\n" if message else "")
     assert out.count("\n") == 3
 
 
-def test_standard_input_and_a_closed_pipe(csv):
+def test_standard_input_is_read_and_a_closed_pipe_prints_no_error(csv):
     command = f"{sys.executable} -m compsil_kit select - --ks 2:4 -B 3 < {csv} | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("Read standard input: separator ','")
@@ -191,7 +191,7 @@ def test_standard_input_and_a_closed_pipe(csv):
 
 
 def read_terminal(terminal, pattern):
-    """Read what a program writes to a terminal until it matches."""
+    """Read the output of a program in a terminal until it matches the pattern."""
     shown = ""
     while not re.search(pattern, shown):
         assert select.select([terminal], [], [], PATIENCE)[0], f"timed out; the terminal shows {shown!r}"
@@ -199,19 +199,20 @@ def read_terminal(terminal, pattern):
     return shown
 
 
-def test_the_same_command_resumes_after_an_interrupt(tmp_path):
+def test_an_interrupted_selection_resumes_with_the_same_command(tmp_path):
     path, kept = tmp_path / "large.csv", tmp_path / "kept.json"
     pd.DataFrame(make_blobs(20_000, 8, centers=6, random_state=0)[0]).to_csv(path, index=False)
-    # One worker: with several, the result may include a subsample whose predecessor is unfinished; the file may not.
+    # Use one worker: with several, the result can include a subsample whose predecessor is unfinished, and the
+    # checkpoint file cannot.
     line = f"{sys.executable} -m compsil_kit select {path} --checkpoint {kept} --ks 2:4 --json -j1 -B"
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
     with subprocess.Popen([*line.split(), "2000"], stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
         os.close(theirs)
         try:
-            # The bar counts the first finished subsamples, and estimates the remaining time.
+            # The progress bar counts the first finished subsamples and estimates the remaining time.
             read_terminal(ours, r"compsil: .*[1-9]\d*/2000 \[\d\d:\d\d<\d\d:\d\d, +[\d.]+ ?(subsample/s|s/subsample)")
-            until(lambda: kept.exists() and json.loads(kept.read_text())["trials"], "a subsample is kept", process)
+            until(lambda: kept.exists() and json.loads(kept.read_text())["trials"], "a subsample is saved", process)
             process.send_signal(signal.SIGINT)
             end = rf"stopped after [1-9]\d* of 2000 subsamples; run the same command again to resume from {kept}"
             read_terminal(ours, end)
@@ -223,15 +224,15 @@ def test_the_same_command_resumes_after_an_interrupt(tmp_path):
     assert "PARTIAL" in repr(SelectionResult.from_dict(json.loads(out)))
     finished = len(json.loads(kept.read_text())["trials"])
     assert len(json.loads(out)["trials"]["subsamples"]) == finished
-    # A smaller run finds all its subsamples in the checkpoint.
+    # A run with fewer subsamples takes all of them from the checkpoint.
     before = kept.read_bytes()
     done = subprocess.run([*line.split(), str(finished)], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["trials"]["micro"] == json.loads(out)["trials"]["micro"]
     assert kept.read_bytes() == before
 
 
-def test_checkpoints(csv, tmp_path, capsys):
-    """Selections and reports resume from them; those of other selections are refused."""
+def test_select_and_report_share_a_checkpoint(csv, tmp_path, capsys):
+    """A checkpoint from a selection with other settings is rejected."""
     kept, target = tmp_path / "kept.json", tmp_path / "report.html"
     words = ("-B", "3", "--json", "--checkpoint", kept, "--ks")
     first = run(capsys, "select", csv, *words, "2:4")
@@ -247,8 +248,7 @@ def test_checkpoints(csv, tmp_path, capsys):
     assert target.read_bytes() == page
 
 
-def test_compare(csv, frame, capsys):
-    """The numbers are those of the library."""
+def test_compare_prints_the_values_from_the_compare_function(csv, frame, capsys):
     line = "--columns a,b,c --scale none --ks 2,3,4 -B 3 --n-repeats 2 --n-references 4 --criteria"
     words = ("compare", csv, *line.split(), "micro, elbow ,gap")
     code, out, err = run(capsys, *words)
@@ -266,8 +266,8 @@ def test_compare(csv, frame, capsys):
         np.testing.assert_allclose(data["values"][name], expected.values[name], rtol=1e-9)
 
 
-def test_compare_warns_of_odd_columns(frame, tmp_path, capsys):
-    path = tmp_path / "odd.feather"
+def test_compare_reports_unsuitable_columns(frame, tmp_path, capsys):
+    path = tmp_path / "unsuitable.feather"
     frame.assign(customer_id=np.arange(300) * 11 % 307, one=1).to_feather(path)
     words = (path, "--ks", "2:3", "-B", "2")
     _, out, _ = run(capsys, "compare", *words, "--criteria", "micro")
@@ -281,7 +281,7 @@ def test_compare_warns_of_odd_columns(frame, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("extra", [[], ["--compare"]])
-def test_report(csv, tmp_path, capsys, extra):
+def test_report_writes_a_single_html_file(csv, tmp_path, capsys, extra):
     target = tmp_path / "new" / "folder" / "report.htm"
     code, out, err = run(capsys, "report", csv, target, "--ks", "2:4", "-B", "2", "--columns", "a,b,c", *extra)
     assert (code, err) == (0, "")
@@ -304,7 +304,7 @@ FEW = ["--ks", "2,3", "-B", "2", "--sample-size", "300", "--quiet"]
 
 
 @pytest.mark.parametrize("pattern", ["", "/*.parquet", "/part-?.parquet"])
-def test_parquet_files_larger_than_memory(folder, pattern, capsys, monkeypatch):
+def test_parquet_files_may_be_larger_than_memory(folder, pattern, capsys, monkeypatch):
     monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
     code, out, _ = run(capsys, "select", f"{folder}{pattern}", *FEW)
     assert code == 0
@@ -314,7 +314,7 @@ def test_parquet_files_larger_than_memory(folder, pattern, capsys, monkeypatch):
     assert json.loads(out)["trials"] == json.loads(json.dumps(expected.to_dict()))["trials"]
 
 
-def test_columns_of_parquet_files(folder, capsys):
+def test_columns_and_exclude_apply_to_parquet_files(folder, capsys):
     _, out, _ = run(capsys, "select", str(folder), *FEW, "--columns", "x2,x0")
     assert "Data: columns x2, x0; scale standard\n" in out
     _, out, _ = run(capsys, "select", str(folder), *FEW, "--exclude", "x1", "--scale", "minmax")
@@ -324,10 +324,10 @@ def test_columns_of_parquet_files(folder, capsys):
     assert "--exclude: 'y' is not a column of the data, which has x0, x1, x2, city." in err
 
 
-def test_a_comparison_loads_parquet_files(folder, capsys, monkeypatch):
+def test_compare_loads_parquet_files_into_memory(folder, capsys, monkeypatch):
     words = ["compare", str(folder / "part-0.parquet"), *FEW, "--criteria", "composite,elbow"]
     assert run(capsys, *words)[0] == 0
     monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
     code, _, err = run(capsys, "compare", str(folder), *FEW)
     assert code == 1
-    assert "X must be loaded completely for this: 50,500 rows of 3 columns" in err
+    assert "X must be loaded completely, but 50,500 rows of 3 columns" in err

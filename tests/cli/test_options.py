@@ -1,4 +1,4 @@
-"""The options of the command line; wrong ones are refused before any data are read."""
+"""Tests of the command-line options; invalid options are rejected before any data are read."""
 
 import shlex
 
@@ -29,12 +29,12 @@ from compsil_kit.cli.options import HELP, add_options, make_parser, options_of, 
         ("select x.csv --clusterer kmean", "--clusterer: unknown value 'kmean'. Did you mean 'kmeans'?"),
         ("compare x.csv --criteria micro,gpa", "unknown value 'micro,gpa'. Did you mean 'gap'?"),
         ("select x.csv --rule ' lbc '", "--rule: unknown value ' lbc '. Did you mean 'lcb'?"),
-        # Known words get no suggestion.
+        # Valid names get no suggestion.
         ("compare x.csv --criteria luck", "--criteria: criteria must be among composite, micro, macro"),
         ("compare x.csv --criteria 'micro, luck'", "--criteria: criteria must be among composite, micro"),
     ],
 )
-def test_usage_errors(line, message, capsys):
+def test_invalid_options_raise_usage_errors(line, message, capsys):
     with pytest.raises(SystemExit) as end:
         main(shlex.split(line))
     assert end.value.code == 2
@@ -44,14 +44,14 @@ def test_usage_errors(line, message, capsys):
     assert err.endswith(" --help'.\n")
 
 
-def test_help_and_version(capsys):
+def test_help_and_version_exit_with_status_0(capsys):
     for words in (["--help"], *([name, "--help"] for name in COMMANDS), ["--version"]):
         with pytest.raises(SystemExit) as exit_:
             main(words)
         assert exit_.value.code == 0
         out = capsys.readouterr().out
         assert "compsil-kit" in out
-        assert ("Exit codes: 0 success, 1 the selection failed" in out) is (words[0] in COMMANDS)
+        assert ("Exit status: 0 success, 1 failure" in out) is (words[0] in COMMANDS)
         if words[0] in COMMANDS:
             assert f"\n{HELP[words[0]][0].upper()}{HELP[words[0]][1:]}.\n" in out
 
@@ -72,16 +72,16 @@ CSV = "columns scale missing exclude sep decimal thousands encoding header na_va
         ("warmup", {}),
     ],
 )
-def test_groups_of_options(command, expected):
+def test_help_lists_options_in_groups(command, expected):
     choices = next(action.choices for action in make_parser(COMMANDS)._actions if action.choices)
     groups = {group.title: group._group_actions for group in choices[command]._action_groups}
     found = {title: " ".join(action.dest for action in actions) for title, actions in groups.items() if actions}
-    # The others are the settings of the method.
+    # The remaining options are the method settings.
     assert found.pop("method", "").startswith("ks clusterer ") is ("data" in expected)
     assert found == {"options": "help", **expected}
 
 
-def test_arguments_of_options():
+def test_add_options_passes_settings_to_the_parser():
     seen = {}
     for parse in ((), (lambda *words: words,)):
         add_options(
@@ -97,21 +97,21 @@ def test_arguments_of_options():
     assert seen["n_subsamples"][0][0] == ("-B", "--n-subsamples")
     assert seen["rule"][0][1]["metavar"] == "{max,lcb}"
     assert seen["n_jobs"][0][1]["default"] == "auto"
-    # A parser from the caller gets the name, and leaves no default.
+    # A parse function is called with the option name, and the option has no default.
     assert seen["rule"][1][1]["type"]("best") == ("rule", "best")
     assert "default" not in seen["rule"][1][1]
 
 
-def test_a_long_message_keeps_its_beginning_and_its_end():
+def test_a_long_message_is_shortened_in_the_middle():
     assert shorten_middle("x" * 500) == "x" * 500
     assert shorten_middle("a" * 250 + "b" * 51 + "c" * 200) == "a" * 250 + " ... " + "c" * 200
 
 
-def test_a_report_is_a_page_and_its_folder_is_made(tmp_path):
+def test_report_path_requires_an_html_file_and_creates_its_folder(tmp_path):
     for name in ("a.html", "b.HTM", "new/folder/c.html"):
         assert report_path(str(tmp_path / name)) == tmp_path / name
     assert (tmp_path / "new" / "folder").is_dir()
     for name in ("a.pdf", "html", "a.html.txt"):
-        with pytest.raises(ValueError, match=r"OUT must name a \.html file; got "):
+        with pytest.raises(ValueError, match=r"OUT must end in \.html; got "):
             report_path(tmp_path / "other" / name)
     assert not (tmp_path / "other").exists()

@@ -1,4 +1,4 @@
-"""X in any of its forms, opened or loaded; the record of its preparation; and the digest of its content."""
+"""Tests of opening and loading data in every form, of preparation records and of content digests."""
 
 import json
 
@@ -39,7 +39,7 @@ def frame():
         ),
     ],
 )
-def test_summary_of_a_preparation(preparation, summary):
+def test_a_preparation_is_summarised_in_one_line(preparation, summary):
     assert str(preparation) == summary
 
 
@@ -59,7 +59,7 @@ def test_results_of_arrays_have_no_preparation(frame):
     assert result.to_dict()["preparation"] is None
 
 
-def test_a_preparation_is_kept_in_json(frame):
+def test_a_preparation_survives_the_json_round_trip(frame):
     table = prepare(frame.assign(one=1), missing="drop")
     result = select_k(table, **FAST)
     again = SelectionResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False)))
@@ -68,9 +68,9 @@ def test_a_preparation_is_kept_in_json(frame):
     assert "Note: column 'one' is constant and has no effect." in again.explain()
 
 
-def test_equal_content_has_one_digest_in_any_layout():
+def test_the_digest_is_independent_of_the_memory_layout():
     for layout in (X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
-        # Checkpoints of earlier releases contain this digest.
+        # Checkpoints written by earlier releases contain this digest.
         assert content_digest(layout) == "a496cafa22da0644b5818cbc735b761c"
 
 
@@ -78,7 +78,7 @@ def test_equal_content_has_one_digest_in_any_layout():
     "other",
     [X + 1e-13, X[::-1], X.astype(np.float32), X.view(np.int64), X.reshape(30, 2), X[:-1], sparse.csr_array(X)],
 )
-def test_other_content_has_another_digest(other):
+def test_different_content_has_a_different_digest(other):
     assert content_digest(other) != content_digest(X)
 
 
@@ -99,7 +99,7 @@ def test_digests_are_computed_in_blocks(size, tmp_path, monkeypatch):
     assert content_digest(mapped) == whole
 
 
-def test_digests_of_scalars_and_of_no_rows():
+def test_digests_of_scalars_and_empty_arrays_depend_on_value_and_shape():
     assert content_digest(np.array(3.0)) != content_digest(np.array(4.0))
     assert content_digest(np.empty((0, 3))) != content_digest(np.empty((0, 2)))
 

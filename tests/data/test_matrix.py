@@ -1,4 +1,4 @@
-"""Conversion of arrays, sparse matrices and tables: the values of the plain array, and unmodified input."""
+"""Tests of converting arrays, sparse matrices and tables to a matrix without modifying the input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def as_matrix(X, **settings):
 
 
 RNG = np.random.default_rng(7)
-# Integers up to 200: exact in every numeric type from uint8 and float16 to decimals.
+# Integers up to 200, which every numeric type from uint8 and float16 to decimal represents exactly.
 WHOLE = np.clip(RNG.normal(np.repeat([[30, 40, 50], [100, 150, 20], [180, 30, 180]], 25, axis=0), 6), 0, 200).round()
 YES_NO = RNG.random((75, 6)) < np.repeat([0.1, 0.5, 0.9], 25)[:, None]
 NAMES = ["a", "b", "c"]
@@ -36,7 +36,7 @@ def same(left, right):
 
 
 class OwnFrame(pd.DataFrame):
-    """A subclass, as in geopandas."""
+    """A subclass of DataFrame, as in GeoPandas."""
 
 
 def read_only(X):
@@ -111,7 +111,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_result_is_that_of_the_plain_array(name):
+def test_every_kind_of_input_gives_the_same_result_as_the_plain_array(name):
     given = ARRAYS[name](WHOLE)
     before = copy.deepcopy(given)
     result = run(given)
@@ -136,7 +136,7 @@ BOOLEANS = {
 
 
 @pytest.mark.parametrize("name", BOOLEANS)
-def test_booleans_are_zeros_and_ones(name):
+def test_booleans_become_zeros_and_ones(name):
     matrix = as_matrix(BOOLEANS[name](YES_NO))
     assert matrix.dtype == np.float64
     np.testing.assert_array_equal(matrix.toarray() if sparse.issparse(matrix) else matrix, YES_NO)
@@ -188,14 +188,14 @@ def parts(X):
 
 @pytest.mark.parametrize("name", SPARSE)
 @pytest.mark.parametrize("clusterer", ["kmeans", "minibatch-kmeans", "bisecting-kmeans", "birch"])
-def test_sparse_data_gives_the_result_of_the_dense(name, clusterer):
+def test_sparse_data_give_the_same_result_as_dense_data(name, clusterer):
     dense, given = run(FEW, clusterer=clusterer), run(SPARSE[name](FEW), clusterer=clusterer)
     assert given.scores == pytest.approx(dense.scores, abs=1e-10)
     assert given.best_k == dense.best_k
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine", "manhattan"])
-def test_sparse_data_that_is_not_canonical_is_not_modified(metric):
+def test_non_canonical_sparse_data_are_not_modified(metric):
     # Row 0 has unsorted columns, row 1 has a duplicate entry and an explicit zero.
     data, indices = np.array([3.0, 1.0, 2.0, 2.0, 0.0, 5.0]), np.array([2, 0, 1, 1, 0, 2])
     untidy = sparse.csr_array((data, indices, np.array([0, 2, 5, 6])), shape=(3, 3))
@@ -208,7 +208,7 @@ def test_sparse_data_that_is_not_canonical_is_not_modified(metric):
     assert all(np.array_equal(a, b) for a, b in zip(before, parts(X), strict=True))
 
 
-def test_sparse_data_with_64_bit_indices():
+def test_sparse_data_with_64_bit_indices_give_the_same_result():
     X = sparse.csr_array(FEW)
     wide = sparse.csr_array(X)
     wide.indices, wide.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
@@ -228,7 +228,7 @@ def test_data_are_copied_only_to_convert_them(tmp_path):
         assert np.shares_memory(as_matrix(X).data, X.data)
 
 
-def test_minimum_number_of_rows():
+def test_too_few_rows_raise():
     assert as_matrix(np.ones((2, 1))).shape == (2, 1)
     assert as_matrix(np.ones((1, 1)), min_rows=1).shape == (1, 1)
     with pytest.raises(ValueError, match=r"^X must have at least 1 row; got 0 sample"):
@@ -237,19 +237,21 @@ def test_minimum_number_of_rows():
 
 @pytest.mark.parametrize("block", [1, 48, 10**6])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_cells_that_are_not_finite_are_counted_over_all_blocks(form, block, monkeypatch):
+def test_non_finite_values_are_counted_across_all_blocks(form, block, monkeypatch):
     monkeypatch.setattr("compsil_kit._data.matrix._BLOCK_BYTES", block)
     X = np.ones((10, 2))
     X[7, 0] = np.nan
-    with pytest.raises(ValueError, match=r"it has NaN at row 7, column 0\. Drop"):
+    with pytest.raises(ValueError, match=r"it contains NaN at row 7, column 0\. Drop"):
         as_matrix(form(X))
     X[3, 1], X[9, 1] = -np.inf, np.nan
-    with pytest.raises(ValueError, match=r"it has infinity \(inf\) at row 3, column 1, and 2 more cell\(s\) that"):
+    with pytest.raises(
+        ValueError, match=r"it contains infinity \(inf\) at row 3, column 1, and 2 more non-finite value\(s\)"
+    ):
         as_matrix(form(X))
 
 
 @pytest.mark.parametrize("dtype", [object, np.float64, np.float32, np.int64, bool])
-def test_masked_cells_are_missing(dtype):
+def test_masked_cells_are_treated_as_missing(dtype):
     X = np.ma.array([[1, 0], [0, 1], [1, 1]], dtype=dtype, mask=[[0, 0], [0, 1], [0, 0]])
     for masked in (X, list(X)):
         with pytest.raises(ValueError, match="NaN at row 1, column 1"):
@@ -262,5 +264,5 @@ def test_a_mask_without_masked_cells_is_ignored():
 
 
 def test_masked_text_is_not_numeric():
-    with pytest.raises(TypeError, match="holds a value of type str"):
+    with pytest.raises(TypeError, match="contains a value of type str"):
         as_matrix(np.ma.array([["a", 1], [2, 3]], dtype=object, mask=[[0, 0], [0, 1]]))

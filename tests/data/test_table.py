@@ -1,4 +1,4 @@
-"""Preparation of tables: which columns, which rows, on which scale."""
+"""Tests of prepare: choosing columns, handling missing values and scaling."""
 
 import numpy as np
 import pandas as pd
@@ -48,20 +48,20 @@ def test_numeric_and_boolean_columns_are_the_default(frame):
         (["age", "age"], ["age"]),
     ],
 )
-def test_ways_to_name_columns(frame, columns, expected):
+def test_columns_may_be_a_name_or_any_sequence_of_names(frame, columns, expected):
     assert list(prepare(frame, columns=columns).preparation.columns) == expected
 
 
-def test_levels_of_names_are_joined(frame):
+def test_multiindex_levels_are_joined_in_column_names(frame):
     levels = frame[["age", "spend"]].set_axis(pd.MultiIndex.from_tuples([("shop", 2020), ("shop", 2021)]), axis=1)
     assert prepare(levels, columns="shop").preparation.columns == ("shop, 2020", "shop, 2021")
     assert prepare(levels, columns=[("shop", 2021)]).preparation.columns == ("shop, 2021",)
 
 
-def test_names_that_are_numbers_may_be_written_as_text():
+def test_numeric_column_names_may_be_passed_as_strings():
     frame = pd.DataFrame({2020: [1.0, 2.0], "2021": [3.0, 5.0], 2021: [4.0, 7.0]})
     assert prepare(frame, columns=["2020"], scale=None).matrix.tolist() == [[1.0], [2.0]]
-    # An exact match has precedence.
+    # An exact match takes precedence.
     assert prepare(frame, columns=["2021"], scale=None).matrix.tolist() == [[3.0], [5.0]]
 
 
@@ -77,9 +77,9 @@ def test_names_that_are_numbers_may_be_written_as_text():
         ({"columns": ["zzz"]}, ValueError, r"'zzz' is not a column of the data, which has age, spend, visits, city\.$"),
         ({"columns": [3]}, ValueError, "columns: 3 is not a column of the data"),
         ({"columns": np.int64(3)}, ValueError, "columns: 3 is not a column of the data"),
-        ({"columns": []}, ValueError, "columns must name at least one column; it is empty"),
+        ({"columns": []}, ValueError, "columns must name at least one column, but it is empty"),
         ({"columns": [["age"]]}, TypeError, "got a value of type list in the list"),
-        ({"columns": 7}, TypeError, "columns must be a column's name or a list of names; got 7"),
+        ({"columns": 7}, TypeError, "columns must be a column name or a list of names; got 7"),
         ({"columns": {"age", "spend"}}, TypeError, "got a value of type set"),
         ({"scale": "log"}, ValueError, "scale must be one of 'standard', 'robust', 'minmax'; got 'log'"),
         ({"scale": True}, TypeError, "scale must be one of"),
@@ -97,16 +97,16 @@ def test_invalid_settings_raise(frame, settings, error, message):
     [
         (pd.DataFrame(), "no numeric column"),
         (pd.DataFrame({"a": ["x", "y"]}), "no numeric column"),
-        (pd.DataFrame({"a": []}, dtype=float), "the data has no rows"),
+        (pd.DataFrame({"a": []}, dtype=float), "the data have no rows"),
         (pd.DataFrame({"a": [1.0, np.inf, -np.inf], "b": [1.0, 2.0, 3.0]}), r"infinite values in 'a' \(2\)"),
     ],
 )
-def test_data_that_cannot_be_prepared_raise(data, message):
+def test_unusable_data_raise(data, message):
     with pytest.raises(ValueError, match=message):
         prepare(data)
 
 
-def test_missing_values_raise_or_drop_rows(frame):
+def test_rows_with_missing_values_raise_or_are_dropped(frame):
     holes = frame.assign(age=frame["age"].mask(frame.index < 7), visits=frame["visits"].mask(frame.index == 50))
     with pytest.raises(ValueError, match=r"missing values in 'age' \(7\), 'visits' \(1\)\. .*missing='drop'"):
         prepare(holes)
@@ -115,13 +115,13 @@ def test_missing_values_raise_or_drop_rows(frame):
     np.testing.assert_allclose(table.matrix, expected, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(table.kept, holes.notna().all(axis=1))
     assert table.preparation.n_dropped == 8
-    # Other columns are not tested.
+    # Unused columns are not checked for missing values.
     assert prepare(holes, columns="spend").kept.all()
     with pytest.raises(ValueError, match="no rows are left after dropping"):
         prepare(frame.assign(empty=np.nan), missing="drop")
 
 
-def test_other_tables_and_arrays(frame):
+def test_polars_arrow_and_array_input_match_pandas(frame):
     numeric = frame[["age", "spend"]]
     expected = prepare(numeric)
     for table in (pl.from_pandas(numeric), pa.Table.from_pandas(numeric), numeric.to_numpy()):
@@ -129,5 +129,5 @@ def test_other_tables_and_arrays(frame):
         np.testing.assert_array_equal(found.matrix, expected.matrix)
         assert found.preparation.columns == (("0", "1") if isinstance(table, np.ndarray) else ("age", "spend"))
     for wrong in ([[1.0, 2.0]], np.zeros(3), None):
-        with pytest.raises(TypeError, match=r"^frame must be a table \(pandas, Polars, pyarrow\), a two-dim.*; got "):
+        with pytest.raises(TypeError, match=r"^frame must be a table \(pandas, Polars, PyArrow\), a two-dim.*; got "):
             prepare(wrong)

@@ -1,4 +1,4 @@
-"""Environment variables that the engines need on import: IP address, Python interpreter and authentication."""
+"""Set the environment variables that the engines read on import: IP address, Python interpreter and authentication."""
 
 import os
 import secrets

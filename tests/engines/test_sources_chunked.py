@@ -1,4 +1,4 @@
-"""Selections on Zarr and h5py arrays."""
+"""Tests of selections on Zarr and h5py arrays."""
 
 import h5py
 import numpy as np
@@ -30,7 +30,7 @@ def stored(request, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16"])
 @pytest.mark.parametrize("chunks", [(7_000, 3), (50_000, 2)])
-def test_selections_equal_those_on_the_array_in_memory(stored, dtype, chunks):
+def test_a_selection_equals_the_selection_in_memory(stored, dtype, chunks):
     matrix = (10 * MATRIX).astype(dtype)
     array = stored(matrix, chunks)
     assert select_k(array, **FAST).to_dict() == select_k(matrix, **FAST).to_dict()
@@ -41,7 +41,7 @@ def test_selections_equal_those_on_the_array_in_memory(stored, dtype, chunks):
 
 def test_other_shapes_raise(stored):
     with pytest.raises(
-        ValueError, match=r"X must have two dimensions, rows and columns; got an array of (zarr|h5py) of shape"
+        ValueError, match=r"X must have two dimensions, rows and columns; got an array from (zarr|h5py) of shape"
     ):
         select_k(stored(np.zeros((5, 2, 2)), (5, 2, 2)))
 
@@ -49,5 +49,5 @@ def test_other_shapes_raise(stored):
 def test_non_finite_values_raise_with_row_and_column(stored):
     matrix = MATRIX.copy()
     matrix[44_000, 1] = np.nan
-    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 44000, column 1"):
+    with pytest.raises(ValueError, match="X must be finite, but it contains NaN at row 44000, column 1"):
         select_k(stored(matrix, (5_000, 3)), **FAST)

@@ -1,6 +1,6 @@
-"""Selections on Spark Connect DataFrames.
+"""Tests of selections on Spark Connect DataFrames.
 
-They run in another process, because a process that has used classic Spark cannot start the Connect server.
+The tests run in another process, because a process that has used classic Spark cannot start the Connect server.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Selections on DuckDB relations."""
+"""Tests of selections on DuckDB relations."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def connection():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
-def test_selections_equal_those_on_the_table_in_memory(dtype, connection, tmp_path):
+def test_a_selection_equals_the_selection_in_memory(dtype, connection, tmp_path):
     columns = {name: (10 * values).astype(dtype) for name, values in columns_of().items()}
     place = write_parquet(tmp_path / "a.parquet", columns)
     for relation in (connection.read_parquet(str(place)), connection.from_arrow(pa.table(columns))):
@@ -44,7 +44,7 @@ def test_column_names_and_missing_values_are_reported(connection):
     relation = connection.sql(f"{query} from range({LARGE})")
     table = prepare(relation)
     assert (table.names, table.left_out) == (('a "b"', "n"), ("word",))
-    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 45678, column 'n'"):
+    with pytest.raises(ValueError, match="X must be finite, but it contains NaN at row 45678, column 'n'"):
         select_k(table, **FAST)
     with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'word' \(string\)"):
         select_k(relation, **FAST)

@@ -1,4 +1,4 @@
-"""Selections on Spark DataFrames, whose rows are processed on the executors."""
+"""Tests of selections on Spark DataFrames, whose rows are processed on the executors."""
 
 import os
 import traceback
@@ -51,7 +51,7 @@ def place(tmp_path_factory):
 
 
 @pytest.mark.parametrize("scale", ["standard", None])
-def test_selections_equal_those_on_the_frame_in_memory(spark, place, scale, monkeypatch):
+def test_a_selection_equals_the_selection_in_memory(spark, place, scale, monkeypatch):
     frame = spark.read.parquet(str(place))
     loaded = frame.toPandas()
     expected = select_k(prepare(loaded, scale=scale), **FAST).to_dict()
@@ -123,7 +123,7 @@ def test_columns_may_have_many_types_and_duplicate_names(spark):
 
 def test_missing_values_raise_with_row_and_column(spark):
     frame = spark.range(LARGE).select(F.col("id"), F.when(F.col("id") != 45_678, F.col("id") % 7).alias("n"))
-    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 45678, column 'n'"):
+    with pytest.raises(ValueError, match="X must be finite, but it contains NaN at row 45678, column 'n'"):
         select_k(prepare(frame), **FAST)
 
 

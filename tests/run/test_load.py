@@ -45,7 +45,7 @@ BAD_X = {
     "none": (None, "X must have two dimensions.*type NoneType. Pass an array or a table"),
     "zero dimensions": (np.array(3.0), "X must have two dimensions.*Pass an array or a table"),
     "number": (7, "X must have two dimensions.*type int"),
-    "text": (SECRET, "X as text must name Parquet data: .* Read other files first"),
+    "text": (SECRET, "X must refer to Parquet data if it is a string: .* Read other files first"),
     "dict": ({"a": [1, 2], "b": [SECRET, 2]}, "X must have two dimensions.*type dict"),
     "generator": (([i, i] for i in range(9)), "X must have two dimensions.*type generator"),
     "one dimension": (np.arange(9.0), r"X must have two dimensions.*got shape \(9,\). Resh.*X.reshape\(-1, 1\)"),
@@ -56,42 +56,42 @@ BAD_X = {
     "no columns": (np.empty((9, 0)), "X must have at least 1 column"),
     "empty frame": (pd.DataFrame(), "X must have at least 2 rows; got 0"),
     "frame without columns": (pd.DataFrame(index=range(9)), "X must have at least 1 column"),
-    "ragged": ([[1.0, 2.0], [3.0]], "X must be rectangular: its rows have different lengths"),
-    "strings": ([[SECRET, "a"], ["b", "c"]], "X must be numeric or boolean.*<U.*Encode it"),
-    "bytes": (np.array([[b"s3cret-cell"], [b"x"]]), "X must be numeric or boolean.*Encode it"),
+    "ragged": ([[1.0, 2.0], [3.0]], "X must be rectangular, but its rows have different lengths"),
+    "strings": ([[SECRET, "a"], ["b", "c"]], "X must be numeric or boolean.*<U.*Encode the values"),
+    "bytes": (np.array([[b"s3cret-cell"], [b"x"]]), "X must be numeric or boolean.*Encode the values"),
     "string type": (
         np.array([[SECRET], ["x"]], dtype=np.dtypes.StringDType()),
-        "X must be numeric or boolean.*StringDType.*Encode it",
+        "X must be numeric or boolean.*StringDType.*Encode the values",
     ),
     "dates": (np.zeros((9, 2), "M8[D]"), r"X must be numeric or boolean.*datetime64\[D\]"),
     "durations": (np.zeros((9, 2), "m8[s]"), r"X must be numeric or boolean.*timedelta64\[s\]"),
     "records": (np.zeros((9, 2), [("a", float)]), "X must be numeric or boolean"),
     "complex": (np.ones((9, 2), complex), "X: Complex data not supported. Pass real numbers"),
     "complex objects": (np.array([[1j, 2], [3, 4]], object), "X: Complex data not supported"),
-    "objects": (np.array([[1, 2], [SECRET, 4]], object), "X: row 1, column 0 holds a value of type str"),
-    "none in objects": (np.array([[1, None], [2, 4]], object), "X: row 0, column 1 holds a value of type NoneType"),
-    "decimals": ([[decimal.Decimal(1)], [decimal.Decimal(2)]], "X: row 0, column 0 holds a value of type Decimal"),
+    "objects": (np.array([[1, 2], [SECRET, 4]], object), "X: row 1, column 0 contains a value of type str"),
+    "none in objects": (np.array([[1, None], [2, 4]], object), "X: row 0, column 1 contains a value of type NoneType"),
+    "decimals": ([[decimal.Decimal(1)], [decimal.Decimal(2)]], "X: row 0, column 0 contains a value of type Decimal"),
     "whole number beyond floats": ([[10**400, 1], [2, 3]], "X must be finite.*an integer.*float64"),
     "long double beyond floats": (
         np.array([[1, 2], [3, "1e4000"]], np.longdouble),
         "X must be finite.*infinity.*row 1, column 1",
     ),
-    "nan": (with_value(np.nan), "X must be finite; it has NaN at row 5, column 1. Drop or fill"),
+    "nan": (with_value(np.nan), "X must be finite, but it contains NaN at row 5, column 1. Drop or fill"),
     "infinity": (with_value(-np.inf, 7, 2), "X must be finite.*infinity.*row 7, column 2. Drop or fill"),
     "nan in objects": (with_value(np.nan, dtype=object), "NaN at row 5, column 1"),
     "masked dates": (
         np.ma.array(np.zeros((4, 2), "M8[D]"), mask=np.eye(4, 2)),
         "X must be numeric or boolean.*datetime64",
     ),
-    "constant": (np.ones((30, 2)), "X is constant: every row is the same"),
-    "constant sparse": (sparse.csr_array((30, 2)), "X is constant: every row is the same"),
+    "constant": (np.ones((30, 2)), "X is constant: all rows are identical"),
+    "constant sparse": (sparse.csr_array((30, 2)), "X is constant: all rows are identical"),
     "few distinct": (
         np.repeat([[0.0, 1.0], [-0.0, 1.0], [5.0, 1.0]], 20, axis=0),
-        "ks asks for up to 3 clusters, but X has only 2 distinct rows. Pass ks of at most 2",
+        "ks contains 3, but X has only 2 distinct rows. Pass values of k up to 2",
     ),
     "few distinct sparse": (sparse.csr_array(np.repeat(np.eye(2), 20, axis=0)), "X has only 2 distinct rows"),
-    "sparse nan": (sparse_with_nan(), "X must be finite; it has NaN at row 1, column 2"),
-    "sparse nan by columns": (sparse_with_nan().tocsc(), "X must be finite; it has NaN at row 1, column 2"),
+    "sparse nan": (sparse_with_nan(), "X must be finite, but it contains NaN at row 1, column 2"),
+    "sparse nan by columns": (sparse_with_nan().tocsc(), "X must be finite, but it contains NaN at row 1, column 2"),
     "sparse complex": (sparse.csr_array(np.eye(3) * 1j), "X: Complex data not supported"),
     "sparse of one dimension": (sparse.coo_array(np.arange(9.0)), "X must have two dimensions.*got a sparse array"),
     "pandas column": (pd.Series([1.0, 2.0]), r"X must have two dimensions.*pandas. Pass X.to_frame\(\)"),
@@ -147,7 +147,7 @@ MISSING = {
 NOT_NUMERIC = {
     name: (X, f"X has columns that are not numeric: .*{message}.*{LEAVE_OUT}") for name, (X, message) in TEXT.items()
 }
-NOT_FINITE = {name: (X, f"X must be finite; it has {message}") for name, (X, message) in MISSING.items()}
+NOT_FINITE = {name: (X, f"X must be finite, but it contains {message}") for name, (X, message) in MISSING.items()}
 INVALID = {**BAD_X, **NOT_NUMERIC, **NOT_FINITE}
 
 
@@ -164,7 +164,7 @@ def test_invalid_data_raise(name):
 def test_distinct_rows_are_sought_beyond_the_first_thousand(form):
     X = form(np.repeat([[0.0], [1.0], [2.0], [3.0]], [1497, 1, 1, 1], axis=0))
     assert plan_selection(X, ks=4).ks == (4,)
-    with pytest.raises(ValueError, match=r"X has only 4 distinct rows\. Pass ks of at most 4"):
+    with pytest.raises(ValueError, match=r"X has only 4 distinct rows\. Pass values of k up to 4"):
         plan_selection(X, ks=5)
 
 

@@ -179,7 +179,7 @@ def test_columns_of_different_scales_are_warned_of_unless_prepared():
 def test_few_distinct_rows_and_a_matrix_of_distances_raise():
     for n in (1, 2):
         # Rows that were not fetched may differ.
-        with pytest.raises(ValueError, match=rf"up to 4 .*all subsamples together have only {n} distinct row"):
+        with pytest.raises(ValueError, match=rf"ks contains 4, .*all subsamples together have only {n} distinct row"):
             select_k(CutSource({"a": np.arange(LARGE) % n}), **FAST)
     with pytest.raises(ValueError, match="metric='precomputed' needs the matrix of distances in memory"):
         select_k(source(), **FAST, metric="precomputed", clusterer="agglomerative")
@@ -199,5 +199,5 @@ def test_a_comparison_loads_the_table(monkeypatch):
     settings = FAST | {"criteria": ["composite", "elbow"], "n_subsamples": 1, "ks": [2, 3]}
     assert compare(prepare(source()), **settings).choices == compare(prepare(FRAME), **settings).choices
     monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
-    with pytest.raises(MemoryError, match="X must be loaded completely for this"):
+    with pytest.raises(MemoryError, match="X must be loaded completely, but"):
         compare(prepare(source()), **settings)

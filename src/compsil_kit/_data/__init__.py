@@ -1,4 +1,4 @@
-"""What the user has (arrays, sparse matrices, tables, files) as a checked matrix, and what was done to get there.
+"""Load arrays, sparse matrices, tables and files as a validated matrix, and record how it was prepared.
 
-It may import util and errors only.
+This package may import only util and errors.
 """

@@ -1,6 +1,6 @@
-"""Columns of a matrix: reports on those that would distort the clusters, and scales.
+"""Scale the columns of a matrix, and report columns that would distort the clusters.
 
-Scales are those of scikit-learn, also from moments that a pass over an out-of-core table collects.
+Scaling matches scikit-learn, including when it uses the moments from a pass over an out-of-core table.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from compsil_kit.errors import caller_level
 
 Array = NDArray[Any]
 
-# Columns whose spreads differ by a larger factor are probably not meant to have equal weight.
+# If the spreads of the columns differ by more than this factor, the data were probably left unscaled by mistake.
 MAX_SCALE_RATIO = 10.0
-# The spread of columns is estimated from about this many rows.
+# The spread of each column is estimated from about this many rows.
 _SPREAD_ROWS = 100_000
-# float64 represents all integers up to here.
+# float64 represents all integers up to this value.
 _MAX_EXACT = 2**53
-# Below this number of rows, distinct integers are no sign of an identifier.
+# With fewer rows, distinct integers do not indicate an identifier.
 _MIN_ID_ROWS = 20
 _ID_NAME = re.compile(r"(?i:(?:^|[_\W])(?:id|uuid|guid|key|index|rownum|row_number)$|^unnamed: 0$)|(?<=[a-z])I[Dd]$")
 SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "robust": RobustScaler, "minmax": MinMaxScaler}
-# Moments are computed per block of this many rows and merged in order, so that they have the same bits however the
-# rows are split into chunks and partitions.
+# Moments are computed for blocks of this many rows and merged in order, so that the result is bit-for-bit identical
+# however the rows are split into chunks and partitions.
 BLOCK_ROWS = 8_192
-# Up to this many rows, a table is loaded and scaled as a whole.
+# Tables with up to this many rows are loaded completely and scaled in one step.
 WHOLE_ROWS = 50_000
 
 
 def scale_ratio(matrix: Any) -> float:
-    """Return the ratio of the largest to the smallest spread of columns; 1 for sparse matrices."""
+    """Return the ratio of the largest to the smallest column spread; 1 for sparse matrices."""
     if sparse.issparse(matrix):
         return 1.0
     some = matrix[:: max(1, len(matrix) // _SPREAD_ROWS)]
-    # The range between deciles, because an outlier does not make a scale.
+    # Use the range between the first and last deciles, because outliers do not affect it.
     spread = np.subtract(*np.quantile(some, [0.9, 0.1], axis=0))
     spread = spread[spread > 0]
     return float(spread.max() / spread.min()) if len(spread) > 1 else 1.0
 
 
 def check_enough_distinct(matrix: Any, k_max: int, *, whole: bool = True) -> None:
-    """Raise if there are fewer distinct rows than clusters; stop counting as soon as there are enough.
+    """Raise if there are fewer distinct rows than clusters; stop counting as soon as enough are found.
 
-    ``whole`` is False for fetched rows, as rows that were not fetched may differ from them.
+    ``whole`` is False if the matrix contains only fetched rows, because the other rows may have different values.
     """
     n_rows = matrix.shape[0]
     size = min(n_rows, 2 * k_max)
@@ -67,14 +67,13 @@ def check_enough_distinct(matrix: Any, k_max: int, *, whole: bool = True) -> Non
         return
     if not whole:
         raise ValueError(
-            f"ks asks for up to {k_max} clusters, but all subsamples together have only {n_distinct} distinct "
-            "row(s). Pass smaller ks, or a larger sample_size."
+            f"ks contains {k_max}, but all subsamples together have only {n_distinct} distinct row(s). "
+            "Pass smaller values of k, or a larger sample_size."
         )
     if n_distinct == 1:
-        raise ValueError("X is constant: every row is the same, so there is nothing to cluster.")
+        raise ValueError("X is constant: all rows are identical, so there is nothing to cluster.")
     raise ValueError(
-        f"ks asks for up to {k_max} clusters, but X has only {n_distinct} distinct rows. "
-        f"Pass ks of at most {n_distinct}."
+        f"ks contains {k_max}, but X has only {n_distinct} distinct rows. Pass values of k up to {n_distinct}."
     )
 
 
@@ -84,14 +83,14 @@ def _count_distinct(rows: Any) -> int:
         tidy.sum_duplicates()
         tidy.eliminate_zeros()
         return len({(tidy.indices[a:b].tobytes(), tidy.data[a:b].tobytes()) for a, b in pairwise(tidy.indptr)})
-    # Adding 0.0 turns -0.0 into 0.0, which has different bytes.
+    # Add 0.0 to turn -0.0 into 0.0, because the two have different bytes.
     return len({row.tobytes() for row in np.ascontiguousarray(rows) + 0.0})
 
 
 def column_notes(names: Sequence[str], matrix: Array, numbers: Array | None = None) -> tuple[str, ...]:
-    """Return notes on columns that are constant, copies of another column, or look like identifiers.
+    """Return notes on columns that are constant, duplicate another column or look like identifiers.
 
-    ``numbers`` are the numbers of the rows, if the matrix contains only some rows of a table.
+    ``numbers`` are the row numbers, if the matrix contains only some rows of a table.
     """
     numbers = np.arange(len(matrix)) if numbers is None else numbers
     columns = list(matrix.T)
@@ -103,7 +102,7 @@ def column_notes(names: Sequence[str], matrix: Array, numbers: Array | None = No
         notes.append(listed(found, "is constant and has no effect", "are constant and have no effect"))
     originals: dict[bytes, int] = {}
     for at, column in enumerate(columns):
-        # Digests, because the columns themselves would be a copy of the matrix; -0.0 and 0.0 have different bytes.
+        # Compare digests, because keeping the columns would copy the matrix; add 0.0 because -0.0 has different bytes.
         original = originals.setdefault(blake2b((column + 0.0).tobytes()).digest(), at)
         if original != at and at not in constant:
             notes.append(f"{names[at]!r} is a copy of {names[original]!r}, which doubles the weight of its values")
@@ -113,7 +112,7 @@ def column_notes(names: Sequence[str], matrix: Array, numbers: Array | None = No
 
 
 def _is_id(name: str, column: Array, numbers: Array) -> bool:
-    """Return whether a column has consecutive integers like the rows, or distinct integers and the name of an id."""
+    """Return whether a column contains row numbers, or distinct integers under the name of an identifier."""
     if len(column) < _MIN_ID_ROWS or not np.all(column == np.floor(column)):
         return False
     if np.array_equal(np.diff(column), np.diff(numbers)):
@@ -122,7 +121,7 @@ def _is_id(name: str, column: Array, numbers: Array) -> bool:
 
 
 def rounded_by_float64(values: Array) -> NDArray[np.bool_]:
-    """Return for each value whether it is an integer that float64 cannot represent."""
+    """Return, for each value, whether it is an integer that float64 cannot represent."""
     if values.dtype.kind == "O":
         rounded = [_is_rounded_object(value) for value in values.ravel()]
         return np.array(rounded, dtype=bool).reshape(values.shape)
@@ -134,7 +133,7 @@ def rounded_by_float64(values: Array) -> NDArray[np.bool_]:
         large |= values < -_MAX_EXACT
     if large.any():
         numbers = values[large]
-        # float64 keeps the leading 53 bits; the number is exact if all others are 0.
+        # float64 keeps the leading 53 bits; the number is exact if all lower bits are 0.
         lost_bits = np.frexp(numbers.astype(np.float64))[1] - 53
         found[large] = numbers & ((1 << lost_bits.astype(numbers.dtype)) - 1).astype(numbers.dtype) != 0
     return found
@@ -144,15 +143,15 @@ def _is_rounded_object(value: Any) -> bool:
     if not isinstance(value, int | np.integer):
         return False
     size = abs(int(value))
-    # float64 keeps the leading 53 bits; the number is exact if all others are 0.
+    # float64 keeps the leading 53 bits; the number is exact if all lower bits are 0.
     return size.bit_length() - (size & -size).bit_length() >= 53
 
 
 def column_is_rounded(column: Any, values: Array) -> bool:
-    """Return whether float64 rounds integers of a table's column; ``values`` are the column as an array."""
+    """Return whether float64 rounds any integer in a table column; ``values`` is the column as an array."""
     if values.dtype.kind != "f":
         return bool(rounded_by_float64(values).any())
-    # Nullable columns are converted to float64, so their own integers have to be checked.
+    # Nullable columns have already been converted to float64, so check their original integers.
     kind = str(getattr(column, "dtype", None) or column.type).lower().partition("[")[0]
     if kind not in ("int64", "uint64"):
         return False
@@ -160,26 +159,27 @@ def column_is_rounded(column: Any, values: Array) -> bool:
     return bool(rounded_by_float64(np.asarray(drop(), dtype=kind)).any())
 
 
-def warn_of_rounding(columns: Sequence[Any]) -> None:
-    """Warn that float64 rounds integers of these columns, given by name or position."""
+def warn_about_rounding(columns: Sequence[Any]) -> None:
+    """Warn that float64 rounds integers in these columns, given by name or position."""
     if columns:
         which = "column" if len(columns) == 1 else "columns"
         warnings.warn(
-            f"X: {which} {listed(columns, 'has', 'have')} integers beyond 2**53, which float64 rounds: different "
-            "numbers may become equal. Leave identifiers out; subtract a constant from timestamps and counters first.",
+            f"X: {which} {listed(columns, 'has', 'have')} integers beyond 2**53, which float64 rounds, so "
+            "different numbers may become equal. Leave identifiers out; subtract a constant from "
+            "timestamps and counters.",
             UserWarning,
             stacklevel=caller_level(),
         )
 
 
 def check_scale(scale: Any) -> Scale | None:
-    """Return how to scale columns; the command line writes None as "none"."""
+    """Return the validated scale; "none", as used on the command line, becomes None."""
     return None if scale is None or scale == "none" else cast(Scale, check_choice("scale", scale, tuple(SCALERS)))
 
 
 @dataclass(frozen=True)
 class Moments:
-    """The number of some rows, and per column their mean, sum of squared deviations, minimum and maximum."""
+    """The number of rows, and the mean, sum of squared deviations, minimum and maximum of each column."""
 
     n: int
     mean: Array
@@ -189,10 +189,10 @@ class Moments:
 
 
 def moments_of(block: Array) -> Moments:
-    """Return the moments of one block."""
-    # One contiguous row per column: sums do not depend on the memory layout, and are faster.
+    """Return the moments of one block of rows."""
+    # One contiguous row per column, so that sums are faster and independent of the memory layout.
     values = np.ascontiguousarray(block.T, dtype=np.float64)
-    # Values that are not finite, or whose squares overflow, are rejected after the pass.
+    # Non-finite values, and values whose squares overflow, are rejected after the pass.
     with np.errstate(over="ignore", invalid="ignore"):
         mean = values.mean(axis=1)
         squares = ((values - mean[:, None]) ** 2).sum(axis=1)
@@ -200,7 +200,7 @@ def moments_of(block: Array) -> Moments:
 
 
 def merge_moments(parts: Iterable[Moments]) -> Moments:
-    """Return the moments of all rows from those of their blocks, in order."""
+    """Merge the moments of consecutive blocks into the moments of all rows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return reduce(_merge_two, parts)
 
@@ -217,7 +217,7 @@ def _merge_two(one: Moments, two: Moments) -> Moments:
 
 
 def scale_matrix(names: Sequence[str], matrix: Array, scale: str) -> Array:
-    """Return a matrix with its columns scaled; large ones by their moments, as if they were out of core."""
+    """Scale the columns of a matrix; a large matrix is scaled by its moments, as out-of-core tables are."""
     _check_range(names, np.abs(matrix).max(axis=0), len(matrix), scale)
     if scale == "robust" or len(matrix) <= WHOLE_ROWS:
         whole: Array = SCALERS[scale]().fit_transform(matrix)
@@ -227,13 +227,13 @@ def scale_matrix(names: Sequence[str], matrix: Array, scale: str) -> Array:
 
 
 def scale_rows(moments: Moments, names: Sequence[str], rows: Array, scale: str) -> Array:
-    """Return some rows of a table, scaled by the moments of all its rows; ``"robust"`` needs the rows themselves."""
+    """Scale some rows of a table by the moments of all rows; ``"robust"`` is not supported because it needs medians."""
     _check_range(names, np.maximum(np.abs(moments.low), np.abs(moments.high)), moments.n, scale)
     scaler = SCALERS[scale]()
     if scale == "minmax":
         scaler.fit(np.vstack([moments.low, moments.high]))
     else:
-        # As if it had been fitted to all rows.
+        # Set the attributes that fitting to all rows would set.
         variance = moments.squares / moments.n
         constant = (moments.low == moments.high) | (variance == 0)
         scaler.n_features_in_, scaler.n_samples_seen_ = len(variance), moments.n
@@ -244,12 +244,12 @@ def scale_rows(moments: Moments, names: Sequence[str], rows: Array, scale: str) 
 
 
 def _check_range(names: Sequence[str], largest: Array, n_rows: int, scale: str) -> None:
-    """Reject columns whose sums of squares or differences overflow: scaled values would be NaN or not scaled."""
+    """Raise for columns whose sums of squares or differences overflow, because scaling would fail or produce NaN."""
     maximum = np.finfo(np.float64).max
     limit = np.sqrt(maximum / n_rows) / 2 if scale == "standard" else maximum / 4
     wrong = [name for name, value in zip(names, largest, strict=True) if value > limit]
     if wrong:
         raise ValueError(
-            f"columns: {listed(wrong, 'has', 'have')} values too large for scale={scale!r}. Divide by a power of "
-            "ten first, or pass scale=None."
+            f"columns: {listed(wrong, 'has', 'have')} values too large for scale={scale!r}. Divide them by a "
+            "power of ten first, or pass scale=None."
         )

@@ -1,4 +1,4 @@
-"""Data to cluster: a matrix in memory, or an out-of-core table; with a record of how a table was prepared."""
+"""Data to cluster: a matrix in memory or an out-of-core table, with a record of how the table was prepared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compsil_kit._data.columns import Moments, column_notes, scale_matrix, scale_rows, warn_of_rounding
+from compsil_kit._data.columns import Moments, column_notes, scale_matrix, scale_rows, warn_about_rounding
 from compsil_kit._data.matrix import DIGEST_BYTES, content_digest, raise_not_finite, validate_matrix
 from compsil_kit._data.sources.source import Part, Source, Tick, Work, changed
 from compsil_kit._types import Scale
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[Any]
-# Prefix of the digest of an out-of-core table, which differs from that of the same rows in memory.
+# Prefix for digests of out-of-core tables, which differ from the digest of the same rows in memory.
 OUT_OF_CORE = "outside memory "
 
 
@@ -40,12 +40,12 @@ class Preparation:
     scale : {"standard", "robust", "minmax"} or None
         How the columns were scaled.
     n_dropped : int
-        Rows that were dropped because of missing values.
+        Number of rows that were dropped because of missing values.
     notes : tuple of str
-        Columns that may distort the clusters: constant ones, copies and identifiers.
+        Notes on columns that may distort the clusters: constant columns, copies and identifiers.
     """
 
-    # With the validation of data that come from a file.
+    # The annotations validate data read from a file.
     columns: Annotated[tuple[str, ...], schema.list_of(schema.text)]
     left_out: Annotated[tuple[str, ...], schema.list_of(schema.text)] = ()
     scale: Annotated[Scale | None, schema.optional(schema.text)] = None
@@ -64,10 +64,10 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A validated matrix, with the preparation of the table it came from; None for plain arrays.
+    """A validated matrix, with the preparation of its original table, or None for a plain array.
 
-    ``prepared`` is False if the caller chose neither columns nor a scale: then columns of different scales are
-    reported.
+    ``prepared`` is False if the caller chose neither columns nor a scale; in that case, a large difference in scale
+    between columns is reported.
     """
 
     matrix: Any
@@ -76,7 +76,7 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and columns."""
         return self.matrix.shape  # type: ignore[no-any-return]
 
     @property
@@ -92,7 +92,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class PreparedTable(Dataset):
-    """A table in memory, prepared for clustering; it is accepted wherever X is.
+    """A table in memory, prepared for clustering; pass it wherever X is accepted.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class PreparedTable(Dataset):
     preparation : Preparation
         Columns, scale and dropped rows.
     kept : ndarray of bool of shape (n_rows,)
-        Which rows of the table are in the matrix.
+        True for the rows of the table that are in the matrix.
     raw : DataFrame
         The chosen columns of all rows, unscaled.
     """
@@ -113,16 +113,16 @@ class PreparedTable(Dataset):
 
 @dataclass(frozen=True, eq=False)
 class FetchedRows:
-    """A matrix of which some rows were fetched; they are indexed by an array of their numbers in the whole matrix."""
+    """The fetched rows of a larger matrix, indexed by an array of row numbers in that matrix."""
 
     n_rows: int
-    # The ascending numbers of the fetched rows, and these rows.
+    # The numbers of the fetched rows, in ascending order, and the rows themselves.
     numbers: NDArray[np.int64]
     known: Array
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the whole matrix."""
+        """Number of rows and columns of the whole matrix."""
         return self.n_rows, self.known.shape[1]
 
     @property
@@ -131,11 +131,11 @@ class FetchedRows:
         return self.known.dtype
 
     def __len__(self) -> int:
-        """Return the number of rows of the whole matrix."""
+        """Return the number of rows in the whole matrix."""
         return self.n_rows
 
     def __getitem__(self, rows: Array) -> Array:
-        """Return a copy of these rows, in this order."""
+        """Return a copy of the rows with these numbers, in this order."""
         places = np.searchsorted(self.numbers, rows)
         if not np.array_equal(self.numbers[np.minimum(places, len(self.numbers) - 1)], rows):
             raise IndexError("some of these rows were not fetched")
@@ -149,14 +149,14 @@ def known_rows(matrix: Any) -> Any:
 
 @dataclass(frozen=True)
 class FetchedData(Dataset):
-    """The rows that a pass fetched, with the digest and the moments of all rows."""
+    """The rows fetched by a pass, with the digest and moments of all rows."""
 
     scanned_digest: str
     moments: Moments | None
 
     @cached_property
     def digest(self) -> str:
-        """The digest of all rows, if the pass computed it."""
+        """The digest of all rows; raises a RuntimeError if the pass did not compute it."""
         if not self.scanned_digest:
             raise RuntimeError("the pass over the data did not compute a digest")
         return self.scanned_digest
@@ -164,15 +164,16 @@ class FetchedData(Dataset):
 
 @dataclass(frozen=True)
 class SourceTable:
-    """An out-of-core table, opened but not read, with the columns to use and the scale to put them on.
+    """An out-of-core table, opened but not read, with the columns to use and how to scale them.
 
-    :func:`compsil_kit.prepare` returns it for large tables. Pass it wherever X is accepted: ``select_k`` and the like
-    fetch the rows of their subsamples in one pass; what needs all rows loads them if they fit into memory.
+    :func:`compsil_kit.prepare` returns this class for large tables. Pass it wherever X is accepted: ``select_k`` and
+    similar functions fetch the rows of their subsamples in one pass; functions that need all rows load them if they
+    fit into memory.
 
     Attributes
     ----------
     source : Source
-        The table: Parquet files, a query, a collection of Dask or Spark, or an array on disk.
+        The table: Parquet files, a query, a Dask or Spark collection, or an array on disk.
     positions : tuple of int
         Positions of the columns in the source.
     left_out : tuple of str
@@ -180,7 +181,7 @@ class SourceTable:
     scale : {"standard", "robust", "minmax"} or None
         How to scale the columns.
     prepared : bool
-        Whether the columns and the scale were chosen by ``prepare``.
+        Whether ``prepare`` chose the columns and the scale.
     """
 
     source: Source
@@ -191,49 +192,49 @@ class SourceTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, as text."""
+        """Column names as strings."""
         return tuple(str(self.source.fields[at].name) for at in self.positions)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and columns."""
         return self.source.n_rows, len(self.positions)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the matrix: float32 if all columns are, otherwise float64, as in memory."""
+        """Type of the matrix: float32 if all columns are float32, otherwise float64, as for data in memory."""
         single = all(self.source.fields[at].dtype == np.float32 for at in self.positions)
         return np.dtype(np.float32 if single else np.float64)
 
     @property
     def n_bytes(self) -> int:
-        """Approximate bytes that a pass reads, before compression."""
+        """Approximate number of uncompressed bytes read by a pass."""
         dtypes = (self.source.fields[at].dtype for at in self.positions)
         return self.source.n_rows * sum(dtype.itemsize for dtype in dtypes if dtype is not None)
 
     @property
     def preparation(self) -> Preparation | None:
-        """Columns and scale, as known before a pass; None for an array that is used as it is."""
+        """Columns and scale, which are known before any pass; None for an array that was not passed to ``prepare``."""
         if not self.source.named and not self.prepared:
             return None
         return Preparation(self.names, self.left_out, self.scale)
 
     def fetch(self, rows: NDArray[np.int64], tick: Tick = lambda _: None, *, digest: bool = False) -> FetchedData:
-        """Fetch some rows in one pass, which also validates all rows and counts them.
+        """Fetch some rows in one pass, which also validates and counts all rows.
 
         Parameters
         ----------
         rows : ndarray
-            The numbers of the rows, ascending.
+            The row numbers, in ascending order.
         tick : callable
             Called with the number of rows read since the last call; it may raise an exception to stop the pass.
         digest : bool, default=False
-            Whether to compute the digest of all rows as well.
+            Whether to also compute the digest of all rows.
 
         Returns
         -------
         FetchedData
-            The rows, scaled, and the facts about all rows that the pass gathered.
+            The scaled rows, and the digest and moments of all rows if requested.
         """
         work = Work(rows, str(self.dtype), moments=self.scale is not None, digest=digest)
         scan = work.merge(self.source.scan(self.positions, work, tick))
@@ -250,7 +251,7 @@ class SourceTable:
         return FetchedData(fetched, preparation, key, moments, prepared=self.prepared)
 
     def load(self) -> Dataset:
-        """Load and validate all rows, and scale them."""
+        """Load, validate and scale all rows."""
         frame = self.frame()
         _, matrix = validate_matrix(frame if self.source.named else frame.to_numpy(self.dtype))
         preparation = self._with_notes(matrix)
@@ -259,19 +260,19 @@ class SourceTable:
         return Dataset(matrix, preparation, prepared=self.prepared)
 
     def frame(self) -> pd.DataFrame:
-        """Load all rows as they are; a MemoryError is raised before reading if they do not fit into memory."""
+        """Load all rows unscaled; raise a MemoryError before reading if they do not fit into memory."""
         import pandas as pd
 
-        # Loading holds three copies: the chunks, the columns and the matrix.
+        # Loading needs memory for three copies: the chunks, the columns and the matrix.
         needed, free = 3 * self.shape[0] * self.shape[1] * self.dtype.itemsize, available_bytes()
         if free is not None and needed > free:
             raise MemoryError(
-                f"X must be loaded completely for this: {self.shape[0]:,} rows of {self.shape[1]:,} columns need about "
-                f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass fewer rows or columns. "
-                "select_k reads X in one pass with a scale other than 'robust' and missing='raise', and needs less."
+                f"X must be loaded completely, but {self.shape[0]:,} rows of {self.shape[1]:,} columns need about "
+                f"{needed / 2**30:.1f} GiB, and only {free / 2**30:.1f} GiB is free. Pass fewer rows or columns. "
+                "select_k needs less memory if missing='raise' and scale is not 'robust'."
             )
         chunks = list(self.source.chunks(self.positions)) or [[np.empty(0)] * len(self.positions)]
-        # Names may occur twice, so they are set afterwards.
+        # Column names may be duplicated, so set them after creating the frame.
         columns = [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
         frame = pd.DataFrame(dict(enumerate(columns)), copy=False)
         frame.columns = pd.Index([self.source.fields[at].name for at in self.positions])
@@ -283,7 +284,7 @@ class SourceTable:
         Parameters
         ----------
         moments : Moments or None
-            The moments that ``fetch`` returned, by which the rows are scaled.
+            The moments returned by ``fetch``, which are used to scale the rows.
 
         Yields
         ------
@@ -307,13 +308,13 @@ class SourceTable:
         if scan.not_finite:
             bad, count = scan.not_finite[0], sum(cells.count for cells in scan.not_finite)
             column = bad.column if names else self.positions[bad.column]
-            # The caller has no frame to drop the row from.
+            # The rows are not in memory, so the caller cannot drop them directly.
             how = "missing='drop' (--missing drop)" if self.prepared else "prepare(X, missing='drop')"
-            advice = f"Drop or fill such rows where the table comes from, or with {how} if it fits into memory."
+            advice = f"Drop or fill such rows in the original table, or use {how} if the table fits into memory."
             if np.isinf(bad.value):
-                advice = "Replace such values where the table comes from."
+                advice = "Replace such values in the original table."
             raise_not_finite(bad.value, bad.row, column, count, names, advice)
-        warn_of_rounding([names[at] if names else self.positions[at] for at in sorted(scan.rounded)])
+        warn_about_rounding([names[at] if names else self.positions[at] for at in sorted(scan.rounded)])
 
     def _with_notes(self, matrix: Array, numbers: Array | None = None) -> Preparation | None:
         preparation = self.preparation

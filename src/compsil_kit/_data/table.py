@@ -1,4 +1,4 @@
-"""Open data in any form, and prepare tables for clustering: choose columns, handle missing values, scale."""
+"""Open data in any supported form, and prepare tables: choose columns, handle missing values and scale."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Columns = Sequence[Hashable] | Hashable | None
 
 
 def open_data(X: Any, *, min_rows: int = 2) -> Dataset | SourceTable:
-    """Return X, as ``select_k`` takes it, as a validated matrix; a large out-of-core table is opened, but not read."""
+    """Return X, in any form accepted by ``select_k``, as a validated matrix; only open large out-of-core tables."""
     if isinstance(X, SourceTable):
         return X
     if isinstance(X, Dataset):
@@ -40,22 +40,22 @@ def open_data(X: Any, *, min_rows: int = 2) -> Dataset | SourceTable:
 
 
 def _all_columns(source: Source) -> SourceTable:
-    """Return all columns of a source, which must be numeric, unscaled."""
+    """Return a table with all columns of a source, unscaled; raise if any column is not numeric."""
     if not source.fields:
-        raise ValueError("X must have at least 1 column; it has none.")
+        raise ValueError("X must have at least 1 column, but it has none.")
     wrong = [(field.name, field.kind) for field in source.fields if not field.numeric]
     reject_not_numeric(wrong, "with prepare(X, columns=[...])")
     return SourceTable(source, tuple(range(len(source.fields))))
 
 
 def load_data(X: Any, *, min_rows: int = 2) -> Dataset:
-    """Return X, as ``select_k`` takes it, as a validated matrix in memory; an out-of-core table is loaded."""
+    """Return X, in any form accepted by ``select_k``, as a validated matrix in memory; load out-of-core tables."""
     table = open_data(X, min_rows=min_rows)
     return table.load() if isinstance(table, SourceTable) else table
 
 
 def with_names(X: Any, table: Dataset) -> Any:
-    """Return X in a form in which scikit-learn finds the number and the names of the columns."""
+    """Return X in a form from which scikit-learn can infer the number and names of the columns."""
     if hasattr(X, "iloc"):
         return X
     if table.preparation is None:
@@ -76,26 +76,26 @@ def prepare(
 def prepare(
     frame: Any, *, columns: Columns = None, scale: Scale | None = "standard", missing: Missing = "raise"
 ) -> PreparedTable | SourceTable:
-    """Prepare a table for clustering: choose the columns, handle missing values, and scale.
+    """Prepare a table for clustering: choose columns, handle missing values and scale.
 
     Parameters
     ----------
     frame : DataFrame, array or out-of-core table
-        A table of pandas, Polars or pyarrow, or a two-dimensional array; or, out of core, the path, glob or address of
-        Parquet files, a ``pyarrow`` dataset, a Polars LazyFrame, a DuckDB relation, a Dask or Spark DataFrame, or an
-        array of Dask, Zarr or h5py.
+        A pandas, Polars or PyArrow table, or a two-dimensional array; or, out of core, the path, glob pattern or URL of
+        Parquet files, a PyArrow dataset, a Polars LazyFrame, a DuckDB relation, a Dask or Spark DataFrame, or a Dask,
+        Zarr or h5py array.
     columns : name or list of names, optional
-        Columns to use. By default all numeric and boolean ones.
+        Columns to use. By default, all numeric and boolean columns.
     scale : {"standard", "robust", "minmax"} or None, default="standard"
         How to scale the columns.
     missing : {"raise", "drop"}, default="raise"
-        Whether to raise if rows have missing values, or to drop these rows.
+        Whether to raise an error for rows with missing values or drop them.
 
     Returns
     -------
     PreparedTable or SourceTable
-        A table to pass as X to :func:`select_k`, :func:`compare` and the like; their results record how it was
-        prepared. A large out-of-core table is a ``SourceTable``, which is read only when it is used.
+        A table to pass as X to :func:`select_k`, :func:`compare` and similar functions; their results record how it
+        was prepared. For a large out-of-core table, this is a ``SourceTable``, which is read only when it is used.
     """
     check_choice("missing", missing, get_args(Missing))
     scale = check_scale(scale)
@@ -104,7 +104,7 @@ def prepare(
         return prepare_frame(frame, columns, scale, missing)
     positions, left_out = choose_columns(_empty_frame(source), columns)
     table = SourceTable(source, tuple(positions), left_out, scale, prepared=True)
-    # Rows with missing values and medians cannot be known before the whole table was read.
+    # Medians and rows with missing values are unknown until the whole table has been read.
     if source.n_rows > WHOLE_ROWS and missing == "raise" and scale != "robust":
         return table
     return prepare_frame(table.frame(), None, scale, missing, left_out)
@@ -113,13 +113,13 @@ def prepare(
 def prepare_frame(
     frame: Any, columns: Columns, scale: Scale | None, missing: Missing, left_out: tuple[str, ...] = ()
 ) -> PreparedTable:
-    """Prepare a table in memory; ``left_out`` are columns that were left out before."""
+    """Prepare a table in memory; ``left_out`` are columns that have already been left out."""
     frame = _as_pandas(frame)
     positions, others = choose_columns(frame, columns)
     raw = frame.iloc[:, positions]
     _, matrix = to_matrix(raw)
     if not len(matrix):
-        raise ValueError("the data has no rows.")
+        raise ValueError("the data have no rows.")
     names = _column_names(raw)
     kept = _complete_rows(names, matrix, missing)
     matrix = matrix if kept.all() else matrix[kept]
@@ -134,15 +134,15 @@ def prepare_frame(
 
 
 def choose_columns(frame: pd.DataFrame, columns: Columns) -> tuple[list[int], tuple[str, ...]]:
-    """Return the positions of the columns to use, and the names of those left out because they are not numeric.
+    """Return the positions of the columns to use, and the names of the columns left out because they are not numeric.
 
-    Columns are identified by position, because names may occur twice.
+    Columns are identified by position, because names may be duplicated.
     """
     numeric, known = [is_numeric_dtype(dtype) for dtype in frame.dtypes], _column_names(frame)
     if columns is None:
         chosen = [at for at, ok in enumerate(numeric) if ok]
         if not chosen:
-            raise ValueError("the data has no numeric column. Encode columns as numbers first.")
+            raise ValueError("the data have no numeric columns. Encode columns as numbers first.")
         return chosen, tuple(name for name, ok in zip(known, numeric, strict=True) if not ok)
     chosen = [at for name in _as_names(columns, frame) for at in _find(frame, name)]
     wrong = [known[at] for at in chosen if not numeric[at]]
@@ -152,7 +152,7 @@ def choose_columns(frame: pd.DataFrame, columns: Columns) -> tuple[list[int], tu
             "for example with pandas.get_dummies."
         )
     if not chosen:
-        raise ValueError("columns must name at least one column; it is empty.")
+        raise ValueError("columns must name at least one column, but it is empty.")
     return list(dict.fromkeys(chosen)), ()
 
 
@@ -164,14 +164,14 @@ def _as_pandas(frame: Any) -> pd.DataFrame:
     found = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
     if not isinstance(found, pd.DataFrame):
         raise TypeError(
-            "frame must be a table (pandas, Polars, pyarrow), a two-dimensional array, or an out-of-core table; got "
+            "frame must be a table (pandas, Polars, PyArrow), a two-dimensional array, or an out-of-core table; got "
             f"{describe(frame)}."
         )
     return found
 
 
 def _empty_frame(source: Source) -> pd.DataFrame:
-    """Return the columns of a source without rows, to choose among them."""
+    """Return a frame with the columns of a source but no rows, from which columns can be chosen."""
     import pandas as pd
 
     dtypes = [float if field.numeric else object for field in source.fields]
@@ -181,7 +181,7 @@ def _empty_frame(source: Source) -> pd.DataFrame:
 
 
 def _column_names(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return the names of the columns as text; the levels of a MultiIndex are joined."""
+    """Return the column names as strings; the levels of a MultiIndex are joined."""
     return tuple(", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns)
 
 
@@ -193,19 +193,19 @@ def _as_names(columns: Any, frame: pd.DataFrame) -> list[Any]:
         return names if isinstance(names, list) else [names]
     if isinstance(columns, Sequence):
         return list(columns)
-    raise TypeError(f"columns must be a column's name or a list of names; got {describe(columns)}.")
+    raise TypeError(f"columns must be a column name or a list of names; got {describe(columns)}.")
 
 
 def _find(frame: pd.DataFrame, name: Any) -> list[int]:
-    """Return the positions of a column; several for a repeated name or the upper level of a MultiIndex."""
+    """Return the positions of all columns with this name; a name may be the upper level of a MultiIndex."""
     if not isinstance(name, Hashable):
-        raise TypeError(f"columns must be a column's name or a list of names; got {describe(name)} in the list.")
+        raise TypeError(f"columns must be a column name or a list of names; got {describe(name)} in the list.")
     try:
         place = frame.columns.get_loc(name)
     except (KeyError, TypeError) as error:
         known = _column_names(frame)
         if isinstance(name, str) and name in known:
-            # On the command line, 2020 is text but may name a number.
+            # On the command line, 2020 is a string but the column name may be a number.
             return [at for at, text in enumerate(known) if text == name]
         hint = did_you_mean([str(name)], known)
         raise ValueError(
@@ -220,15 +220,16 @@ def _complete_rows(names: Sequence[str], matrix: Array, missing: Missing) -> NDA
     if missing == "raise" and not kept.all():
         raise ValueError(
             f"missing values in {_counts(names, holes)}. Drop these rows with missing='drop' (--missing drop), or fill "
-            "them first."
+            "the missing values first."
         )
     if not kept.any():
         raise ValueError(
-            "no rows are left after dropping those with missing values. Exclude the columns that have most of them."
+            "no rows are left after dropping rows with missing values. Exclude the columns with the most "
+            "missing values."
         )
     return kept
 
 
 def _counts(names: Sequence[str], cells: NDArray[np.bool_]) -> str:
-    """Return the columns with such cells and how many they have, as text."""
+    """Return a list of the columns with marked cells and the number of these cells, as a string."""
     return few([f"{quoted(name)} ({n})" for name, n in zip(names, cells.sum(axis=0), strict=True) if n])

@@ -1,1 +1,1 @@
-"""The command line ``compsil-kit``. It may import every module of the package; only adapters import it."""
+"""The ``compsil-kit`` command line. It may import any module of the package; only adapters may import it."""

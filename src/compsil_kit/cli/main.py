@@ -1,4 +1,4 @@
-"""The commands of ``compsil-kit``, such as ``compsil-kit select data.csv``: load the data, call the engine, print."""
+"""The ``compsil-kit`` commands, such as ``compsil-kit select data.csv``: load data, run the engine, print results."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 _FAILURES = (ClusteringError, SelectionError, MemoryError)
-# The options that describe how a CSV file is written.
+# The options that describe the format of a CSV file.
 CSV_OPTIONS = tuple(field.name for field in fields(CsvOptions))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return the exit code: 0 success, 1 failure, 2 wrong usage or data, 130 interrupted."""
+    """Run a command; return 0 on success, 1 on failure, 2 for usage errors or unusable data, and 130 if interrupted."""
     arguments = make_parser(COMMANDS).parse_args(argv)
-    # None shows a progress bar on a terminal.
+    # None shows a progress bar in a terminal.
     arguments.progress = False if getattr(arguments, "quiet", False) else None
     try:
         if getattr(arguments, "plot", None):
             output_path("--plot", arguments.plot, ".png, .svg or .pdf", (".png", ".svg", ".pdf"))
         arguments.run(arguments)
     except Interrupted as stop:
-        # Only subsamples are stored in a checkpoint.
+        # A checkpoint stores subsamples only, so an interrupted pass over the rows cannot be resumed.
         checkpoint = getattr(arguments, "checkpoint", None) if stop.unit != ROWS_READ else None
         _print_error(stop.summary + (f"; run the same command again to resume from {checkpoint}" if checkpoint else ""))
         if stop.result is not None:
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # A reader such as head has closed the pipe; without this, Python prints an error at exit.
+        # A reader such as head has closed the pipe. Redirect output, so that Python does not print an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (*_FAILURES, ValueError, TypeError, OSError, ImportError) as error:
@@ -74,7 +74,7 @@ def _select(arguments: argparse.Namespace, X: Any = None) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> None:
-    # Other criteria need all rows in memory.
+    # Some criteria need all rows in memory.
     table = load_data(_load(arguments))
     comparison = _run_comparison(arguments, table)
     _print(comparison, arguments)
@@ -117,7 +117,7 @@ def _load(arguments: argparse.Namespace) -> PreparedTable | SourceTable:
     options = CsvOptions(**{name: getattr(arguments, name) for name in CSV_OPTIONS})
     data: Any
     if is_parquet(arguments.data):
-        # Parquet data can be larger than memory, so they are not loaded yet.
+        # Parquet data can be larger than memory, so do not load them yet.
         reject_options(arguments.data, options)
         data = open_parquet(arguments.data, exclude=arguments.exclude)
     else:
@@ -136,7 +136,7 @@ def _settings(arguments: argparse.Namespace, *configs: type) -> dict[str, Any]:
 
 
 def _run_selection(arguments: argparse.Namespace, table: Any) -> SelectionResult:
-    # The demo has no options, so it needs the defaults here.
+    # The demo command has no method options, so start with the defaults.
     settings = interactive_defaults(SelectionConfig) | _settings(arguments, SelectionConfig, Events)
     return select_k(table, **settings)
 

@@ -1,4 +1,4 @@
-"""The options of the command line. Those of the engine are derived from the settings of its configs."""
+"""The command-line options; engine options are derived from the settings in the config classes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from compsil_kit.config import CHOICE, ComparisonConfig, Events, SelectionConfig
 PROGRAM = "compsil-kit"
 USAGE = 2
 MAX_MESSAGE_LENGTH = 500
-EXIT_CODES = "Exit codes: 0 success, 1 the selection failed, 2 wrong usage or unusable data, 130 interrupted."
+EXIT_STATUS = "Exit status: 0 success, 1 failure, 2 usage error or unusable data, 130 interrupted."
 HELP = {
-    "select": "select the number of clusters of a table",
+    "select": "select the number of clusters for a table",
     "compare": "compare the composite silhouette with other criteria",
     "report": "select the number of clusters and write an HTML report",
-    "demo": "select the number of clusters of a generated, imbalanced data set",
-    "warmup": "compile the inner loops in advance, so that no run has to",
+    "demo": "run a selection on a generated, imbalanced data set",
+    "warmup": "compile the inner loops ahead of time, to avoid the delay on the first run",
 }
-# The configs of each command, here or in a notebook.
+# The config classes of each command, on the command line or in a notebook.
 CONFIGS: dict[str, tuple[type, ...]] = {
     "select": (SelectionConfig, Events),
     "compare": (ComparisonConfig, Events),
@@ -37,12 +37,12 @@ CONFIGS: dict[str, tuple[type, ...]] = {
     "report": (SelectionConfig, Events),
 }
 _DATA_HELP = (
-    f"table to read ({', '.join(KINDS)}, also compressed); - for CSV from standard input; or a folder, a glob in "
-    "quotes or an address of Parquet files"
+    f"table to read ({', '.join(KINDS)}; may be compressed), - for CSV on standard input, or a directory, quoted glob "
+    "pattern or URL of Parquet files"
 )
-_COMPARE = Setting("bool", None, bool, "Include a comparison with other criteria")
-_QUIET = Setting("bool", None, bool, "Show no progress bar", flags=("-q", "--quiet"))
-# The title in the help of each option's group.
+_COMPARE = Setting("bool", None, bool, "Add a comparison with other criteria")
+_QUIET = Setting("bool", None, bool, "Hide the progress bar", flags=("-q", "--quiet"))
+# The help group of each option.
 _TITLES = {
     **dict.fromkeys(settings_of(TableConfig), "data"),
     **dict.fromkeys(settings_of(ComparisonConfig), "criteria"),
@@ -50,12 +50,12 @@ _TITLES = {
     **dict.fromkeys(CHOICE, "choice"),
     **dict.fromkeys(("compare", "quiet"), "output"),
 }
-# The method add_argument of a parser or of a group of options.
+# The add_argument method of a parser or an argument group.
 Add = Callable[..., Any]
 
 
 def shorten_middle(message: str) -> str:
-    """Return a message without the middle of a long quotation; its end says how to fix the error."""
+    """Shorten a long message in the middle, because the end of a message explains how to fix the error."""
     return message if len(message) <= MAX_MESSAGE_LENGTH else f"{message[:250]} ... {message[-200:]}"
 
 
@@ -65,13 +65,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.ArgumentParser:
-    """Return the parser of all commands; the function of the chosen command is stored in ``run``."""
-    parser = _Parser(prog=PROGRAM, description="Select the number of clusters of a table by Composite Silhouette.")
+    """Return the parser for all commands; ``run`` is set to the function of the chosen command."""
+    parser = _Parser(prog=PROGRAM, description="Select the number of clusters for a table using Composite Silhouette.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     choices = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, run in commands.items():
         text = HELP[name]
-        command = choices.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXIT_CODES)
+        command = choices.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXIT_STATUS)
         command.set_defaults(run=run)
         options = options_of(name)
         for title in ("data", "method", "choice", "criteria", "output"):
@@ -94,7 +94,7 @@ def make_parser(commands: Mapping[str, Callable[[argparse.Namespace], None]]) ->
 
 
 def options_of(command: str) -> dict[str, Setting]:
-    """Return the options of a command by name, with the switch ``quiet`` in place of the setting ``progress``."""
+    """Return the options of a command by name; the ``quiet`` switch replaces the ``progress`` setting."""
     if command == "warmup":
         return {}
     if command not in CONFIGS:
@@ -110,13 +110,13 @@ def options_of(command: str) -> dict[str, Setting]:
 
 
 def add_options(add: Add, options: Mapping[str, Setting], parse: Callable[[str, str], Any] | None = None) -> None:
-    """Add options from their settings. ``parse(name, text)`` parses their values, which then have no default."""
+    """Add an option for each setting; ``parse(name, text)``, if given, parses the values and disables the defaults."""
     for name, setting in options.items():
         add(*flags_of(name, setting), dest=name, **_argument(name, setting, parse))
 
 
 def flags_of(name: str, setting: Setting) -> tuple[str, ...]:
-    """Return the flags of an option: those of the setting and, unless one of them is long, one from its name."""
+    """Return the flags of a setting, and add a flag derived from its name if there is no long flag."""
     has_long = any(flag.startswith("--") for flag in setting.flags)
     return setting.flags if has_long else (*setting.flags, f"--{name.replace('_', '-')}")
 
@@ -124,7 +124,7 @@ def flags_of(name: str, setting: Setting) -> tuple[str, ...]:
 def _argument(name: str, setting: Setting, parse: Callable[[str, str], Any] | None) -> dict[str, Any]:
     if setting.is_switch:
         return {"action": "store_true", "help": setting.help}
-    # A distance matrix in a file would be read as a table of points.
+    # Omit precomputed, because a distance matrix in a file would be read as a table of points.
     words = tuple(word for word in setting.choices if word != "precomputed")
     text = setting.help if name != "metric" else setting.help.replace(" (", f": {', '.join(words)} (", 1)
     argument = {"help": text, "metavar": setting.metavar or f"{{{','.join(words)}}}"}
@@ -141,7 +141,7 @@ def _parse(setting: Setting, text: str) -> Any:
 
 @contextmanager
 def usage_errors(setting: Setting, text: str, names: Iterable[str] = ()) -> Iterator[None]:
-    """Raise errors of a value as argparse does, with the nearest of the setting's words and of ``names``."""
+    """Convert errors to argparse errors, and suggest the closest match among the setting's choices and ``names``."""
     try:
         yield
     except (ValueError, TypeError, OSError) as error:
@@ -155,24 +155,31 @@ def usage_errors(setting: Setting, text: str, names: Iterable[str] = ()) -> Iter
 def _add_csv_options(add: Add) -> None:
     add("--exclude", type=parse_names, default=(), metavar="A,B,...", help="columns to leave out")
     add("--sep", metavar="CHARACTER", help="separator of a CSV file, such as ';' or tab (default: detected)")
-    add("--decimal", choices=tuple(DECIMAL_MARKS), help="decimal mark of a CSV file (default: detected)")
-    thousands = "thousands separator of a CSV file, such as ',' in 1,234 (default: detected where certain)"
+    decimal = "decimal mark of a CSV file, '.' or ',' (default: detected)"
+    add("--decimal", choices=tuple(DECIMAL_MARKS), metavar="CHARACTER", help=decimal)
+    thousands = "thousands separator of a CSV file, such as ',' in 1,234 (default: detected if unambiguous)"
     add("--thousands", choices=THOUSANDS_MARKS, metavar="CHARACTER", help=thousands)
     add("--encoding", metavar="NAME", help="encoding of a CSV file, such as windows-1252 (default: detected)")
     header = "whether the first line of a CSV file is a header (default: detected)"
     add("--header", action=argparse.BooleanOptionalAction, help=header)
-    add("--na-values", type=parse_names, default=(), metavar="A,B,...", help="additional texts for missing values")
+    add(
+        "--na-values",
+        type=parse_names,
+        default=(),
+        metavar="A,B,...",
+        help="additional strings to treat as missing values",
+    )
 
 
 def report_path(text: str | Path) -> Path:
-    """Return the path of a report, and create its folder."""
+    """Validate and return the path of a report, and create its folder."""
     return output_path("OUT", text, ".html", (".html", ".htm"))
 
 
 def output_path(name: str, text: str | Path, kinds: str, endings: tuple[str, ...]) -> Path:
-    """Refuse a path that cannot hold an output before the computation, and create its folder."""
+    """Check the extension of an output path before the computation, and create its folder."""
     path = Path(text)
     if path.suffix.lower() not in endings:
-        raise ValueError(f"{name} must name a {kinds} file; got {str(path)!r}.")
+        raise ValueError(f"{name} must end in {kinds}; got {str(path)!r}.")
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

@@ -1,4 +1,4 @@
-"""Tables in files: every kind, encoding and compression gives the right frame; damaged and ambiguous files an error."""
+"""Tests of reading tables from files in every format, encoding and compression, and from damaged files."""
 
 import bz2
 import codecs
@@ -50,14 +50,14 @@ def read(put):
 
 
 @pytest.fixture
-def refusal(put):
-    def refuse(content, name="data.csv", columns=None, exclude=(), **options):
+def error_message(put):
+    def read_with_error(content, name="data.csv", columns=None, exclude=(), **options):
         path = put(content, name)
         with pytest.raises(ValueError, match=re.escape(path)) as caught:
             read_table(path, CsvOptions(**options), columns=columns, exclude=exclude)
         return str(caught.value).removeprefix(f"{path}: ")
 
-    return refuse
+    return read_with_error
 
 
 def same(found, expected=FRAME):
@@ -74,12 +74,12 @@ def same(found, expected=FRAME):
         GERMAN.replace("\n", ";\n"), GERMAN.encode("utf-16"), GERMAN.encode("utf-8-sig"), PLAIN.encode("utf-32"),
     ],
 )  # fmt: skip
-def test_every_way_of_writing_gives_the_same_table(read, text):
+def test_every_text_layout_gives_the_same_table(read, text):
     same(read(text))
     same(read(text, "data.tsv"))
 
 
-def test_files_without_a_usual_header(read):
+def test_missing_and_unusual_headers_are_detected(read):
     body = FRAME.to_csv(index=False, header=False)
     numbered = FRAME.set_axis(["column 1", "column 2", "column 3"], axis=1)
     same(read(body), numbered)
@@ -92,33 +92,35 @@ def test_files_without_a_usual_header(read):
     same(read(named), pd.read_csv(io.StringIO(named)))
 
 
-def test_empty_last_columns(read, refusal):
+def test_trailing_separators_are_not_a_column(read, error_message):
     assert list(read("a,b,notes\n" + "1.5,2,\n" * 5).columns) == ["a", "b", "notes"]
     assert read("a,b,\n").shape == (0, 3)
     assert read("a,b,notes\n" + "1.5,2,\n" * 500 + "1.5,2,7\n")["notes"].iloc[-1] == 7
-    late = refusal("a,b\n" + "1.5,2,\n" * 150_000 + "1,2,3\n")
-    assert late.startswith("not a readable table: line 150002 has a value after its last separator")
+    late = error_message("a,b\n" + "1.5,2,\n" * 150_000 + "1,2,3\n")
+    assert late.startswith("not a readable table: line 150002 has a value after the trailing separator")
 
 
 @pytest.mark.parametrize("n_rows", [3, 150_000])
 @pytest.mark.parametrize("first", ["a,b,c", "1.5,2,3"])
-def test_ragged_rows_are_named_by_their_lines(refusal, first, n_rows):
+def test_ragged_rows_raise_with_their_line_numbers(error_message, first, n_rows):
     good = f"{first}\n" + "1.5,2,3\n" * n_rows
     for line, fields in (("1,2,3,4", "4 fields"), ("1,2", "2 fields"), (SECRET, "1 field")):
-        found = refusal(f"{good}\n{line}\n1.5,2,3\n")
-        assert found.startswith(f"not a readable table: line {n_rows + 3} has {fields}, line 1 has 3. Fix this line")
-    found = refusal(f'{good}1,"2,3\n1,2,3\n')
+        found = error_message(f"{good}\n{line}\n1.5,2,3\n")
+        assert found.startswith(
+            f"not a readable table: line {n_rows + 3} has {fields}, but line 1 has 3. Fix this line"
+        )
+    found = error_message(f'{good}1,"2,3\n1,2,3\n')
     assert found == f"not a readable table: line {n_rows + 2} opens a quote that is never closed. Fix this line."
 
 
-def test_wide_rows_may_be_cut_in_the_sample(read):
+def test_wide_rows_may_be_truncated_in_the_sample(read):
     assert read(("1.5," * 5000 + "2\n") * 60).shape == (60, 5001)
 
 
-def test_quoted_separators_do_not_compensate_for_missing_ones(refusal):
+def test_quoted_separators_do_not_compensate_for_missing_separators(error_message):
     n_rows = SAMPLE_BYTES // 8 + 1
-    assert f"line {n_rows + 3} has 1 " in refusal("name,x\n" + "plain,1\n" * n_rows + '"one, more",3\nshort\n')
-    assert "line 200004 has 1 field" in refusal("# c\n\n1.5,x\n" + "2.5,y\n" * 200_000 + "3\n")
+    assert f"line {n_rows + 3} has 1 " in error_message("name,x\n" + "plain,1\n" * n_rows + '"one, more",3\nshort\n')
+    assert "line 200004 has 1 field" in error_message("# c\n\n1.5,x\n" + "2.5,y\n" * 200_000 + "3\n")
 
 
 @pytest.mark.parametrize(
@@ -130,27 +132,27 @@ def test_quoted_separators_do_not_compensate_for_missing_ones(refusal):
         ("x,y\n" + "1.5,2\n" * 200_000 + "unknown,2\n", 200_002),
     ],
 )
-def test_cells_that_are_not_numbers_are_named_by_their_lines(refusal, text, line):
-    assert f"cells (line {line})." in refusal(text)
+def test_non_numeric_cells_raise_with_their_line_numbers(error_message, text, line):
+    assert f"cells (line {line})." in error_message(text)
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
-def test_only_columns_that_are_used_are_converted(put, refusal, name):
+def test_only_the_columns_in_use_are_converted(put, error_message, name):
     table = pd.DataFrame({"price": ["1,234.5", "2,345,678", "3"], "rice": ["1", "2", "x"]})
     content = table.to_csv(index=False) if name == "data.csv" else table.to_json(orient="records", lines=True)
     for columns in ("price", ["price"]):
         assert read_table(put(content, name), columns=columns)["price"].tolist() == [1234.5, 2345678.0, 3.0]
     for columns in ("rice", ["rice"], None):
         line = 4 if name == "data.csv" else 3
-        assert f"column 'rice' is numeric except in 1 of 3 cells (line {line})" in refusal(content, name, columns)
+        assert f"column 'rice' is numeric except in 1 of 3 cells (line {line})" in error_message(content, name, columns)
     assert read_table(put(content, name), exclude=["rice"]).columns.tolist() == ["price"]
-    message = refusal(content, name, exclude=["prize"])
+    message = error_message(content, name, exclude=["prize"])
     assert message == "--exclude: 'prize' is not a column of the data, which has price, rice."
 
 
 @pytest.mark.parametrize(("decimal", "group"), [(".", ","), (",", "."), (",", " "), (".", "'"), (",", "\u00a0")])
 @pytest.mark.parametrize("sep", [",", ";"])
-def test_thousands(read, decimal, group, sep):
+def test_numbers_with_thousands_separators_are_converted(read, decimal, group, sep):
     frame = FRAME.assign(b=(FRAME["b"] * 1e5).round(2), c=[999, 1000, 1234567] * 20)
     frame["d"] = frame["b"].mask(frame.index % 7 == 5)
     marks = str.maketrans({",": group, ".": decimal})
@@ -158,17 +160,17 @@ def test_thousands(read, decimal, group, sep):
     same(read(pd.DataFrame(written).to_csv(index=False, sep=sep)), frame)
 
 
-def test_ambiguous_marks_are_resolved_by_options(read, refusal):
+def test_ambiguous_marks_are_resolved_by_options(read, error_message):
     text = "a;b\n" + "1,234;5\n2,345;6\n" * 9
-    assert refusal(text).startswith("column 'a' has ambiguous numbers")
+    assert error_message(text).startswith("column 'a' contains ambiguous numbers")
     assert read(text, thousands=",")["a"].iloc[0] == 1234
     assert read(text, decimal=",")["a"].iloc[0] == 1.234
-    message = "--thousands '.' is the decimal mark of the file. Pass --decimal as well."
-    assert refusal(PLAIN, thousands=".") == message
+    message = "--thousands '.' is also the detected decimal mark. Pass --decimal too."
+    assert error_message(PLAIN, thousands=".") == message
     assert read("1,2\n3,4\n5,7\n", sep=";").shape == (3, 1)
 
 
-def test_columns_of_text_stay_text(read):
+def test_dates_addresses_and_codes_are_not_converted(read):
     days = [str(date(2020, 1, 1) + timedelta(day)) for day in range(60)]
     german = [f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in days]
     frame = FRAME.assign(day=days, german=german, at=[f"{day} 10:00:00" for day in days], address="10.0.0.1", code="A1")
@@ -176,7 +178,7 @@ def test_columns_of_text_stay_text(read):
         same(read(frame.to_csv(index=False, sep=sep, decimal=decimal)), frame)
 
 
-TEXTS = ["Rome", "Oslo, N", 'so "x"', "a;b|c", "Zürich", "two\nlines", "12 cm", "2020-01-01", "1.2.3", "x\ty"] * 6
+STRINGS = ["Rome", "Oslo, N", 'so "x"', "a;b|c", "Zürich", "two\nlines", "12 cm", "2020-01-01", "1.2.3", "x\ty"] * 6
 NAMES = ["a b", "x;y", "größe", "1st, new", "p|q.r", "holes", "count", "word", "flag"]
 ODD = FRAME.assign(d=1e-9, e=FRAME["a"] * 1e9 + 0.123, holes=FRAME["b"].mask(FRAME["b"] > 3), count=2**62)
 
@@ -184,9 +186,9 @@ ODD = FRAME.assign(d=1e-9, e=FRAME["a"] * 1e9 + 0.123, holes=FRAME["b"].mask(FRA
 @pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("decimal", [".", ","])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_what_pandas_writes_is_read_back(tmp_path, sep, decimal, encoding):
+def test_files_written_by_pandas_are_read_back_unchanged(tmp_path, sep, decimal, encoding):
     path = tmp_path / "data.csv"
-    frame = ODD.assign(word=TEXTS, flag=FRAME["a"] > 3).set_axis(NAMES, axis=1)
+    frame = ODD.assign(word=STRINGS, flag=FRAME["a"] > 3).set_axis(NAMES, axis=1)
     frame.to_csv(path, index=False, sep=sep, decimal=decimal, encoding=encoding)
     same(read_table(str(path)), pd.read_csv(path, sep=sep, decimal=decimal, encoding=encoding))
 
@@ -194,15 +196,15 @@ def test_what_pandas_writes_is_read_back(tmp_path, sep, decimal, encoding):
 WORDS = "name,größe\n" + "Müller,1.5\nJürgen,2.5\n" * 20
 
 
-def test_a_character_may_be_cut_at_the_end_of_the_sample(read):
+def test_the_last_character_of_the_sample_may_be_truncated(read):
     text = "a,b\n" + "1,x\n" * (SAMPLE_BYTES // 4 - 2) + "1,xü\n"
     assert text.encode()[:SAMPLE_BYTES].endswith("ü".encode()[:1])
     assert read(text)["b"].iloc[-1] == "xü"
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "windows-1252", "utf-8"])
-def test_encodings(read, put, encoding):
-    # Many lines in ASCII do not mislead.
+def test_encodings_are_detected(read, put, encoding):
+    # Many ASCII lines do not mislead the detection.
     frame = pd.concat([FRAME] * 1000, ignore_index=True).set_axis(["Länge", "Größe", "Höhe"], axis=1)
     content = frame.to_csv(index=False, sep=";", decimal=",").encode(encoding)
     same(read(content), frame)
@@ -210,16 +212,18 @@ def test_encodings(read, put, encoding):
     assert ("encoding utf-8" in str(read_file(put(content))[1])) is (encoding == "utf-8")
 
 
-def test_wrong_encodings(refusal):
+def test_a_wrong_encoding_raises_and_names_the_line(error_message):
     text = "Länge,b\n1.5,2\n"
-    line = "not a readable table: line {} is not {}. Pass --encoding, for example --encoding windows-1252."
-    assert refusal(text.encode("latin-1"), encoding="utf-8") == line.format(1, "utf-8")
-    assert refusal(codecs.BOM_UTF8 + b"a,b\n" + text.encode("latin-1")) == line.format(2, "utf-8")
+    line = "not a readable table: line {} is not valid {}. Pass --encoding, for example --encoding windows-1252."
+    assert error_message(text.encode("latin-1"), encoding="utf-8") == line.format(1, "utf-8")
+    assert error_message(codecs.BOM_UTF8 + b"a,b\n" + text.encode("latin-1")) == line.format(2, "utf-8")
     late = b"a,b,c\n" + b"1,2,3\n" * 300_000 + "1,2,ü\n".encode("latin-1")
-    assert refusal(late) == line.format(300_002, "utf-8")
-    assert refusal("a,b\n".encode("utf-16-le")).endswith("NUL characters. If it is UTF-16, pass --encoding utf-16-le.")
+    assert error_message(late) == line.format(300_002, "utf-8")
+    assert error_message("a,b\n".encode("utf-16-le")).endswith(
+        "NUL characters. If it is UTF-16, pass --encoding utf-16-le."
+    )
     unknown = "not a readable table: the encoding is unknown. Pass --encoding, for example windows-1252."
-    assert refusal(b"\xfc\x000\x00") == unknown
+    assert error_message(b"\xfc\x000\x00") == unknown
 
 
 WRITERS = {
@@ -242,7 +246,7 @@ PACKED = [(f"Data{kind}{end}", kind, end) for kind in (".csv", ".tsv", ".jsonl")
 
 
 @pytest.mark.parametrize(("name", "kind", "compression"), [*NAMED, *PACKED, ("a.parquet.Csv.GZ", ".csv", ".gz")])
-def test_every_kind(put, name, kind, compression):
+def test_every_format_and_compression_is_read(put, name, kind, compression):
     buffer = io.BytesIO()
     WRITERS[kind](MIXED, buffer)
     found = read_table(put(COMPRESS[compression](buffer.getvalue()), name))
@@ -251,20 +255,20 @@ def test_every_kind(put, name, kind, compression):
     assert ending_of(Path(name)) == kind
 
 
-def test_refused_names_and_options(refusal):
+def test_unknown_extensions_and_misplaced_options_raise(error_message):
     message = "unknown file format; the name must end in .csv, .tsv, .parquet, .pq, .feather, .jsonl, .ndjson."
     for name in ("data.xlsx", "data", "data.gz", "data.csv.txt", "data.csv.tar", ".csv", "data.npy"):
-        assert refusal(b"a,b\n1,2\n", name) == message
+        assert error_message(b"a,b\n1,2\n", name) == message
     message = "--sep, --decimal and similar options apply to CSV and TSV files only."
-    assert refusal(b"", "data.parquet", sep=";") == message
+    assert error_message(b"", "data.parquet", sep=";") == message
 
 
-def test_folders_are_refused(tmp_path):
+def test_a_folder_raises(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder, not a file"):
         read_table(str(tmp_path))
 
 
-def test_standard_input(monkeypatch):
+def test_a_hyphen_reads_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(PLAIN))
     same(read_table("-"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(WORDS.encode("utf-16")), "utf-8"))
@@ -275,8 +279,8 @@ def test_standard_input(monkeypatch):
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])
-def test_typed_columns(tmp_path, ending):
-    """Decimals, and booleans with missing values, are numbers; names that are not text can be excluded."""
+def test_decimals_and_booleans_in_typed_files_are_numeric(tmp_path, ending):
+    """Boolean columns may have missing values, and column names that are not strings can be excluded."""
     columns = {
         "price": pa.array([Decimal("1.25"), None], pa.decimal128(9, 2)), "paid": pa.array([True, None]),
         "word": pa.array(["a", None]), "x": pa.array([1.0, 2.0]),
@@ -292,11 +296,11 @@ def test_typed_columns(tmp_path, ending):
 
 
 @pytest.mark.parametrize("name", ["x.pkl", "x.pickle", *(f"x{kind}" for kind in KINDS), "x.csv.gz"])
-def test_pickles_are_never_loaded(tmp_path, refusal, name):
-    # Loading it creates a file.
+def test_pickles_are_never_loaded(tmp_path, error_message, name):
+    # Loading this pickle creates a file.
     mark = str(tmp_path / "mark").encode()
     content = b"\x80\x02cbuiltins\nopen\n(X" + len(mark).to_bytes(4, "little") + mark + b"X\x01\0\0\0wtR."
-    message = refusal(gzip.compress(content) if name.endswith("gz") else content, name)
+    message = error_message(gzip.compress(content) if name.endswith("gz") else content, name)
     assert "unknown file format" in message or "not a readable table" in message
     assert not (tmp_path / "mark").exists()
     pickle.loads(content).close()
@@ -326,8 +330,8 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_damaged_files_are_named_but_not_quoted(refusal, name):
-    message = refusal(DAMAGED[name], name)
+def test_errors_for_damaged_files_do_not_quote_their_content(error_message, name):
+    message = error_message(DAMAGED[name], name)
     assert re.match(r"not a readable table( \(\w+\)\.$|: )", message)
     assert SECRET not in message
 
@@ -340,14 +344,14 @@ def test_damaged_files_are_named_but_not_quoted(refusal, name):
             for kind in (KeyError, TypeError, OSError, NotImplementedError)
         ),
         (UnicodeDecodeError("utf-8", b"", 0, 1, SECRET), ValueError, r"not a readable table \(UnicodeDecodeError\)\.$"),
-        (MemoryError(), ValueError, "not a readable table: it needs more memory than this machine has"),
-        (ImportError("no pyarrow"), ImportError, r"needs the package pyarrow.*pip install 'compsil-kit\[scale\]'"),
-        (ImportError("no zstandard"), ImportError, r"needs the package zstandard.*pip install zstandard"),
+        (MemoryError(), ValueError, "not a readable table: the file is damaged or too large for the memory"),
+        (ImportError("no pyarrow"), ImportError, r"requires the package pyarrow.*pip install 'compsil-kit\[scale\]'"),
+        (ImportError("no zstandard"), ImportError, r"requires the package zstandard.*pip install zstandard"),
         (FileFormatError("wrong."), ValueError, r"x\.parquet: wrong\.$"),
     ],
 )
-def test_errors_of_libraries(put, monkeypatch, error, expected, message):
-    """Their text can quote the content."""
+def test_errors_from_libraries_are_replaced(put, monkeypatch, error, expected, message):
+    """The original messages can quote the content."""
     name = "x.csv.ZST" if "zstandard" in message else "x.parquet"
     monkeypatch.setattr(
         "pandas.io.common.get_handle" if "ZST" in name else "pandas.read_parquet", Mock(side_effect=error)

@@ -1,4 +1,4 @@
-"""Datasets of pyarrow and queries of Polars: types of columns, missing values, order, and data that cannot be read."""
+"""Tests of PyArrow datasets and Polars queries: column types, missing values, row order and errors."""
 
 import traceback
 from datetime import date, timedelta
@@ -38,7 +38,7 @@ POLARS = {
 
 
 @pytest.mark.parametrize(("library", "kind"), [*((pa, kind) for kind in ARROW), *((pl, kind) for kind in POLARS)])
-def test_values_are_those_of_the_table_in_memory(library, kind):
+def test_values_equal_the_table_in_memory(library, kind):
     if library is pa:
         table = pa.table({"a": ARROW[kind], "b": [1.0, 2.0, 3.0]})
         source = ArrowSource(ds.dataset(table))
@@ -55,18 +55,18 @@ OTHER = [pa.string(), pa.timestamp("s"), pa.date32(), pa.dictionary(pa.int8(), p
 
 
 @pytest.mark.parametrize(("kind", "width"), [*WIDTHS, *((kind, None) for kind in OTHER)])
-def test_types_of_columns(kind, width):
+def test_arrow_field_recognises_numeric_types(kind, width):
     field = arrow_field(pa.field("a", kind))
     assert (field.dtype.itemsize if field.numeric else None) == width
 
 
 @pytest.mark.parametrize("value", ["x", None, [1.0], date(2026, 1, 1), timedelta(1)])
-def test_polars_types_that_are_not_numeric(value):
+def test_other_polars_types_are_not_numeric(value):
     assert not PolarsSource(pl.LazyFrame({"a": [value]})).fields[0].numeric
 
 
 @pytest.mark.parametrize("n_files", [0, 3])
-def test_filters_of_a_dataset_are_applied(tmp_path, n_files):
+def test_dataset_filters_are_applied(tmp_path, n_files):
     columns = {"a": np.arange(3_000)}
     dataset = ds.dataset(write_parquet(tmp_path / "a", columns, n_files, 100) if n_files else pa.table(columns))
     source = ArrowSource(dataset.filter(ds.field("a") >= 1_500))
@@ -74,42 +74,44 @@ def test_filters_of_a_dataset_are_applied(tmp_path, n_files):
     np.testing.assert_array_equal(rows(source, [0])[0], np.arange(1_500, 3_000))
 
 
-def test_repeated_names_raise():
+def test_duplicate_column_names_raise():
     table = pa.table([[1.0], [2.0], [3.0]], names=["a", "b", "a"])
-    with pytest.raises(ValueError, match=r"X: a pyarrow dataset has more than one column named 'a'\. Rename them\."):
+    with pytest.raises(
+        ValueError, match=r"X: a PyArrow dataset has more than one column named 'a'\. Rename these columns\."
+    ):
         ArrowSource(ds.dataset(table))
 
 
-def test_types_that_differ_between_files_raise_without_content(tmp_path):
+def test_column_types_that_differ_between_files_raise_without_quoting_data(tmp_path):
     write_parquet(tmp_path / "a.parquet", {"a": [1, 2]})
     write_parquet(tmp_path / "b.parquet", {"a": [4711.5]})
     source = ArrowSource(ds.dataset(tmp_path))
-    with pytest.raises(ValueError, match=r"a pyarrow dataset, file .*b\.parquet., cannot be read \(ArrowInvalid") as e:
+    with pytest.raises(ValueError, match=r"a PyArrow dataset, file .*b\.parquet., cannot be read \(ArrowInvalid") as e:
         list(source.chunks([0]))
     assert "4711" not in str(e.value)
 
 
-def test_a_deleted_file_raises_the_error_of_the_file_system(tmp_path):
+def test_a_deleted_file_raises_file_not_found(tmp_path):
     source = ArrowSource(ds.dataset(write_parquet(tmp_path / "a.parquet", {"a": [1, 2]})))
     (tmp_path / "a.parquet").unlink()
     with pytest.raises(FileNotFoundError):
         list(source.chunks([0]))
 
 
-def test_errors_of_stores_are_not_replaced():
-    """Some have no errno."""
+def test_storage_and_memory_errors_are_not_replaced():
+    """Some of these errors have no errno."""
     for kind in (FileNotFoundError, PermissionError, ConnectionResetError, TimeoutError):
         with pytest.raises(kind, match="gone"), arrow.hide_arrow_content("data"):
             raise kind("gone")
     with pytest.raises(ValueError, match=r"^X: data cannot be read \(OSError\)"), arrow.hide_arrow_content("data"):
         raise OSError("secret")
-    # This one is an ArrowException as well.
+    # ArrowMemoryError is also an ArrowException.
     with pytest.raises(MemoryError, match="enough"), arrow.hide_arrow_content("data"):
         raise pa.ArrowMemoryError("not enough")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_selection_on_a_query_is_that_in_memory(dtype):
+def test_a_selection_on_a_query_equals_the_selection_in_memory(dtype):
     frame = pl.DataFrame(columns_of(dtype=dtype))
     assert select_k(frame.lazy(), **FAST).to_dict() == select_k(frame, **FAST).to_dict()
     small = frame.head(400)
@@ -129,7 +131,7 @@ def test_a_query_is_streamed_in_order(tmp_path, monkeypatch):
     np.testing.assert_array_equal(rows(source, [2, 0]), expected)
 
 
-def test_a_query_whose_rows_can_be_read_once_raises():
+def test_a_query_that_can_be_read_only_once_raises():
     frames = [pl.DataFrame(columns_of(n_columns=2))]
 
     def give(with_columns, predicate, n_rows, batch_size):
@@ -141,18 +143,18 @@ def test_a_query_whose_rows_can_be_read_once_raises():
         select_k(frame, **FAST)
 
 
-def test_an_old_polars_raises():
+def test_an_old_polars_version_raises():
     with pytest.raises(ImportError, match=r"X: a LazyFrame is read in batches, which Polars .* pip install --upgrade"):
         PolarsSource(object())
 
 
-def test_records_of_a_query():
+def test_records_of_a_query_have_the_columns_in_order():
     query = pl.LazyFrame({"word": ["a", None, "c"], "x": [1.0, 2.0, 3.0], "key": [7, 8, None]})
     (batch,) = PolarsSource(query).records([2, 0])
     assert batch.to_pydict() == {"key": [7, 8, None], "word": ["a", None, "c"]}
 
 
-def test_errors_of_a_query_do_not_quote_cells(tmp_path):
+def test_query_errors_do_not_quote_cells(tmp_path):
     (tmp_path / "bad.csv").write_text("a\n" + "1.5\n" * 60_000 + "secret\n")
     text = pl.LazyFrame({"a": ["1", "secret"] * 40_000})
     for query in (pl.scan_csv(tmp_path / "bad.csv"), text.select(pl.col("a").cast(pl.Float64))):
@@ -161,7 +163,7 @@ def test_errors_of_a_query_do_not_quote_cells(tmp_path):
         assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_names_are_not_interpreted_as_patterns():
+def test_column_names_are_not_interpreted_as_patterns():
     columns = columns_of(100)
     query = pl.LazyFrame({"^x1$": columns["x0"], "*": columns["x2"], "x1": columns["x1"]})
     np.testing.assert_array_equal(rows(PolarsSource(query), [0, 1]), [columns["x0"], columns["x2"]])

@@ -1,4 +1,4 @@
-"""Dask DataFrames and arrays, with and without a cluster."""
+"""Tests of Dask DataFrames and arrays, with and without a cluster."""
 
 import os
 import traceback
@@ -25,7 +25,7 @@ MATRIX = FRAME.to_numpy()
 
 
 def split(low):
-    """Return the partition that begins at a row."""
+    """Return the partition that begins at row ``low``."""
     return pd.DataFrame({name: values[low : low + 10_000] for name, values in columns_of().items()})
 
 
@@ -36,7 +36,7 @@ def lazily(make=split):
 
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
 @pytest.mark.parametrize("scale", ["standard", None])
-def test_a_selection_is_that_of_the_frame_in_memory(scheduler, scale):
+def test_a_selection_equals_the_selection_on_the_frame_in_memory(scheduler, scale):
     expected = select_k(prepare(FRAME, scale=scale), **FAST).to_dict()
     with dask.config.set(scheduler=scheduler):
         for frame in (lazily(), dd.from_pandas(FRAME, npartitions=40), lazily().repartition(npartitions=2)):
@@ -46,7 +46,7 @@ def test_a_selection_is_that_of_the_frame_in_memory(scheduler, scale):
 
 
 def test_the_pass_runs_on_the_workers_of_a_cluster(monkeypatch):
-    """In this process, partitions cannot be computed or scanned."""
+    """Computing or scanning a partition in this process fails the test."""
     here, make = os.getpid(), split
 
     def elsewhere(low):
@@ -66,14 +66,14 @@ def test_the_pass_runs_on_the_workers_of_a_cluster(monkeypatch):
 
 @pytest.mark.parametrize("chunks", [(9_000, 3), (LARGE, 1), (700, 2)])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16"])
-def test_a_selection_is_that_of_the_array_in_memory(chunks, dtype):
+def test_a_selection_equals_the_selection_on_the_array_in_memory(chunks, dtype):
     matrix = (10 * MATRIX).astype(dtype)
     result = select_k(da.from_array(matrix, chunks=chunks), **FAST)
     assert result.to_dict() == select_k(matrix, **FAST).to_dict()
     assert result.preparation is None
 
 
-def test_unknown_chunk_sizes_are_counted():
+def test_rows_are_counted_if_chunk_sizes_are_unknown():
     array = da.from_array(MATRIX, chunks=(9_000, 2))
     some = array[array[:, 0] > 0]
     assert np.isnan(some.shape[0])
@@ -90,17 +90,17 @@ def test_unknown_chunk_sizes_are_counted():
         (da.ones(5), r"X must have two dimensions, rows and columns; got a Dask array of shape \(5,\)"),
         (
             da.ones((2, 5))[:, da.ones(5) > 0],
-            r"the number of columns of a Dask array must be known\. Pass X\.compute_ch",
+            r"the number of columns in a Dask array must be known\. Pass X\.compute_ch",
         ),
         (da.ones((5, 0)), "X must have at least 1 column"),
     ],
 )
-def test_arrays_that_cannot_be_used_raise(array, message):
+def test_unusable_arrays_raise(array, message):
     with pytest.raises(ValueError, match=message):
         select_k(array)
 
 
-def test_only_the_wanted_columns_are_read():
+def test_only_the_requested_columns_are_read():
     asked = []
 
     def make(low, columns=None):
@@ -119,7 +119,7 @@ def test_only_the_wanted_columns_are_read():
     ("dtype", "values"),
     [*((dtype, "f4") for dtype in ("float32", "Float32", "float[pyarrow]")), ("Int64", "i8"), ("boolean", "f8")],
 )
-def test_types_of_columns(dtype, values):
+def test_column_types_are_mapped_to_dtypes(dtype, values):
     frame = pd.DataFrame({"a": pd.Series([1, 0, 1], dtype=dtype), "b": np.ones(3, np.float32)})
     source = open_dask_frame(dd.from_pandas(frame, npartitions=2))
     assert [field.dtype for field in source.fields] == [values, "f4"]
@@ -130,11 +130,11 @@ def test_text_is_left_out_and_missing_values_raise():
     holes = FRAME.assign(city="Rome", n=pd.Series(range(LARGE), dtype="Int64").mask(FRAME.index == 41_234))
     frame = dd.from_pandas(holes, npartitions=5)
     assert prepare(frame).left_out == ("city",)
-    with pytest.raises(ValueError, match="X must be finite; it has NaN at row 41234, column 'n'"):
+    with pytest.raises(ValueError, match="X must be finite, but it contains NaN at row 41234, column 'n'"):
         select_k(prepare(frame), **FAST)
 
 
-def test_partitions_without_rows():
+def test_empty_partitions_are_skipped():
     frame = dd.from_pandas(FRAME, npartitions=6)
     some = frame[frame["x0"] > FRAME["x0"].quantile(0.5)]
     few = frame.map_partitions(lambda part: part.head(0) if part.index[0] == 0 else part, meta=FRAME.head(0))
@@ -184,7 +184,7 @@ def test_errors_do_not_quote_cells(tmp_path):
     assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_rounded_integers_of_nullable_columns_are_warned_of():
+def test_rounded_integers_in_nullable_columns_emit_a_warning():
     frame = pd.DataFrame({"a": np.arange(LARGE, dtype=np.int64) + 2**53, "b": np.arange(float(LARGE))})
     for kind in ("Int64", "int64[pyarrow]"):
         table = dd.from_pandas(frame.astype({"a": kind}), npartitions=2)
@@ -193,8 +193,8 @@ def test_rounded_integers_of_nullable_columns_are_warned_of():
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index is deprecated")
-def test_partitions_of_few_columns_are_not_joined(tmp_path):
-    """Dask's optimiser joins them, but they were counted separately."""
+def test_partitions_with_few_columns_are_not_joined(tmp_path):
+    """Dask's optimiser would join the partitions, but their rows were counted separately."""
     columns = {"id": np.arange(LARGE), "flag": np.zeros(LARGE, dtype=bool), **COLUMNS}
     frame = dd.read_parquet(write_parquet(tmp_path / "table", columns, n_files=10))
     for part in (frame[["x1", "x0"]], frame.assign(w=frame.x0 * 2)[["w", "x0", "x1"]]):
@@ -207,14 +207,14 @@ def test_a_missing_boolean_raises(tmp_path):
     place = write_parquet(tmp_path / "a.parquet", pa.table({**COLUMNS, "flag": flags}))
     frame = dd.read_parquet(place, split_row_groups=True)
     for scale in ("standard", None):
-        with pytest.raises(ValueError, match=r"X must be finite; it has NaN at row 50123, column 'flag'\."):
+        with pytest.raises(ValueError, match=r"X must be finite, but it contains NaN at row 50123, column 'flag'\."):
             select_k(prepare(frame, scale=scale), **FAST)
     dropped = prepare(frame, missing="drop")
     assert dropped.preparation.columns == ("x0", "x1", "x2", "flag")
     assert dropped.preparation.n_dropped == 1
 
 
-def test_masked_cells_are_missing():
+def test_masked_cells_are_treated_as_missing():
     masked = da.ma.masked_less(da.from_array(np.column_stack([*COLUMNS.values()]), chunks=(9_000, 3)), -1e9)
     assert select_k(masked, **FAST).to_dict() == select_k(masked.compute().data, **FAST).to_dict()
     masked[50_200, 1] = np.ma.masked

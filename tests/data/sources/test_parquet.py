@@ -1,4 +1,4 @@
-"""Files, folders, globs and addresses of Parquet data."""
+"""Tests of opening Parquet data from files, folders, globs and URLs."""
 
 import sys
 from pathlib import Path, PurePath
@@ -20,7 +20,7 @@ from compsil_kit._data.sources.parquet import fits_memory, is_parquet, list_file
 
 @pytest.fixture
 def folder(tmp_path):
-    """Files whose order by name is not that of their numbers, in folders, beside auxiliary files."""
+    """Create files whose alphabetical order differs from their numbers, with subfolders and auxiliary files."""
     base = tmp_path / "table"
     for value, name in enumerate(["part-2.parquet", "part-10.parquet", "b/part-0.pq", "part-1", "B.parquet"]):
         (base / name).parent.mkdir(parents=True, exist_ok=True)
@@ -35,13 +35,13 @@ def column(source):
     return rows(source, [at])[0].tolist()
 
 
-def test_a_folder_has_the_rows_of_pandas(folder, monkeypatch):
+def test_a_folder_gives_the_same_rows_as_in_pandas(folder, monkeypatch):
     expected = pd.read_parquet(folder)["a"].tolist()
     assert expected == np.repeat([4.0, 2.0, 3.0, 1.0, 0.0], 3).tolist()
     monkeypatch.setenv("HOME", str(folder.parent))
     for place in (folder, str(folder), f"{folder}/", PurePath(folder), f"file://{folder}", "file://~/table"):
         assert column(open_parquet(place)) == expected
-    # Wildcards in the name of an existing folder are not interpreted.
+    # Wildcard characters in the name of an existing folder are not interpreted.
     assert column(open_parquet(folder.rename(folder.with_name("table[1]*")))) == expected
 
 
@@ -55,11 +55,11 @@ def test_a_folder_has_the_rows_of_pandas(folder, monkeypatch):
         ("b*", [2]),
     ],
 )
-def test_globs(folder, pattern, values):
+def test_a_glob_selects_the_matching_files(folder, pattern, values):
     assert column(open_parquet(str(folder / pattern)))[::3] == values
 
 
-def test_addresses(folder, bucket):
+def test_urls_are_opened_with_fsspec(folder, bucket):
     expected = column(open_parquet(folder))
     assert column(open_parquet("memory://bucket/table")) == expected
     assert column(open_parquet("memory://bucket/table/part-1*")) == [3.0, 3.0, 3.0, 1.0, 1.0, 1.0]
@@ -69,7 +69,7 @@ def test_addresses(folder, bucket):
 
 
 @pytest.mark.parametrize("pattern", ["", "/year=*", "/*/*.parquet", "/year=*/part-*"])
-def test_values_in_the_names_of_folders_are_categories(tmp_path, pattern):
+def test_values_in_folder_names_become_categories(tmp_path, pattern):
     base = tmp_path / "key=9" / "table"
     for year in (2025, 2026):
         (base / f"year={year}").mkdir(parents=True)
@@ -84,7 +84,7 @@ def test_values_in_the_names_of_folders_are_categories(tmp_path, pattern):
 
 
 @pytest.mark.parametrize("index", [None, "key", ["a", "key"]])
-def test_the_index_of_pandas_is_left_out(tmp_path, index):
+def test_a_pandas_index_is_left_out(tmp_path, index):
     frame = pd.DataFrame({"a": [1.0, 2.0], "key": [7, 9], "b": [0.5, 0.25]})
     frame = frame.loc[[1, 0]] if index is None else frame.set_index(index)
     frame.to_parquet(tmp_path / "a.parquet")
@@ -100,7 +100,7 @@ def test_a_path_without_files_raises(tmp_path, name):
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1secretPAR1", b"secret,words\n1,2\n" * 100])
-def test_a_damaged_file_raises_without_its_content(tmp_path, content):
+def test_errors_for_a_damaged_file_do_not_quote_its_content(tmp_path, content):
     (tmp_path / "bad.parquet").write_bytes(content)
     with pytest.raises(
         ValueError, match=r"X: Parquet data at '.*bad\.parquet' cannot be read \(\w+\)\. Possible causes: a file is dam"
@@ -110,7 +110,7 @@ def test_a_damaged_file_raises_without_its_content(tmp_path, content):
 
 
 @pytest.mark.parametrize("bad", ["a", "b", "c"])
-def test_the_damaged_file_is_named_among_several(tmp_path, bad):
+def test_the_error_names_the_damaged_file(tmp_path, bad):
     for name in "abc":
         pq.write_table(pa.table({"x": np.random.default_rng(0).normal(size=5000)}), tmp_path / f"{name}.parquet")
     place = tmp_path / f"{bad}.parquet"
@@ -119,7 +119,7 @@ def test_the_damaged_file_is_named_among_several(tmp_path, bad):
     message = rf"X: Parquet data at '.*', file '.*/{bad}\.parquet', cannot be read \(\w+\)"
     with pytest.raises(ValueError, match=message):
         open_parquet(tmp_path)
-    # The number of rows can be read, the rows cannot.
+    # The number of rows can be read, but the rows cannot.
     content[:8000] = bytes(8000)
     place.write_bytes(content)
     source = open_parquet(tmp_path)
@@ -127,7 +127,7 @@ def test_the_damaged_file_is_named_among_several(tmp_path, bad):
         list(source.chunks([0]))
 
 
-def test_links_to_folders_are_followed(tmp_path):
+def test_symbolic_links_to_folders_are_followed(tmp_path):
     table, elsewhere = tmp_path / "table", tmp_path / "elsewhere"
     (elsewhere / "deep").mkdir(parents=True)
     table.mkdir()
@@ -148,14 +148,14 @@ def test_links_to_folders_are_followed(tmp_path):
         (".", True), ("a.csv", False), ("word", False), ("", False), ("a[1]*.csv", False), ("b[1]*.csv", True),
     ],
 )  # fmt: skip
-def test_texts_that_name_parquet_data(name, known, tmp_path, monkeypatch):
+def test_is_parquet_recognises_paths_globs_and_urls(name, known, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a[1]*.csv").write_text("x")
     assert is_parquet(name) is known
 
 
-def test_addresses_that_cannot_be_resolved_raise(monkeypatch):
-    with pytest.raises(ValueError, match=r"X: 'nosuch://a/b' is not an address that fsspec supports"):
+def test_unsupported_urls_raise(monkeypatch):
+    with pytest.raises(ValueError, match=r"X: 'nosuch://a/b' is not a URL that fsspec supports"):
         open_parquet("nosuch://a/b")
 
     def absent(name):
@@ -166,40 +166,40 @@ def test_addresses_that_cannot_be_resolved_raise(monkeypatch):
         open_parquet("s3://a/b")
 
 
-def test_without_pyarrow_the_package_is_named(monkeypatch):
+def test_the_error_names_the_missing_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
     with pytest.raises(ImportError, match=r"needs the package 'pyarrow'\. Install it with: pip install pyarrow"):
         open_parquet("a.parquet")
 
 
 @pytest.mark.parametrize("portion", [1_000, 5_000, 10**9])
-def test_row_groups_are_read_in_portions(tmp_path, portion, monkeypatch):
+def test_row_groups_are_read_in_several_parts(tmp_path, portion, monkeypatch):
     monkeypatch.setattr(arrow, "PORTION_ROWS", portion)
     columns = columns_of(20_500, 2)
     folder = write_parquet(tmp_path / "table", columns, n_files=3, row_group_size=2_000)
     chunks = list(open_parquet(folder).chunks([1, 0]))
     np.testing.assert_array_equal(np.concatenate([np.column_stack(chunk) for chunk in chunks])[:, 0], columns["x1"])
-    # Batches do not extend beyond a portion.
+    # Batches do not extend beyond one part.
     assert max(len(chunk[0]) for chunk in chunks) <= max(2_000, min(portion, 7_000))
 
 
 @pytest.mark.parametrize("wrap", [lambda place: place, ds.dataset], ids=["path", "dataset"])
-def test_a_file_is_never_completely_in_memory(tmp_path, wrap, monkeypatch):
-    """Not even if the rows are read faster than they are used."""
+def test_a_file_is_never_loaded_completely(tmp_path, wrap, monkeypatch):
+    """The limit also applies if rows are read faster than they are processed."""
     monkeypatch.setattr(arrow, "PORTION_ROWS", 40_000)
     monkeypatch.setattr(arrow, "CHUNK_ROWS", 10_000)
     n_rows = 800_000
     place = write_parquet(tmp_path / "a.parquet", columns_of(n_rows, 3), row_group_size=20_000)
     source, before, most = open_source(wrap(place)), pa.total_allocated_bytes(), 0
     for chunk in source.chunks([0, 1, 2]):
-        # Some work, during which reading threads could continue.
+        # Simulate work, during which reader threads could read ahead.
         np.sort(chunk[0])
         most = max(most, pa.total_allocated_bytes() - before)
     assert 0 < most < n_rows * 3 * 8 / 2
 
 
 @pytest.mark.parametrize(("free", "fits"), [(None, True), (144, True), (143, False)])
-def test_whether_a_file_fits_into_memory(tmp_path, monkeypatch, free, fits):
+def test_fits_memory_compares_the_file_with_the_free_memory(tmp_path, monkeypatch, free, fits):
     monkeypatch.setattr("compsil_kit._data.sources.parquet.available_bytes", lambda: free)
     pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3]}), tmp_path / "six.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
@@ -208,7 +208,7 @@ def test_whether_a_file_fits_into_memory(tmp_path, monkeypatch, free, fits):
     assert fits_memory(tmp_path / "none.parquet")
 
 
-def test_list_files_a_folder_and_of_a_glob(tmp_path):
+def test_list_files_returns_the_files_of_a_folder_or_glob(tmp_path):
     for name in ("b.parquet", "a.parquet", "_SUCCESS", "c.txt"):
         (tmp_path / name).write_bytes(b"")
     local = fsspec.filesystem("file")
@@ -219,14 +219,14 @@ def test_list_files_a_folder_and_of_a_glob(tmp_path):
 
 @pytest.fixture
 def bucket(folder):
-    """The files of the folder in a store that is not local."""
+    """Copy the files of the folder to a non-local file system."""
     store = fsspec.filesystem("memory")
     store.put(str(folder), "/bucket/table", recursive=True)
     yield store
     store.rm("/bucket", recursive=True)
 
 
-def test_cached_listings_of_a_store_are_not_used(bucket, monkeypatch):
+def test_cached_listings_are_not_used(bucket, monkeypatch):
     class Caching(MemoryFileSystem):
         cachable = False
         listing = None
@@ -245,7 +245,7 @@ def test_cached_listings_of_a_store_are_not_used(bucket, monkeypatch):
     assert len(column(open_parquet("memory://bucket/table"))) == before + 3
 
 
-def test_keys_of_empty_folders_are_ignored(folder, bucket):
+def test_keys_for_empty_folders_are_ignored(folder, bucket):
     class Marking(MemoryFileSystem):
         cachable = False
 
@@ -264,7 +264,7 @@ def test_a_delta_lake_table_raises(folder):
             open_parquet(place)
 
 
-def test_columns_of_the_same_name_raise(tmp_path):
+def test_duplicate_column_names_raise(tmp_path):
     table = pa.Table.from_arrays([pa.array([1.0])] * 3, names=["a", "b", "a"])
     with pytest.raises(ValueError, match=r"cannot be read .* two columns have the same name\."):
         open_parquet(write_parquet(tmp_path / "a.parquet", table))
@@ -279,7 +279,7 @@ def test_excluded_columns_are_left_out(tmp_path):
             open_parquet(tmp_path / "a.parquet", exclude=["a", name])
 
 
-def test_portions_of_some_row_groups(tmp_path, monkeypatch):
+def test_a_subset_of_row_groups_is_split_into_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(arrow, "PORTION_ROWS", 25)
     place = write_parquet(tmp_path / "a.parquet", {"a": np.arange(70.0)}, row_group_size=10)
     (fragment,) = ds.dataset(place).get_fragments()
@@ -288,7 +288,7 @@ def test_portions_of_some_row_groups(tmp_path, monkeypatch):
     np.testing.assert_array_equal(np.concatenate(parts), [*range(10, 20), *range(40, 50), *range(60, 70)])
 
 
-def test_empty_metadata_of_pandas(tmp_path):
+def test_empty_pandas_metadata_are_ignored(tmp_path):
     table = pa.table({"a": [1.0, 2.0]}).replace_schema_metadata({b"pandas": b"null"})
     pq.write_table(table, tmp_path / "a.parquet")
     assert column(open_parquet(tmp_path / "a.parquet")) == [1.0, 2.0]
@@ -296,7 +296,7 @@ def test_empty_metadata_of_pandas(tmp_path):
 
 @pytest.mark.parametrize("store", ["file", "memory"])
 def test_a_replaced_file_raises(tmp_path, store):
-    """With as many rows: the cached footer does not fit the new file."""
+    """The new file has the same number of rows, but the cached footer does not fit it."""
     values = np.random.default_rng(0).normal(size=(500, 3))
     files = fsspec.filesystem(store)
     base = str(tmp_path / "table") if store == "file" else "memory://changing"
@@ -312,9 +312,11 @@ def test_a_replaced_file_raises(tmp_path, store):
         source = open_parquet(place)
         assert column(source) == values[:, 0].tolist()
         write("bac")
-        with pytest.raises(ValueError, match=r"^X has changed: a file of Parquet data at '.*' was written since its"):
+        with pytest.raises(
+            ValueError, match=r"^X has changed: a file was modified after its rows were counted \(Parquet"
+        ):
             column(source)
-        # While it is read.
+        # The file also changes while it is being read.
         source = open_parquet(place)
         reading = source.chunks([0])
         next(reading)
@@ -324,7 +326,7 @@ def test_a_replaced_file_raises(tmp_path, store):
     files.rm(base, recursive=True)
 
 
-def test_local_files_need_pyarrow_only(tmp_path, monkeypatch):
+def test_local_files_need_only_pyarrow(tmp_path, monkeypatch):
     folder = write_parquet(tmp_path / "table", {"a": np.arange(30.0)}, n_files=2)
     monkeypatch.setitem(sys.modules, "fsspec", None)
     for place in (folder, f"{folder}/*.parquet", f"file://{folder}"):

@@ -1,4 +1,4 @@
-"""One pass over the rows: it finds the same however they are split into chunks, parts and partitions."""
+"""Tests that a pass gives the same result however the rows are split into chunks, parts and partitions."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ WORK = Work(WANTED, "float64", moments=True, digest=True)
 
 
 def split(columns, start, stop, edges):
-    """The rows from start to stop, in chunks that end at these edges."""
+    """Yield the rows from start to stop in chunks that end at these edges."""
     inside = [edge for edge in sorted(set(edges)) if start < edge < stop]
     for low, high in zip((start, *inside), (*inside, stop), strict=True):
         yield [column[low:high] for column in columns]
@@ -44,7 +44,7 @@ WHOLE = scan(list(MATRIX.T), WORK)
 
 
 @given(EDGES, EDGES)
-def test_results_do_not_depend_on_chunks_and_parts(parts, chunks):
+def test_results_do_not_depend_on_chunks_or_parts(parts, chunks):
     found = scan(list(MATRIX.T), WORK, parts, chunks)
     assert (found.stop, found.not_finite, found.rounded) == (N, [], set())
     assert np.array_equal(fetched(found), MATRIX[WANTED])
@@ -52,7 +52,7 @@ def test_results_do_not_depend_on_chunks_and_parts(parts, chunks):
 
 
 @pytest.mark.parametrize("lengths", [[N], [40, 0, 8_960, N - 9_000], [0, N, 0], [1] * 9 + [N - 9]])
-def test_partitions_get_their_share_of_the_work(lengths):
+def test_split_assigns_each_partition_its_rows(lengths):
     shares = WORK.split(lengths)
     edges = np.cumsum([0, *lengths])
     assert [start for _, start in shares] == edges[:-1].tolist()
@@ -71,7 +71,7 @@ def test_the_digest_depends_on_every_cell():
     assert scan(list(other.T), WORK).digests != WHOLE.digests
 
 
-def test_nothing_is_collected_without_need():
+def test_moments_and_digests_are_computed_only_on_request():
     work = Work(WANTED, "float64")
     assert scan(list(MATRIX.T), work, parts=[300]).moments == []
     part = work(split(list(MATRIX.T), 0, N, []), 0)
@@ -79,7 +79,7 @@ def test_nothing_is_collected_without_need():
 
 
 @given(EDGES, st.sampled_from([np.nan, np.inf, -np.inf]))
-def test_the_first_cell_that_is_not_finite_and_their_number(parts, value):
+def test_the_first_non_finite_value_and_the_number_of_others_are_reported(parts, value):
     columns = [column.copy() for column in MATRIX.T]
     columns[1][[400, BLOCK_ROWS, N - 1]] = value
     columns[0][[700, 400]] = np.nan
@@ -92,17 +92,17 @@ def test_the_first_cell_that_is_not_finite_and_their_number(parts, value):
     ("values", "expected"),
     [
         ([1.0, -np.inf, 3.0], [NotFinite(1, 1, -np.inf, 1)]),
-        # Infinities of both signs have the sum NaN.
+        # Infinities of opposite signs add up to NaN.
         ([1.0, np.inf, -np.inf], [NotFinite(1, 1, np.inf, 2)]),
-        # Finite values whose sum overflows.
+        # The values are finite, but their sum overflows.
         ([1e308, 1e308, 1e308], []),
     ],
 )
-def test_infinite_cells(values, expected):
+def test_infinite_values_are_found(values, expected):
     assert scan([np.ones(3), np.array(values)], Work(np.array([1]), "float64")).not_finite == expected
 
 
-def test_a_long_double_out_of_range_is_infinite():
+def test_a_long_double_out_of_range_becomes_infinite():
     values = np.array([1.0, 2.0, 3.0], dtype=np.longdouble)
     with np.errstate(over="ignore"):
         values[1] = np.longdouble(10) ** 400
@@ -121,20 +121,20 @@ def test_a_long_double_out_of_range_is_infinite():
     ],
 )
 @pytest.mark.parametrize("edges", [{"parts": [1]}, {"chunks": [1]}])
-def test_columns_with_rounded_integers(values, rounded, edges):
+def test_columns_with_rounded_integers_are_reported(values, rounded, edges):
     found = scan([np.ones(2), values], Work(np.array([0, 1]), "float64"), **edges)
     assert found.rounded == rounded
     assert np.array_equal(fetched(found)[:, 1], values.astype(np.float64))
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, BLOCK_ROWS - 1, BLOCK_ROWS])
-def test_few_rows(n_rows):
+def test_tables_with_less_than_one_block_are_scanned(n_rows):
     found = scan(list(MATRIX[:n_rows].T), Work(np.empty(0, np.int64), "float64", moments=True))
     assert (found.stop, sum(map(len, found.found))) == (n_rows, 0)
     assert [block.n for block in found.moments] == [n_rows] * (n_rows > 0)
 
 
-def test_parts_without_rows():
+def test_empty_parts_are_merged():
     parts = [WORK(iter(()), 0), WORK(split(list(MATRIX.T), 0, N, []), 0), WORK(iter(()), N)]
     assert same(WORK.merge(parts), WHOLE)
 

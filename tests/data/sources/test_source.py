@@ -1,4 +1,4 @@
-"""Out-of-core tables: what is opened as one, arrays that are read in ranges, and columns kept beside the rows."""
+"""Tests of opening out-of-core tables, reading arrays in ranges and keeping sidecar columns."""
 
 import subprocess
 import sys
@@ -50,19 +50,21 @@ assert open_source(np.ones((3, 2))) is None
 
 
 @pytest.mark.parametrize("X", [["a.parquet", "b.parquet"], (Path("a.parquet"),)])
-def test_several_paths_raise(X):
-    with pytest.raises(ValueError, match=r"X as text must be one path\. Pass a folder, a glob such as"):
+def test_a_list_of_paths_raises(X):
+    with pytest.raises(
+        ValueError, match=r"X must be a single path, not a list of paths\. Pass a folder, a glob pattern such as"
+    ):
         select_k(X)
 
 
 @pytest.mark.parametrize("X", [TABLE.to_reader(), ds.dataset(TABLE).scanner()], ids=lambda X: type(X).__name__)
-def test_readers_of_one_pass_raise(X):
+def test_readers_that_can_be_read_only_once_raise(X):
     with pytest.raises(TypeError, match=rf"X must be readable more than once, .*got a {type(X).__name__}\. Pass"):
         select_k(X)
 
 
 class Dataset:
-    """The part of h5py's datasets that is used: ranges of rows; it records which were read."""
+    """A minimal h5py dataset that supports ranges of rows and records which ranges were read."""
 
     __module__ = "h5py._hl.dataset"
 
@@ -77,21 +79,21 @@ class Dataset:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", ">f4"])
 @pytest.mark.parametrize("chunks", [(1_000, 3), (700, 1), None])
-def test_a_selection_on_an_array_is_that_in_memory(dtype, chunks, monkeypatch):
+def test_a_selection_on_an_array_equals_the_selection_in_memory(dtype, chunks, monkeypatch):
     monkeypatch.setattr(module, "STEP_BYTES", 100_000)
     matrix = (10 * MATRIX).astype(dtype)
     array = Dataset(matrix, chunks)
     result = select_k(array, **FAST)
     assert result.to_dict() == select_k(matrix, **FAST).to_dict()
     assert result.preparation is None
-    # All rows once, and whole chunks.
+    # Each row is read exactly once, in whole chunks.
     starts = [start for start, _ in array.ranges]
     assert array.ranges == list(zip(starts, [*starts[1:], LARGE], strict=True))
     assert len(starts) > 3
     assert all(start % (chunks or (1,))[0] == 0 for start in starts)
 
 
-def test_chunks_larger_than_a_step_are_read_one_at_a_time(monkeypatch):
+def test_large_chunks_are_read_one_at_a_time(monkeypatch):
     monkeypatch.setattr(module, "STEP_BYTES", 1)
     array = Dataset(MATRIX[:100], (40, 3))
     parts = list(ArraySource(array).chunks([2, 0]))
@@ -102,13 +104,13 @@ def test_chunks_larger_than_a_step_are_read_one_at_a_time(monkeypatch):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.ones(5), "X must have two dimensions, rows and columns; got an array of h5py of shape"),
+        (np.ones(5), "X must have two dimensions, rows and columns; got an array from h5py of shape"),
         (np.ones((5, 2, 2)), "X must have two dimensions"),
         (np.ones(()), "X must have two dimensions"),
         (np.array([["a", "b"]]), "X has columns that are not numeric: 0 "),
     ],
 )
-def test_arrays_that_cannot_be_used_raise(values, message):
+def test_unusable_arrays_raise(values, message):
     with pytest.raises(ValueError, match=message):
         select_k(Dataset(values, None))
 
@@ -126,19 +128,19 @@ def test_memory_maps_are_used_in_place_or_read_in_ranges(tmp_path, dtype):
     assert select_k(mapped, **FAST).to_dict() == select_k(X, **FAST).to_dict()
 
 
-def test_a_pass_reports_how_many_rows_were_read():
+def test_a_pass_reports_the_number_of_rows_read():
     source, ticks = CutSource(columns_of(100), chunk_rows=30), []
     (part,) = source.scan([1], Work(np.array([7]), "float64"), ticks.append)
     assert ticks == [30, 30, 30, 10]
     assert (part.start, part.stop) == (0, 100)
 
 
-def test_a_frame_has_the_columns_in_their_order():
+def test_frame_keeps_the_requested_column_order():
     columns = columns_of(100)
     frame = SourceTable(CutSource(columns, chunk_rows=30), (2, 0)).frame()
     pd.testing.assert_frame_equal(frame, pd.DataFrame(columns)[["x2", "x0"]])
     assert SourceTable(CutSource({"a": np.empty(0), "b": np.empty(0)}), (0, 1)).frame().shape == (0, 2)
-    # Names may occur twice.
+    # Column names may be duplicated.
     source = CutSource({"a": np.arange(3.0), "b": np.ones(3)})
     source.fields = (Field("a", "double", np.dtype(float)),) * 2
     expected = pd.DataFrame([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]], columns=["a", "a"])
@@ -146,7 +148,7 @@ def test_a_frame_has_the_columns_in_their_order():
 
 
 @pytest.mark.parametrize("group_rows", [2, 3, 100])
-def test_sidecar_columns_belong_to_the_rows_of_a_chunk(tmp_path, group_rows):
+def test_take_returns_the_sidecar_columns_of_each_chunk(tmp_path, group_rows):
     place = write_parquet(tmp_path / "a.parquet", TABLE, row_group_size=group_rows)
     source = SidecarColumns(open_source(place), ["word", "x"])
     assert [field.name for field in source.fields] == ["x", "key", "word"]
@@ -166,7 +168,7 @@ def test_a_pass_keeps_no_sidecar_columns():
 
 
 class OneReader(Source):
-    """A connection that refuses a second reader while the first is open."""
+    """A connection that fails if a second reader is opened before the first is finished."""
 
     what, n_rows, fields = "a query", 10, ArrowSource(ds.dataset(TABLE)).fields
     reading = False
@@ -186,7 +188,7 @@ def test_sidecar_columns_are_read_with_the_rows():
     assert taken == [[0, 1, 2, 3], [4, 5, 6, 7], [8, None]]
 
 
-def test_not_all_sources_have_records():
+def test_has_records_is_false_without_a_records_method():
     source = CutSource(columns_of(10))
     assert OneReader().has_records
     assert not source.has_records

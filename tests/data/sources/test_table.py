@@ -1,4 +1,4 @@
-"""Chosen columns of an out-of-core table: fetched in one pass, or loaded."""
+"""Tests of fetching or loading the chosen columns of an out-of-core table."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 
 
 def tables(columns, **settings):
-    """Return the same columns in memory, and out of core in chunks and in parts."""
+    """Return a prepared table in memory, and the same table out of core in different chunks and parts."""
     cuts = ({"chunk_rows": 1_234}, {"chunk_rows": 60_000}, {"parts": (1, 8_192, 30_000)})
     frame = pd.DataFrame(columns)
     return prepare(frame, **settings), [prepare(CutSource(columns, **cut), **settings) for cut in cuts]
@@ -25,7 +25,7 @@ def tables(columns, **settings):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("scale", ["standard", "minmax", None])
-def test_fetched_rows_are_those_of_the_table_in_memory(dtype, scale):
+def test_fetched_rows_equal_the_rows_of_the_table_in_memory(dtype, scale):
     inside, outside = tables(columns_of(dtype=dtype), scale=scale)
     for table in outside:
         assert isinstance(table, SourceTable)
@@ -37,7 +37,7 @@ def test_fetched_rows_are_those_of_the_table_in_memory(dtype, scale):
         np.testing.assert_array_equal(table.load().matrix, inside.matrix)
 
 
-def test_all_rows_in_parts_have_the_scale_of_the_pass():
+def test_matrices_are_scaled_by_the_moments_of_the_pass():
     inside, outside = tables(columns_of(), scale="standard")
     for table in outside:
         moments = table.fetch(ROWS).moments
@@ -61,7 +61,7 @@ def test_the_digest_is_computed_on_request():
     with pytest.raises(RuntimeError, match="the pass over the data did not compute a digest"):
         _ = table.fetch(ROWS).digest
     one = table.fetch(ROWS, digest=True).digest
-    # It depends neither on the fetched rows nor on the chunks.
+    # The digest does not depend on the fetched rows or on the chunks.
     assert prepare(CutSource(columns_of(), parts=(5_000,))).fetch(ROWS[:9], digest=True).digest == one
     assert prepare(CutSource(columns_of()), scale="minmax").fetch(ROWS, digest=True).digest != one
     assert prepare(CutSource(columns_of(seed=1))).fetch(ROWS, digest=True).digest != one
@@ -69,34 +69,34 @@ def test_the_digest_is_computed_on_request():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("named", [True, False])
-def test_cells_that_are_not_finite_raise_as_in_memory(value, named):
+def test_non_finite_values_raise_as_in_memory(value, named):
     columns = columns_of()
     columns["x1"][[40_000, 50_000]] = value
     X = pd.DataFrame(columns)
-    with pytest.raises(ValueError, match="X must be finite; it has") as inside:
+    with pytest.raises(ValueError, match="X must be finite, but it contains") as inside:
         select_k(X if named else X.to_numpy(), **FAST)
     for settings in ({"chunk_rows": 999}, {"parts": (39_999, 40_001)}):
-        with pytest.raises(ValueError, match=r"row 40000, column '?\w+'?, and 1 more cell") as outside:
+        with pytest.raises(ValueError, match=r"row 40000, column '?\w+'?, and 1 more non-finite value") as outside:
             select_k(CutSource(columns, named=named, **settings), **FAST)
-        message, advice = str(outside.value).split("finite. ")
-        assert message == str(inside.value).partition("finite. ")[0]
-        assert ("prepare(X, missing='drop') if it fits into memory" in advice) == np.isnan(value)
-    with pytest.raises(ValueError, match=r"or with missing='drop' \(--missing drop\)|Replace such values where"):
+        message, advice = str(outside.value).split(" value(s). ")
+        assert message == str(inside.value).partition(" value(s). ")[0]
+        assert ("prepare(X, missing='drop') if the table fits into memory" in advice) == np.isnan(value)
+    with pytest.raises(ValueError, match=r"or use missing='drop' \(--missing drop\)|Replace such values in"):
         select_k(prepare(CutSource(columns, named=named)), **FAST)
 
 
-def test_missing_values_of_a_file_raise_with_row_and_column(tmp_path):
+def test_missing_values_in_a_file_raise_with_row_and_column(tmp_path):
     columns = columns_of()
     mask = np.arange(LARGE) == 50_123
     holes = {"x0": columns["x0"], "n": pa.array(np.arange(LARGE), mask=mask), "f": pa.array(~mask, mask=mask)}
     place = write_parquet(tmp_path / "a.parquet", holes)
-    with pytest.raises(ValueError, match=r"NaN at row 50123, column 'n', and 1 more cell"):
+    with pytest.raises(ValueError, match=r"NaN at row 50123, column 'n', and 1 more non-finite value"):
         select_k(place, **FAST)
     with pytest.raises(ValueError, match=r"NaN at row 50123, column 'f'\."):
         select_k(prepare(place, columns=["x0", "f"]), **FAST)
 
 
-def test_rounded_integers_are_warned_of_at_the_line_of_the_call(tmp_path):
+def test_the_warning_for_rounded_integers_points_to_the_calling_line(tmp_path):
     columns = {**columns_of(), "key": np.arange(LARGE) + 2**60}
     place = write_parquet(tmp_path / "a.parquet", columns)
     with pytest.warns(UserWarning, match=r"X: column 'key' has integers beyond 2\*\*53, which float64 rounds") as w:
@@ -105,7 +105,7 @@ def test_rounded_integers_are_warned_of_at_the_line_of_the_call(tmp_path):
 
 
 @pytest.mark.parametrize("n_rows", [LARGE - 1, LARGE + 1])
-def test_another_number_of_rows_raises(n_rows):
+def test_a_changed_number_of_rows_raises(n_rows):
     source = CutSource(columns_of())
     source.n_rows, source.chunks = n_rows, lambda at: (each for each in [[np.arange(float(LARGE))] * 3])
     with pytest.raises(
@@ -114,13 +114,13 @@ def test_another_number_of_rows_raises(n_rows):
         select_k(prepare(source), **FAST)
 
 
-def test_values_too_large_to_be_scaled_raise_without_a_warning():
+def test_values_too_large_to_scale_raise_without_a_warning():
     columns = {**columns_of(), "big": np.full(LARGE, 1e300)}
     with pytest.raises(ValueError, match="columns: 'big' has values too large for scale='standard'"):
         select_k(prepare(CutSource(columns)), **FAST)
 
 
-def test_columns_that_are_not_numeric_raise_or_are_left_out():
+def test_non_numeric_columns_raise_or_are_left_out():
     columns = {**columns_of(100), "city": np.array(["Rome"] * 100, dtype=object)}
     with pytest.raises(ValueError, match=r"X has columns that are not numeric: 'city' \(object\)\. Leave them out"):
         open_data(CutSource(columns))
@@ -131,7 +131,7 @@ def test_columns_that_are_not_numeric_raise_or_are_left_out():
 def test_a_table_without_rows_raises(tmp_path, prepared):
     place = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": pa.array([], pa.float64())}), place)
-    with pytest.raises(ValueError, match="the data has no rows" if prepared else "X must have at least 2 rows; got 0"):
+    with pytest.raises(ValueError, match="the data have no rows" if prepared else "X must have at least 2 rows; got 0"):
         select_k(prepare(place) if prepared else place)
 
 
@@ -144,22 +144,22 @@ def test_the_preparation_is_known_before_the_pass():
     assert open_data(CutSource(columns_of(), named=False)).preparation is None
 
 
-def test_notes_are_on_the_fetched_rows():
+def test_notes_are_based_on_the_fetched_rows():
     table = prepare(CutSource({**columns_of(), "one": np.ones(LARGE), "serial": np.arange(LARGE)}))
     assert table.preparation.notes == ()
     constant, serial = table.fetch(ROWS).preparation.notes
     assert constant.startswith("column 'one' is constant")
-    # The numbers of the fetched rows are known.
+    # The check uses the row numbers of the fetched rows.
     assert serial.startswith("column 'serial' looks like an identifier")
 
 
-def test_what_does_not_fit_into_memory_raises_before_it_is_read(monkeypatch):
+def test_a_table_larger_than_memory_raises_before_it_is_read(monkeypatch):
     source = CutSource(columns_of())
     table = prepare(source)
     needed = 3 * LARGE * 3 * 8
     monkeypatch.setattr(module, "available_bytes", lambda: needed - 1)
     with pytest.raises(
-        MemoryError, match=r"X must be loaded completely for this: 50,500 rows of 3 columns need about 0\.0 GiB"
+        MemoryError, match=r"X must be loaded completely, but 50,500 rows of 3 columns need about 0\.0 GiB"
     ):
         table.load()
     with pytest.raises(MemoryError, match="X must be loaded completely"):
@@ -170,7 +170,7 @@ def test_what_does_not_fit_into_memory_raises_before_it_is_read(monkeypatch):
         assert table.load().shape == (LARGE, 3)
 
 
-def test_errors_on_arrays_name_the_position_of_the_column():
+def test_errors_for_arrays_give_the_column_position():
     columns = {at: values.copy() for at, values in enumerate(columns_of(n_columns=4).values())}
     columns[2][50_100] = np.nan
     with pytest.raises(ValueError, match=r"NaN at row 50100, column 2\."):
@@ -183,7 +183,7 @@ FETCHED = FetchedRows(20, NUMBERS, MATRIX[NUMBERS])
 
 
 @pytest.mark.parametrize("rows", [[4], [19, 1], [5, 5, 4], []])
-def test_fetched_rows_are_copied_by_their_numbers(rows):
+def test_fetched_rows_are_indexed_by_row_number_and_copied(rows):
     numbers = np.array(rows, dtype=np.int64)
     found = FETCHED[numbers]
     np.testing.assert_array_equal(found, MATRIX[numbers])
@@ -191,7 +191,7 @@ def test_fetched_rows_are_copied_by_their_numbers(rows):
     np.testing.assert_array_equal(FETCHED[numbers], MATRIX[numbers])
 
 
-def test_fetched_rows_have_the_size_of_the_whole_matrix():
+def test_fetched_rows_have_the_shape_of_the_whole_matrix():
     assert (FETCHED.shape, len(FETCHED), FETCHED.dtype) == ((20, 2), 20, np.float64)
     np.testing.assert_array_equal(known_rows(FETCHED), MATRIX[NUMBERS])
     assert known_rows(MATRIX) is MATRIX

@@ -1,5 +1,5 @@
-"""Read tables from files: detect how a text file is written, then load it with pandas."""
+"""Read tables from files: detect the layout of a text file, then load it with pandas."""
 
 
 class FileFormatError(ValueError):
-    """A file is damaged or ambiguous. The message names the line and the option to pass, and quotes no content."""
+    """Raised for a damaged or ambiguous file; the message names the line and the option, but quotes no content."""

@@ -1,7 +1,7 @@
-"""Detect how a text table is written: separator, decimal mark, comments and header.
+"""Detect the layout of a text table: separator, decimal mark, comments and header.
 
-CleverCSV (van den Burg, Nazabal and Sutton 2019) detects the separator. This module checks it against the rows, and
-refuses a file that can be read in two ways with the option that decides.
+CleverCSV (van den Burg, Nazabal and Sutton 2019) detects the separator. This module checks the result against the rows.
+If a file is ambiguous, the error names the option that resolves the ambiguity.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from compsil_kit._util.format import quoted
 SEPARATORS = (",", ";", "\t", "|")
 _NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " "}
 _MAX_LINES, _MAX_ROWS = 1600, 400
-# Cells that are examined to detect a header, and the smallest number of rows.
+# Maximum number of cells, and minimum number of rows, that are examined to detect a header.
 _MAX_CELLS, _MIN_ROWS = 4000, 8
-# CleverCSV needs 5 s for the whole sample; this many characters of whole lines suffice.
+# CleverCSV would need 5 s for the whole sample; complete lines with this many characters suffice.
 _HEAD_CHARACTERS = 1 << 14
 _PLAIN = ", decimal point, encoding utf-8, header in line 1"
 _EXCEL_LINE = re.compile(r'"?sep=.?"?\s*')
 _UNCLOSED_QUOTE = "not a readable table: line {} opens a quote that is never closed. Fix this line."
 _ONE_OR_TWO_COLUMNS = "the separator is ambiguous: pass --sep ',' for two columns or --sep ';' for decimal commas."
-# The line of the file in which a row begins, counted from 1, and the cells of the row.
+# The number of the line in which a row begins, counted from 1, and the cells of the row.
 Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How a text table is written, as given by the user. None means that it is detected."""
+    """The layout of a text table as specified by the user; None means that the value is detected."""
 
     sep: str | None = None
     decimal: str | None = None
@@ -50,7 +50,7 @@ class CsvOptions:
     na_values: Collection[str] = ()
 
     def __post_init__(self) -> None:
-        """Validate the marks, and replace the names of separators by their characters."""
+        """Validate the options, and replace named separators with their characters."""
         sep = None if self.sep is None else _NAMED_SEPARATORS.get(self.sep, self.sep)
         if sep is not None and (len(sep) != 1 or sep.isalnum() or sep in '"\r\n.+-'):
             raise ValueError(f"--sep must be one character such as ';' or '|', or the word tab or space; got {sep!r}.")
@@ -61,7 +61,7 @@ class CsvOptions:
         except (LookupError, ValueError):
             known = "utf-8, windows-1252 or utf-16"
             raise ValueError(
-                f"--encoding must be one that Python has, such as {known}; got {quoted(self.encoding)}."
+                f"--encoding must be an encoding known to Python, such as {known}; got {quoted(self.encoding)}."
             ) from None
         object.__setattr__(self, "sep", sep)
         object.__setattr__(self, "na_values", tuple(self.na_values))
@@ -69,16 +69,16 @@ class CsvOptions:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text table is written."""
+    """The layout of a text table."""
 
     sep: str
     decimal: str
     encoding: str
-    # The line of the header, None without one.
+    # The line number of the header, or None if there is no header.
     header: int | None
-    # Comment lines above the table.
+    # Number of comment lines above the table.
     skipped: int
-    # Cells in a row, including the row name and the empty cell after a trailing separator.
+    # Number of cells in a row, including the row name and the empty cell after a trailing separator.
     width: int
     row_names: bool
     trailing: bool
@@ -86,7 +86,7 @@ class Layout:
     def __str__(self) -> str:
         """Describe the layout in one line."""
         parts = [
-            "one column" if self.width == 1 else f"separator {'tab' if self.sep == chr(9) else repr(self.sep)}",
+            "one column" if self.width == 1 else f"separator {_option(self.sep)}",
             f"decimal {DECIMAL_MARKS[self.decimal]}",
             f"encoding {self.encoding.removesuffix('-sig')}",
             f"header in line {self.header}" if self.header else "no header",
@@ -96,22 +96,22 @@ class Layout:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the layout is the usual one of a CSV file."""
+        """Whether the layout is the usual layout of a CSV file."""
         return str(self).removeprefix("separator ','").removeprefix("one column") == _PLAIN
 
 
 def detect_layout(
     sample: str, options: CsvOptions, encoding: str = "utf-8", *, complete: bool = True, default_sep: str = ","
 ) -> Layout:
-    """Detect the layout from the beginning of a file; ``complete`` if it is all of the file.
+    """Detect the layout from the beginning of a file; ``complete`` means that the sample is the whole file.
 
-    A ``default_sep`` other than the comma is used without detection if it occurs.
+    A ``default_sep`` other than the comma is used without detection if it occurs in the sample.
     """
-    # Not str.splitlines, which also splits at characters that do not end lines in files.
+    # Do not use str.splitlines, which also splits at characters that are not line endings in files.
     lines = list(islice(io.StringIO(sample, newline=""), _MAX_LINES))
     complete = complete and len(lines) < _MAX_LINES
     if not complete and len(lines) > 1:
-        # The last line may be cut.
+        # The last line may be truncated.
         lines.pop()
     skipped = _count_comments(lines)
     body = "".join(lines[skipped:])
@@ -122,7 +122,7 @@ def detect_layout(
     sep = options.sep or detect_separator(body, default_sep)
     rows = parse_rows(body, sep, skipped + 1)
     if not complete and 2 < len(rows) < _MAX_ROWS:
-        # The sample may end within quotes.
+        # The sample may end inside quotes.
         rows.pop()
     missing = MISSING_VALUES | set(options.na_values)
     decimal = options.decimal or detect_decimal(columns_of(rows[1:] or rows, missing))
@@ -131,12 +131,12 @@ def detect_layout(
     if options.header is not False and not header and comment.startswith("#"):
         commented = parse_rows(comment, sep, skipped)
         if len(commented[0][1]) == len(rows[0][1]):
-            # The last comment line names the columns.
+            # Use the last comment line as the header.
             skipped, rows = skipped - 1, [*commented, *rows]
             header = detect_header(rows, decimal, missing)
     header = header if options.header is None else options.header
     if options.sep is None and sep == "," and all(len(row) == 2 and is_number(",".join(row), ",") for _, row in rows):
-        # Lines such as 1,2: two whole numbers, or one number with a decimal comma.
+        # A line such as 1,2 could be two integers or one number with a decimal comma.
         raise FileFormatError(_ONE_OR_TWO_COLUMNS)
     if header is None:
         raise FileFormatError(f"cannot tell whether line {rows[0][0]} is a header. Pass --header or --no-header.")
@@ -145,7 +145,7 @@ def detect_layout(
 
 
 def _count_comments(lines: Sequence[str]) -> int:
-    """Return the number of lines up to the last one above the table that starts with # or is Excel's sep=;."""
+    """Return the number of lines above the table, up to the last comment (#) or Excel's sep=; line."""
     count = 0
     for number, line in enumerate(lines, 1):
         if line.startswith("#") or (number == 1 and _EXCEL_LINE.fullmatch(line)):
@@ -158,21 +158,28 @@ def _count_comments(lines: Sequence[str]) -> int:
 def _check_separator(sep: str, first_line: str) -> None:
     others = [other for other in SEPARATORS if other in first_line]
     if others and not is_number(first_line, ","):
-        raise FileFormatError(f"--sep {_shown(sep)} does not occur in the first line, which has {_shown(others[0])}.")
+        raise FileFormatError(
+            f"the separator {_option(sep)} (--sep) does not occur in the first line, which contains "
+            f"{_shown(others[0])}."
+        )
 
 
 def _shown(sep: str) -> str:
     return "a tab" if sep == "\t" else repr(sep)
 
 
+def _option(sep: str) -> str:
+    return "tab" if sep == "\t" else repr(sep)
+
+
 def detect_separator(text: str, default: str = ",") -> str:
-    """Return the only separator in a text or the one that CleverCSV detects, unless the rows fit another one better."""
+    """Return the only separator in a string, or the separator found by CleverCSV; raise if another fits better."""
     candidates = [sep for sep in SEPARATORS if sep in text]
     if not candidates or (default != "," and default in candidates):
         return default
     from clevercsv import Detector
 
-    # The first whole lines: at least 8, and as many as hold enough characters.
+    # Take complete lines from the beginning: at least 8, and enough to reach the number of characters.
     lines = list(io.StringIO(text, newline=""))
     n_lines = 1 + sum(size < _HEAD_CHARACTERS for size in accumulate(map(len, lines)))
     head = "".join(lines[: max(n_lines, _MIN_ROWS)])
@@ -187,16 +194,16 @@ def detect_separator(text: str, default: str = ",") -> str:
         other_fraction, other_uniform = _fit(head, other, strict=True)
         if other != found and other_uniform and (not uniform or other_fraction > fraction):
             raise FileFormatError(
-                f"the separator is ambiguous: {_shown(found) if found else 'none'} or {_shown(other)}? Pass --sep "
-                f"{'tab' if other == chr(9) else repr(other)}, for example, and --decimal ',' if numbers have commas."
+                f"the separator is ambiguous: {_shown(found) if found else 'none'} or {_shown(other)}? Pass, for "
+                f"example, --sep {_option(other)}, and --decimal ',' if numbers have decimal commas."
             )
     return found or ","
 
 
 def _fit(head: str, sep: str, *, strict: bool = False) -> tuple[float, bool]:
-    """Return the fraction of cells that are numbers, and whether all rows have the same width of two or more.
+    """Return the fraction of numeric cells, and whether all rows have the same number of cells, at least two.
 
-    Unless ``strict``, rows may have one cell more than the header: a row name, or nothing after a trailing separator.
+    Unless ``strict``, rows may have one more cell than the header: a row name, or an empty cell at the end.
     """
     rows = [cells for _, cells in parse_rows(head, sep)]
     cells = [cell for row in rows for cell in row]
@@ -207,7 +214,7 @@ def _fit(head: str, sep: str, *, strict: bool = False) -> tuple[float, bool]:
 
 
 def _is_decimal_column(head: str) -> bool:
-    """Tell whether every line is one number with a decimal comma, below a header of one word."""
+    """Return whether the text is one column of numbers with decimal commas, optionally below a one-word header."""
     first, *below = [line.strip() for line in io.StringIO(head, newline="") if line.strip()]
     if not below or not all(is_number(line, ",") for line in below):
         return False
@@ -229,39 +236,39 @@ def iterate_rows(lines: Iterable[str], sep: str, first_line: int = 1) -> Iterato
                 yield line, cells
             line = first_line + reader.line_num
     except csv.Error:
-        # A quote that is never closed makes a field longer than the csv module allows.
+        # An unclosed quote makes a field longer than the csv module allows.
         raise FileFormatError(_UNCLOSED_QUOTE.format(line)) from None
 
 
 def parse_rows(text: str, sep: str, first_line: int = 1) -> list[Row]:
-    """Return the first rows of a text."""
+    """Return the first rows of a string."""
     return list(islice(iterate_rows(io.StringIO(text, newline=""), sep, first_line), _MAX_ROWS))
 
 
 def check_widths(rows: Iterable[Row], width: int, header: int | None) -> None:
-    """Refuse the first row with too many or too few cells; the header may have fewer."""
+    """Raise for the first row with too many or too few cells; the header may have fewer cells."""
     first = None
     for line, cells in rows:
         first = first or (line, len(cells))
         if len(cells) == width or line == header:
             continue
         if "\n" in cells[-1]:
-            # Its quote swallows the lines below.
+            # The last cell contains the following lines, so its quote is unclosed.
             raise FileFormatError(_UNCLOSED_QUOTE.format(line))
         raise FileFormatError(
-            f"not a readable table: line {line} has {len(cells)} field{'s' * (len(cells) != 1)}, line {first[0]} has "
-            f"{first[1]}. Fix this line, or pass --sep if the separator is wrong."
+            f"not a readable table: line {line} has {len(cells)} field{'s' * (len(cells) != 1)}, but line {first[0]} "
+            f"has {first[1]}. Fix this line, or pass --sep if the separator is wrong."
         )
 
 
 def _shape(rows: Sequence[Row], header: bool) -> tuple[int, bool, bool]:
-    """Return the width of the rows and whether they have row names or trailing separators, or refuse ragged rows."""
+    """Return the width of the rows and whether they have row names or trailing separators; raise for ragged rows."""
     first_line, first = rows[0]
     below = rows[1:]
     longer = header and {len(cells) for _, cells in below} == {len(first) + 1}
     width = len(first) + longer
     if longer and any(sep in cell for cell in first for sep in SEPARATORS):
-        raise FileFormatError(f"line {first_line} and the lines below it have different separators. Fix the first one.")
+        raise FileFormatError(f"line {first_line} has a different separator from the lines below it. Fix this line.")
     check_widths(rows, width, first_line if header else None)
     open_end = width > 1 and bool(below) and all(not cells[-1].strip() for _, cells in below)
     trailing = open_end and (longer or not first[-1].strip())
@@ -269,7 +276,7 @@ def _shape(rows: Sequence[Row], header: bool) -> tuple[int, bool, bool]:
 
 
 def columns_of(rows: Sequence[Row], missing: Collection[str]) -> list[list[str]]:
-    """Return the cells of each column that are not missing, from a limited number of rows."""
+    """Return the non-missing cells of each column, from a limited number of rows."""
     width = max((len(cells) for _, cells in rows), default=1)
     rows = rows[: max(_MIN_ROWS, _MAX_CELLS // width)]
     return [
@@ -278,14 +285,14 @@ def columns_of(rows: Sequence[Row], missing: Collection[str]) -> list[list[str]]
 
 
 def detect_header(rows: Sequence[Row], decimal: str, missing: Collection[str]) -> bool | None:
-    """Tell whether the first row names the columns; None if that is ambiguous.
+    """Return whether the first row is a header, or None if this is ambiguous.
 
-    Words above numbers are a header. Numbers with a decimal mark or a sign above numbers are not. Whole numbers above
-    numbers may be names, such as years.
+    Words above numeric columns are a header. Numbers with a decimal mark or a sign are not a header. Integers above
+    numeric columns may be column names, such as years.
     """
     first, columns = rows[0][1], columns_of(rows[1:], missing)
     numeric = [fraction_numeric(column, decimal) > 0.5 for column in columns]
-    # The header may lack a name for the column of row names.
+    # The column of row names may have no name in the header.
     shift = 1 if len(columns) == len(first) + 1 and columns[-1] else 0
     above = [cell.strip() for cell, is_numeric in zip(first, numeric[shift:], strict=False) if is_numeric]
     numbers = [cell for cell in above if is_number(cell, decimal)]
@@ -294,7 +301,7 @@ def detect_header(rows: Sequence[Row], decimal: str, missing: Collection[str]) -
     has_words, has_values = len(numbers) < len(above), not all(cell.isdigit() for cell in numbers)
     if has_words or has_values:
         return None if has_words and has_values else has_words
-    # pandas names columns 0, 1, 2, ...
+    # pandas writes 0, 1, 2, ... as the names of unnamed columns.
     if len(numbers) > 1 and numbers == [str(at) for at in range(len(numbers))]:
         return True
     cells = (cell for column, is_numeric in zip(columns, numeric, strict=True) if is_numeric for cell in column)

@@ -1,4 +1,4 @@
-"""Read CSV, TSV, Parquet, Feather and JSON lines files as pandas frames. Pickles are never loaded."""
+"""Read CSV, TSV, Parquet, Feather and JSON Lines files as pandas DataFrames; pickles are never loaded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".jsonl", ".ndjson")
 _DEFAULT_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 SAMPLE_BYTES = 1 << 20
-# What pandas, pyarrow and the decompressors raise for a damaged file; errors of pandas are ValueErrors.
+# Errors that pandas, PyArrow and the decompressors raise for damaged files; pandas errors are ValueErrors.
 _DAMAGE = (ValueError, OSError, EOFError, LookupError, TypeError, RuntimeError, zlib.error, LZMAError, BadZipFile)
 
 
@@ -45,10 +45,10 @@ def read_file(
     columns: Collection[Any] | None = None,
     exclude: Collection[str] = (),
 ) -> tuple[pd.DataFrame, Layout | None]:
-    """Return the table in a file (``-`` is CSV from standard input) and, if it is a text table, its layout.
+    """Return the table in a file (``-`` reads CSV from standard input) and the layout if it is a text table.
 
-    A file that can be read in two ways raises a ValueError. ``columns`` are those that will be used, if not all: other
-    columns may be numeric except in a few cells. ``exclude`` are columns to leave out.
+    An ambiguous file raises a ValueError. If ``columns`` is given, only these columns are checked for non-numeric
+    cells. The columns in ``exclude`` are left out.
     """
     options = options or CsvOptions()
     columns = [columns] if isinstance(columns, str) else columns
@@ -65,18 +65,18 @@ def read_file(
         frame = _without(table.load(options.na_values), exclude)
         decimal = table.layout.decimal
         if options.thousands == decimal:
-            raise FileFormatError(f"--thousands {decimal!r} is the decimal mark of the file. Pass --decimal as well.")
+            raise FileFormatError(f"--thousands {decimal!r} is also the detected decimal mark. Pass --decimal too.")
         return convert_columns(frame, decimal, options.thousands, columns, table.lines_of), table.layout
 
 
 def reject_options(name: str, options: CsvOptions) -> None:
-    """Refuse options for a file that is not a text table."""
+    """Raise if CSV options are given for a file that is not a text table."""
     if options != CsvOptions():
         raise ValueError(f"{name}: --sep, --decimal and similar options apply to CSV and TSV files only.")
 
 
 def ending_of(path: PurePath) -> str:
-    """Return the last ending of a name before that of a compression, in lower case; "" if there is none."""
+    """Return the last file extension before any compression extension, in lower case, or an empty string."""
     endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSIONS]
     return endings[-1] if endings else ""
 
@@ -95,7 +95,7 @@ def _kind_of(name: str) -> str:
 
 @contextmanager
 def _named_errors(name: str) -> Iterator[None]:
-    """Put the name of the file before errors, and replace those of libraries, which can quote the content."""
+    """Prefix errors with the file name, and replace errors from libraries, which may quote the content."""
     try:
         yield
     except FileFormatError as error:
@@ -103,12 +103,12 @@ def _named_errors(name: str) -> Iterator[None]:
     except ImportError as error:
         package, wheel = ("zstandard",) * 2 if name.lower().endswith(".zst") else ("pyarrow", "'compsil-kit[scale]'")
         raise ImportError(
-            f"{name}: reading this file needs the package {package}. Install it with: pip install {wheel}"
+            f"{name}: reading this file requires the package {package}. Install it with: pip install {wheel}"
         ) from error
     except MemoryError as error:
-        # Damaged Arrow files can claim lengths of exabytes.
+        # Damaged Arrow files can declare lengths of exabytes.
         raise ValueError(
-            f"{name}: not a readable table: it needs more memory than this machine has. It is damaged or too large."
+            f"{name}: not a readable table: the file is damaged or too large for the memory of this machine."
         ) from error
     except _DAMAGE as error:
         raise ValueError(f"{name}: not a readable table ({type(error).__name__}).") from error
@@ -120,7 +120,7 @@ def _load_typed(path: Path, kind: str) -> pd.DataFrame:
     if kind in (".jsonl", ".ndjson"):
         return pd.read_json(path, lines=True)
     frame = pd.read_feather(path) if kind == ".feather" else pd.read_parquet(path)
-    # pandas loads decimals, and booleans with missing values, as objects.
+    # pandas loads decimals, and boolean columns with missing values, with dtype object.
     dtypes: dict[str, Any] = {"decimal": "float64", "boolean": "boolean"}
     for position, dtype in enumerate(frame.dtypes):
         column = frame.iloc[:, position]
@@ -144,7 +144,7 @@ def _without(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
 
 
 def _opener(name: str) -> Callable[[], IO[bytes]]:
-    """Return a function that opens a file, decompressed as in pandas, or the content of standard input."""
+    """Return a function that opens standard input or a file, which is decompressed as in pandas."""
     if name == "-":
         raw = getattr(sys.stdin, "buffer", None)
         return partial(io.BytesIO, raw.read() if raw is not None else sys.stdin.read().encode())
@@ -154,7 +154,7 @@ def _opener(name: str) -> Callable[[], IO[bytes]]:
 
 
 def _open_table(open_bytes: Callable[[], IO[bytes]], kind: str, options: CsvOptions) -> TextTable:
-    """Detect the layout of a text table from its first bytes."""
+    """Detect the layout of a text table from the beginning of its content."""
     with open_bytes() as raw:
         sample = raw.read(SAMPLE_BYTES)
     encoding = options.encoding or detect_encoding(sample)
@@ -171,12 +171,12 @@ def _open_table(open_bytes: Callable[[], IO[bytes]], kind: str, options: CsvOpti
 
 
 def detect_encoding(sample: bytes) -> str:
-    """Return UTF-8 (with or without a byte order mark) if the sample is valid, else the encoding chardet detects."""
+    """Return utf-8-sig if the sample is valid UTF-8, with or without a BOM, otherwise the encoding found by chardet."""
     if sample.startswith(codecs.BOM_UTF8) or _decoded(sample, "utf-8") is not None:
         return "utf-8-sig"
     import chardet
 
-    # Lines in ASCII hold no information and mislead chardet.
+    # ASCII lines contain no information about the encoding and mislead chardet.
     lines = dict.fromkeys(line for line in sample.splitlines() if not line.isascii())
     found = chardet.detect(b"\n".join(lines)[: 1 << 16])["encoding"]
     if not found or _decoded(sample, found) is None:
@@ -187,7 +187,7 @@ def detect_encoding(sample: bytes) -> str:
 
 
 def _decoded(sample: bytes, encoding: str) -> str | None:
-    """Return the text of a sample, whose last character may be cut; None if it is in another encoding."""
+    """Decode a sample, whose last character may be truncated; return None if the encoding does not fit."""
     try:
         return codecs.getincrementaldecoder(encoding)().decode(sample)
     except (LookupError, UnicodeDecodeError):
@@ -202,20 +202,20 @@ def _undecodable(open_bytes: Callable[[], IO[bytes]], encoding: str) -> FileForm
             n_lines += 1
             decoder.decode(content)
     return FileFormatError(
-        f"not a readable table: line {n_lines} is not {encoding.removesuffix('-sig')}. Pass --encoding, for example "
-        "--encoding windows-1252."
+        f"not a readable table: line {n_lines} is not valid {encoding.removesuffix('-sig')}. Pass --encoding, for "
+        "example --encoding windows-1252."
     )
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A text table that can be read several times."""
+    """A text table that can be read more than once."""
 
     open_bytes: Callable[[], IO[bytes]]
     layout: Layout
 
     def load(self, na_values: Collection[str]) -> pd.DataFrame:
-        """Load the table with pandas, and refuse rows that are too short, which pandas fills with missing values."""
+        """Load the table with pandas; raise for short rows, which pandas would fill with missing values."""
         import pandas as pd
 
         try:
@@ -230,8 +230,8 @@ class TextTable:
             if last.notna().any():
                 line = self.lines_of({int(last.notna().to_numpy().argmax())})[0]
                 raise FileFormatError(
-                    f"not a readable table: line {line} has a value after its last separator, unlike the lines above. "
-                    "Fix this line, or name the last column."
+                    f"not a readable table: line {line} has a value after the trailing separator, unlike the lines "
+                    "above. Fix this line, or give the last column a name."
                 )
             return frame.iloc[:, :-1]
         if frame.shape[1] > 1 and last.isna().any() and not self._has_all_separators(len(frame)):
@@ -239,13 +239,13 @@ class TextTable:
         return frame
 
     def lines_of(self, rows: set[int]) -> list[int]:
-        """Return the lines in which rows of the frame begin."""
+        """Return the numbers of the lines in which these rows of the frame begin."""
         positions = range(-1 if self.layout.header else 0, max(rows) + 1)
         return [line for position, (line, _) in zip(positions, self._rows(), strict=False) if position in rows]
 
     @contextmanager
     def _lines(self) -> Iterator[IO[str]]:
-        """Open the table below its comments, with line ends as they are."""
+        """Open the table and skip its comments; line endings are not converted."""
         with self.open_bytes() as raw, io.TextIOWrapper(raw, self.layout.encoding, newline="") as handle:
             for _ in range(self.layout.skipped):
                 handle.readline()
@@ -264,7 +264,7 @@ class TextTable:
                 header = pd.read_csv(handle, nrows=0, index_col=False, **options).columns
             options |= {"names": [*header, "Unnamed"][: layout.width], "header": 0, "index_col": False}
         with self._lines() as handle, warnings.catch_warnings():
-            # Mixed columns are examined afterwards; a row with too many cells loses some.
+            # Columns of mixed types are examined later. Raise for rows that pandas would truncate.
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame: pd.DataFrame = pd.read_csv(handle, **options)
@@ -278,7 +278,7 @@ class TextTable:
         check_widths(self._rows(), self.layout.width, self.layout.header)
 
     def _has_all_separators(self, n_rows: int) -> bool:
-        """Tell quickly whether a table has as many separators outside quotes as complete rows have."""
+        """Check quickly whether the number of unquoted separators is the number expected for complete rows."""
         count, in_quotes = 0, 0
         with self._lines() as handle:
             while chunk := handle.read(1 << 20):

@@ -1,4 +1,4 @@
-"""Tables that need not fit into memory, read once, in the order of their rows: Parquet, Polars, DuckDB, Dask, Spark."""
+"""Out-of-core tables, read in row order in a single pass: Parquet, Polars, DuckDB, Dask, Spark and arrays on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from compsil_kit._data.sources.source import ArraySource, Source
 
-# By library and name of a class or one of its bases: the module and the name here that opens it.
+# Map the library and name of a class, or of a base class, to the module and function that opens its instances.
 _READERS = {
     ("pyarrow", "Dataset"): ("arrow", "ArrowSource"),
     ("polars", "LazyFrame"): ("arrow", "PolarsSource"),
@@ -23,7 +23,7 @@ _READERS = {
     ("zarr", "Array"): ("source", "ArraySource"),
     ("h5py", "Dataset"): ("source", "ArraySource"),
 }
-# Their rows can be read only once, while a source reads them twice: to count them and to fetch them.
+# Rows of these classes can be read only once, but a source reads its rows twice: to count and to fetch them.
 _READ_ONCE = {("pyarrow", "RecordBatchReader"), ("pyarrow", "Scanner")}
 
 
@@ -37,17 +37,17 @@ def open_source(X: Any) -> Source | None:
         return open_parquet(X)
     if isinstance(X, list | tuple) and X and all(isinstance(each, str | PathLike) for each in X):
         raise ValueError(
-            "X as text must be one path. Pass a folder, a glob such as 'table/*.parquet', or "
-            "pyarrow.dataset.dataset([...]) of several files."
+            "X must be a single path, not a list of paths. Pass a folder, a glob pattern such as 'table/*.parquet', or "
+            "pyarrow.dataset.dataset([...]) with several files."
         )
     if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "biuf" and X.dtype not in (np.float32, np.float64):
-        # Maps of these two dtypes are used in place; others would be copied as a whole to convert them.
+        # Memory maps with these two dtypes are used in place; any other dtype would require a converted copy.
         return ArraySource(X, "a memory map")
     classes = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
     if any(each in _READ_ONCE for each in classes):
         raise TypeError(
             f"X must be readable more than once, because its rows are counted before they are read; got a "
-            f"{type(X).__name__}. Pass the dataset or the relation that it was made from, or load it as a table."
+            f"{type(X).__name__}. Pass the original dataset or relation, or load the rows as a table."
         )
     reader = next((_READERS[each] for each in classes if each in _READERS), None)
     if reader is None:

@@ -1,4 +1,4 @@
-"""Tables that are read in record batches: pyarrow datasets, Polars LazyFrames and DuckDB relations."""
+"""Tables that are read in record batches: PyArrow datasets, Polars LazyFrames and DuckDB relations."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from compsil_kit._data.sources.source import Chunks, Field, Part, Source, Tick, 
 from compsil_kit._util.format import few, quoted
 
 CHUNK_ROWS = 1 << 17
-# Bytes per column that are read from a file at once; object stores answer few large requests faster than many small.
+# Bytes to read per column and request; object stores answer a few large requests faster than many small ones.
 BUFFER_BYTES = 2**22
-# Row groups of a Parquet file are read together up to about this many rows.
+# Row groups of a Parquet file are read together, up to about this many rows.
 PORTION_ROWS = 1 << 20
 _DUCKDB_ORDER = "preserve_insertion_order"
 
 
 class ArrowSource(Source):
-    """A ``pyarrow.dataset.Dataset``; rows are in the order of its files, and of the rows in each file."""
+    """A ``pyarrow.dataset.Dataset``; rows are in file order, and in their original order within each file."""
 
     def __init__(
         self,
         dataset: Any,
-        what: str = "a pyarrow dataset",
+        what: str = "a PyArrow dataset",
         has_changed: Callable[[], bool] = lambda: False,
         exclude: Collection[str] = (),
     ) -> None:
-        """Read the schema and count the rows; columns named in ``exclude`` are left out."""
+        """Read the schema and count the rows; the columns in ``exclude`` are left out."""
         self.what, self._dataset, self._has_changed = what, dataset, has_changed
         repeated = [quoted(name) for name, n in Counter(dataset.schema.names).items() if n > 1]
         if repeated:
-            raise ValueError(f"X: {what} has more than one column named {few(repeated)}. Rename them.")
+            raise ValueError(f"X: {what} has more than one column named {few(repeated)}. Rename these columns.")
         self.fields = tuple(arrow_field(field) for field in dataset.schema if field.name not in exclude)
         self._n_files = len(getattr(dataset, "files", ()))
         self.n_rows = self._count()
 
     def records(self, positions: Sequence[int]) -> Iterator[Any]:
-        """Yield the record batches of a scan in order."""
+        """Yield the record batches in row order."""
         self._check_unchanged()
         with hide_arrow_content(self.what):
             yield from self._batches([self.fields[at].name for at in positions])
@@ -50,7 +50,7 @@ class ArrowSource(Source):
     def _check_unchanged(self) -> None:
         if self._has_changed():
             raise ValueError(
-                f"X has changed: a file of {self.what} was written since its rows were counted. Pass data that do not "
+                f"X has changed: a file was modified after its rows were counted ({self.what}). Pass data that do not "
                 "change during the run."
             )
 
@@ -61,14 +61,14 @@ class ArrowSource(Source):
             try:
                 return int(self._dataset.count_rows())
             except (pa.ArrowException, OSError):
-                # Count file by file, to name the damaged one.
+                # Count the rows file by file, so that the error names the damaged file.
                 for fragment in self._fragments() if self._n_files else ():
                     with hide_arrow_content(self.what, fragment.path, self._n_files):
                         fragment.count_rows()
                 raise
 
     def _fragments(self) -> list[Any]:
-        """Return the files; none of a filtered dataset, which raises because the files have other rows."""
+        """Return the files, or an empty list for a filtered dataset, whose files contain additional rows."""
         with suppress(ValueError):
             return list(self._dataset.get_fragments())
         return []
@@ -79,7 +79,7 @@ class ArrowSource(Source):
         options: dict[str, Any] = {"columns": names, "batch_size": CHUNK_ROWS}
         fragments = list[Any]()
         if isinstance(getattr(self._dataset, "format", None), ds.ParquetFileFormat):
-            # By default a scan caches everything that it has read of a file.
+            # By default, a scan caches everything it has read from a file.
             uncached = {"pre_buffer": False, "use_buffered_stream": True, "buffer_size": BUFFER_BYTES}
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(**uncached)
             fragments = self._fragments()
@@ -88,12 +88,12 @@ class ArrowSource(Source):
                 for portion in _portions(fragment):
                     yield from portion.to_batches(schema=self._dataset.schema, **options)
         if not fragments:
-            # More threads would read ahead without a limit, and fill the memory.
+            # Several threads would read ahead without limit and exhaust memory.
             yield from self._dataset.to_batches(**options, batch_readahead=4, fragment_readahead=1, use_threads=False)
 
 
 class PolarsSource(Source):
-    """A ``polars.LazyFrame``, whose query is executed by the streaming engine; rows are in the order of the query."""
+    """A ``polars.LazyFrame``, executed by the streaming engine; rows are in query order."""
 
     what = "a Polars LazyFrame"
 
@@ -116,7 +116,7 @@ class PolarsSource(Source):
             self.n_rows = int(frame.select(pl.len()).collect(engine="streaming").item())
 
     def chunks(self, positions: Sequence[int]) -> Chunks:
-        """Yield the batches of the query; unlike records, this needs no pyarrow and supports all numeric types."""
+        """Yield the batches of the query; unlike ``records``, this works without PyArrow and for all numeric types."""
         for batch in self._batches(positions):
             if len(batch):
                 yield [polars_values(column) for column in batch.get_columns()]
@@ -129,14 +129,14 @@ class PolarsSource(Source):
     def _batches(self, positions: Sequence[int]) -> Iterator[Any]:
         import polars as pl
 
-        # By position: Polars interprets names such as ^b$ as patterns.
+        # Select columns by position, because Polars interprets names such as ^b$ as patterns.
         query = self._frame.select(pl.nth(list(positions)))
         with self._hide_content():
             yield from query.collect_batches(chunk_size=CHUNK_ROWS, maintain_order=True, engine="streaming")
 
 
 class DuckDBSource(Source):
-    """A ``duckdb.DuckDBPyRelation``; rows are in the order of the query."""
+    """A ``duckdb.DuckDBPyRelation``; rows are in query order."""
 
     what = "a DuckDB relation"
 
@@ -147,8 +147,8 @@ class DuckDBSource(Source):
 
         self._relation = relation
         advice = (
-            "The query runs twice, to count its rows and to read them; its connection must be open, and its input must "
-            "exist both times."
+            "The query runs twice, to count its rows and to read them. Both times, the connection must be open and the "
+            "input must exist."
         )
         self._hide_content = partial(hide_content, self.what, duckdb.Error, pa.ArrowException, OSError, advice=advice)
         with self._hide_content():
@@ -157,33 +157,33 @@ class DuckDBSource(Source):
             self.fields = tuple(arrow_field(field) for field in _duckdb_reader(relation.limit(0)).schema)
         if ordered is False:
             raise ValueError(
-                f"X: a DuckDB relation must have its rows in the same order every time, but {_DUCKDB_ORDER} is off. "
-                f"Run SET {_DUCKDB_ORDER} = true on its connection."
+                f"X: a DuckDB relation must return rows in the same order every time, but {_DUCKDB_ORDER} is off. "
+                f"Run SET {_DUCKDB_ORDER} = true on the connection."
             )
         self.n_rows = int(n_rows)
 
     def records(self, positions: Sequence[int]) -> Iterator[Any]:
-        """Yield the record batches of the query in order."""
+        """Yield the record batches of the query in row order."""
         names = ['"{}"'.format(self.fields[at].name.replace('"', '""')) for at in positions]
         with self._hide_content():
             yield from _duckdb_reader(self._relation.project(", ".join(names)))
 
 
 class SidecarColumns(Source):
-    """A source with records, which keeps columns of any type for ``take`` while its chunks are read.
+    """A source that also keeps columns of any type while its chunks are read; ``take`` returns the kept columns.
 
-    Two readers of one table may see its rows in a different order, and some connections allow one reader only.
+    A second reader could see the rows in a different order, and some connections allow only one reader.
     """
 
     def __init__(self, source: Source, names: Sequence[str]) -> None:
-        """Keep the columns of these names."""
+        """Keep the columns with these names; the source must support records."""
         self.what, self.n_rows, self.fields, self.named = source.what, source.n_rows, source.fields, source.named
         known = [field.name for field in source.fields]
         self._source, self._names, self._kept = source, list(names), [known.index(name) for name in names]
         self._queue = deque[Any]()
 
     def chunks(self, positions: Sequence[int]) -> Chunks:
-        """Yield the rows of the source."""
+        """Yield the rows of the source, and keep the sidecar columns of each chunk."""
         wanted = list(dict.fromkeys([*positions, *self._kept]))
         for batch in self._source.records(wanted):
             if batch.num_rows:
@@ -191,18 +191,18 @@ class SidecarColumns(Source):
                 yield [arrow_values(batch.column(wanted.index(at))) for at in positions]
 
     def take(self) -> Any:
-        """Return the kept columns of the oldest chunk that was not taken yet, as an Arrow table."""
+        """Return the kept columns of the oldest chunk that has not been taken yet, as an Arrow table."""
         import pyarrow as pa
 
         return pa.table(self._queue.popleft(), names=self._names)
 
     def scan(self, positions: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
-        """Scan the source; columns are not kept."""
+        """Scan the source without keeping columns."""
         return self._source.scan(positions, work, tick)
 
 
 def arrow_field(field: Any) -> Field:
-    """Return the description of an Arrow column."""
+    """Return a Field that describes an Arrow column."""
     import pyarrow as pa
 
     kind = str(field.type)
@@ -210,7 +210,7 @@ def arrow_field(field: Any) -> Field:
 
 
 def _portions(fragment: Any) -> Iterator[Any]:
-    """Yield a Parquet file by groups of row groups; within each, several threads may read ahead."""
+    """Yield parts of a Parquet file that contain several row groups; threads read ahead only within a part."""
     groups = fragment.row_groups
     ends = accumulate(group.num_rows for group in groups)
     for _, portion in groupby(zip(groups, ends, strict=True), lambda pair: (pair[1] - 1) // PORTION_ROWS):
@@ -218,18 +218,18 @@ def _portions(fragment: Any) -> Iterator[Any]:
 
 
 def _duckdb_reader(relation: Any) -> Any:
-    # Older versions have fetch_record_batch.
+    # Older versions of DuckDB have fetch_record_batch instead.
     read = "to_arrow_reader" if hasattr(type(relation), "to_arrow_reader") else "fetch_record_batch"
     return getattr(relation, read)(CHUNK_ROWS)
 
 
 def hide_arrow_content(what: str, file: str = "", n_files: int = 1) -> AbstractContextManager[None]:
-    """Replace errors of damaged data, which may quote cells; the new one names the file if there are several."""
+    """Replace errors for damaged data, which may quote cells; the new error names the file if there are several."""
     import pyarrow as pa
 
     advice = (
-        "Possible causes: a file is damaged, of another kind, or was changed after its rows were counted; the files "
-        "have different types of columns; two columns have the same name."
+        "Possible causes: a file is damaged, has a different format, or was changed after its rows were counted; the "
+        "column types differ between files; two columns have the same name."
     )
     place = f"{what}, file {file!r}," if n_files > 1 else what
     return hide_content(place, pa.ArrowException, OSError, advice=advice)

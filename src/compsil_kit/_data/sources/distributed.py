@@ -1,4 +1,4 @@
-"""Collections of Dask and Spark: the pass runs on their workers, one task per partition."""
+"""Dask and Spark collections; the pass runs on the workers, with one task per partition."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from compsil_kit._data.sources.source import (
     hide_content,
 )
 
-# Partitions that a scheduler without a cluster computes before their results are merged.
+# Without a cluster, this many partitions are computed before their results are merged.
 PARTITIONS_AT_ONCE = 16
 _SPARK_DTYPES = {
     "double": "f8", "float": "f4", "bigint": "i8", "int": "i4", "smallint": "i2", "tinyint": "i1", "boolean": "b1",
     "decimal": "f8",
 }  # fmt: skip
-# Errors of parsers and casts; those of files, memory and the cluster do not quote cells.
+# Only errors from parsers and casts are hidden; errors from files, memory or the cluster do not quote cells.
 _hide_dask_content = partial(hide_content, "a Dask collection", ValueError, TypeError, ArithmeticError)
-# What Spark's executors return: the number of the partition, and serialised content.
+# Schema of the replies from Spark's executors: the partition number and the serialised content.
 _REPLY = "number long, content binary"
 
 
 class DaskSource(Source):
-    """A Dask collection; rows are in the order of its partitions, which are counted if their lengths are unknown."""
+    """A Dask collection; rows are in partition order, and are counted if the partition lengths are unknown."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class DaskSource(Source):
         partitions: Callable[[list[int]], list[Any]],
         lengths: Sequence[float] = (nan,),
     ) -> None:
-        """Take a function that returns the partitions of some columns as delayed objects."""
+        """Store ``partitions``, which returns the partitions of given columns as delayed objects; count the rows."""
         self.what, self.fields, self._partitions = what, fields, partitions
         if any(map(isnan, lengths)):
             length = _dask().delayed(len, pure=False)
@@ -69,7 +69,7 @@ class DaskSource(Source):
             tick(n_rows)
 
     def chunks(self, positions: Sequence[int]) -> Chunks:
-        """Fetch one partition after the other."""
+        """Fetch the partitions one after another."""
         partitions = _compute(self._partitions(list(positions)), 1)
         return (chunk for chunk in map(_values, partitions) if len(chunk[0]))
 
@@ -84,7 +84,7 @@ def open_dask_frame(frame: Any) -> DaskSource:
         fields.append(Field(name, str(dtype), values))
 
     def partitions(positions: list[int]) -> list[Any]:
-        # The graph is not optimised, because Dask would then join partitions of few columns, which were counted
+        # Do not optimise the graph, because Dask may join partitions with few columns, but their rows were counted
         # separately.
         return list(frame.iloc[:, positions].simplify().to_delayed(optimize_graph=False))
 
@@ -95,7 +95,7 @@ def open_dask_array(array: Any) -> DaskSource:
     """Open a two-dimensional ``dask.array.Array``."""
     what = "a Dask array"
     if array.ndim == 2 and isnan(array.shape[1]):
-        raise ValueError("X: the number of columns of a Dask array must be known. Pass X.compute_chunk_sizes().")
+        raise ValueError("X: the number of columns in a Dask array must be known. Pass X.compute_chunk_sizes().")
     fields = array_fields(array, what)
 
     def partitions(positions: list[int]) -> list[Any]:
@@ -110,7 +110,7 @@ def _values(partition: Any) -> Chunk:
     """Return the columns of a partition, which is a pandas frame or an array."""
     if hasattr(partition, "iloc"):
         columns = [partition.iloc[:, at] for at in range(partition.shape[1])]
-        # Missing booleans turn the dtype of their partition into object.
+        # In partitions with missing booleans, the column has dtype object.
         return [pandas_values(column.astype("Float64") if column.dtype == object else column) for column in columns]
     if isinstance(partition, np.ma.MaskedArray):
         return list(np.ma.filled(partition.astype(np.float64), np.nan).T)
@@ -122,8 +122,8 @@ def _scan_partition(partition: Any, work: Work, start: int) -> Part:
 
 
 def _compute(tasks: Sequence[Any], at_once: int) -> Iterator[Any]:
-    """Yield the results in order; a cluster gets all tasks at once, other schedulers some at a time."""
-    # The client of the cluster that Dask uses by default, if any.
+    """Yield the results in order; submit all tasks together on a cluster, or ``at_once`` tasks at a time otherwise."""
+    # The client of Dask's default cluster, if there is one.
     client: Any = getattr(_dask().base.get_scheduler(), "__self__", None)
     if at_once == 1 or not hasattr(client, "compute"):
         for low in range(0, len(tasks), at_once):
@@ -148,20 +148,20 @@ def _dask() -> Any:
 
 
 class SparkSource(Source):
-    """A Spark DataFrame that is not streaming; rows are in the order of its partitions."""
+    """A non-streaming Spark DataFrame; rows are in partition order."""
 
     what = "a Spark DataFrame"
 
     def __init__(self, frame: Any) -> None:
-        """Read the types of the columns, and count the rows per partition with a query that reads no column."""
+        """Read the column types, and count the rows of each partition with a query that reads no columns."""
         from pyspark.sql import functions
 
-        # pandas on Spark; the class is checked because on instances any attribute may be a column.
+        # Convert pandas-on-Spark frames. Check the class, because an attribute of an instance may be a column.
         frame = frame.to_spark() if hasattr(type(frame), "to_spark") else frame
         if frame.isStreaming:
             raise ValueError(
                 "X: the rows of a streaming Spark DataFrame cannot be counted, because the stream does not end. Write "
-                "them to Parquet files, and pass the frame that spark.read returns for those."
+                "them to Parquet files, and pass the frame that spark.read.parquet returns."
             )
         kinds = [field.dataType.simpleString() for field in frame.schema.fields]
         dtypes = [_SPARK_DTYPES.get(kind.partition("(")[0]) for kind in kinds]
@@ -169,11 +169,11 @@ class SparkSource(Source):
             Field(field.name, kind, None if dtype is None else np.dtype(dtype))
             for field, kind, dtype in zip(frame.schema.fields, kinds, dtypes, strict=True)
         )
-        # Names with dots, or that occur twice, cannot be selected.
+        # Rename the columns, because duplicate names and names with dots cannot be selected.
         self._frame = frame.toDF(*(f"c{at}" for at in range(len(self.fields))))
         numbers = self._frame.select(functions.spark_partition_id().alias("number"))
         with _hide_spark_content():
-            # Partitions without rows are not counted.
+            # Empty partitions do not appear in the counts.
             self._lengths = {row["number"]: row["count"] for row in numbers.groupBy("number").count().collect()}
         self.n_rows = sum(self._lengths.values())
 
@@ -182,8 +182,8 @@ class SparkSource(Source):
         frame, lengths = self._columns(positions), self._lengths
         parts = _scan_partitions(frame, work, lengths)
         if _lengths(parts) != lengths:
-            # Partitions of shuffled data depend on the selected columns, and sorting is skipped if rows are only
-            # counted; so count the rows of these columns.
+            # The partitions of shuffled data depend on the selected columns, and Spark does not sort rows that it only
+            # counts. Therefore, count the rows again with the selected columns.
             lengths = _lengths(_scan_partitions(frame, work, {}))
             parts = _scan_partitions(frame, work, lengths)
         if _lengths(parts) != lengths:
@@ -193,7 +193,7 @@ class SparkSource(Source):
             yield part
 
     def records(self, positions: Sequence[int]) -> Iterator[Any]:
-        """Fetch one partition after the other."""
+        """Fetch the partitions one after another."""
         import pyarrow as pa
 
         packed = self._columns(positions).mapInArrow(_serialise_batches, _REPLY)
@@ -211,7 +211,7 @@ def _lengths(parts: Mapping[int, Part]) -> dict[int, int]:
 
 
 def _scan_partitions(frame: Any, work: Work, lengths: Mapping[int, int]) -> dict[int, Part]:
-    """Return the results for all partitions that have rows, by their numbers."""
+    """Return the results for all non-empty partitions, by partition number."""
     with _hide_spark_content():
         replies = frame.mapInArrow(_scanner(work, lengths), _REPLY).collect()
     parts = {row["number"]: pickle.loads(row["content"]) for row in replies}
@@ -226,7 +226,7 @@ def _hide_spark_content() -> AbstractContextManager[None]:
 
 
 def _scanner(work: Work, lengths: Mapping[int, int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return the function that an executor runs on a partition; of one that was not counted, it counts the rows."""
+    """Return the function that executors run on a partition; it only counts the rows of uncounted partitions."""
     numbers = sorted(lengths)
     shares = dict(zip(numbers, work.split([lengths[number] for number in numbers]), strict=True))
     uncounted = (Work(work.rows[:0], work.dtype), 0)
@@ -241,7 +241,7 @@ def _scanner(work: Work, lengths: Mapping[int, int]) -> Callable[[Iterator[Any]]
 
 
 def _serialise_batches(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield record batches as bytes, because Spark would send their rows as Python objects."""
+    """Yield record batches as bytes, because Spark would otherwise send rows as Python objects."""
     import pyarrow as pa
 
     for batch in batches:

@@ -1,7 +1,7 @@
-"""Out-of-core tables: their interface, and one pass over their rows.
+"""The interface of out-of-core tables, and a pass over their rows.
 
-A pass fetches some rows, validates all cells, and collects moments and a digest. A table may be split into partitions
-whose rows stay on other machines; each is scanned there, and only what the scan found is returned.
+A pass fetches some rows, validates all values, and computes moments and a digest. If the partitions of a table are on
+other machines, each partition is scanned there, and only the results are returned.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from compsil_kit._data.columns import BLOCK_ROWS, Moments, merge_moments, moment
 from compsil_kit._data.matrix import DIGEST_BYTES, arrow_values
 
 Array = NDArray[Any]
-# Consecutive rows, as one array per column.
+# Consecutive rows, with one array per column.
 Chunk = Sequence[Array]
 Chunks = Generator[Chunk, None, None]
-# Called with the number of rows that were read; it may raise to stop the pass.
+# Called with the number of rows that have just been read; it may raise an exception to stop the pass.
 Tick = Callable[[int], None]
-# Approximate bytes that are read at once from an array.
+# Approximate number of bytes in each read from an array.
 STEP_BYTES = 2**25
-_HIDDEN = "The message is hidden because it may quote cells; compute the data by itself to see it."
+_HIDDEN = "The original message is hidden because it may quote data. To see it, compute the data directly."
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column: its name, its type as its library calls it, and the dtype of its values, None if not numeric."""
+    """A column: its name, the name of its type in its library, and the dtype of its values (None if not numeric)."""
 
     name: Any
     kind: str
@@ -45,20 +45,20 @@ class Field:
 
 
 class Source:
-    """An out-of-core table. Its rows have the same order in every pass, and are numbered in that order.
+    """An out-of-core table, whose rows have the same order in every pass and are numbered in this order.
 
     Subclasses implement ``chunks`` or ``records``.
     """
 
-    # For messages, for example "Parquet data" or "a Dask DataFrame".
+    # A description for messages, for example "Parquet data" or "a Dask DataFrame".
     what: str
     n_rows: int
     fields: tuple[Field, ...]
-    # Whether the columns have names; those of an array have none.
+    # Whether the columns have names; False for arrays.
     named: bool = True
 
     def chunks(self, positions: Sequence[int]) -> Chunks:
-        """Yield all rows in order, of the columns at these positions, with NaN for missing values."""
+        """Yield all rows in order, with the columns at these positions and NaN for missing values."""
         for batch in self.records(positions):
             if batch.num_rows:
                 yield [arrow_values(column) for column in batch.columns]
@@ -73,26 +73,26 @@ class Source:
         return type(self).records is not Source.records
 
     def scan(self, positions: Sequence[int], work: Work, tick: Tick) -> Iterable[Part]:
-        """Yield the results of a pass in the order of the rows; distributed sources scan where their data are."""
-        # Tracebacks keep generators alive, so an interrupted pass must close files explicitly.
+        """Yield the results of a pass in row order; distributed sources run the pass on their workers."""
+        # Tracebacks keep generators alive, so close the files of an interrupted pass explicitly.
         with closing(self.chunks(positions)) as chunks:
             yield work(chunks, 0, tick)
 
 
 class ArraySource(Source):
-    """A two-dimensional array on disk or in a store, read by ranges of rows: Zarr, HDF5 or a memory map."""
+    """A two-dimensional array on disk or in a store (Zarr, HDF5 or a memory map), read in ranges of rows."""
 
     named = False
 
     def __init__(self, array: Any, what: str = "") -> None:
         """Read the shape and the dtype."""
-        self.what = what or f"an array of {type(array).__module__.partition('.')[0]}"
+        self.what = what or f"an array from {type(array).__module__.partition('.')[0]}"
         self._array, self.fields = array, array_fields(array, self.what)
         self.n_rows = int(array.shape[0])
 
     def chunks(self, positions: Sequence[int]) -> Chunks:
         """Yield ranges of rows that end at chunk boundaries, so that no chunk is read twice."""
-        # h5py uses None for arrays without chunks.
+        # In h5py, chunks is None for arrays stored contiguously.
         chunk_rows = (getattr(self._array, "chunks", None) or (1,))[0]
         row_bytes = max(1, np.dtype(self._array.dtype).itemsize * len(self.fields))
         step = chunk_rows * max(1, STEP_BYTES // (row_bytes * chunk_rows))
@@ -102,7 +102,7 @@ class ArraySource(Source):
 
 
 def array_fields(array: Any, what: str) -> tuple[Field, ...]:
-    """Return the columns of an array, named by their positions."""
+    """Return the columns of an array; their names are their positions."""
     if len(array.shape) != 2:
         raise ValueError(f"X must have two dimensions, rows and columns; got {what} of shape {array.shape}.")
     dtype = np.dtype(array.dtype)
@@ -111,29 +111,30 @@ def array_fields(array: Any, what: str) -> tuple[Field, ...]:
 
 @contextmanager
 def hide_content(what: str, *errors: type[Exception], advice: str = _HIDDEN) -> Iterator[None]:
-    """Replace errors of a library by one without its message, which may quote cells."""
+    """Replace errors from a library with an error without the original message, which may quote cells."""
     try:
         yield
     except errors as error:
-        # Missing or protected files have an errno or a subclass of OSError, damaged ones have neither.
-        is_of_system = isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError)
-        # ArrowMemoryError is an ArrowException as well.
-        if is_of_system or isinstance(error, MemoryError):
+        # Errors for missing or protected files have an errno or belong to a subclass of OSError, unlike errors for
+        # damaged files.
+        is_system_error = isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError)
+        # ArrowMemoryError is both an ArrowException and a MemoryError.
+        if is_system_error or isinstance(error, MemoryError):
             raise
         raise ValueError(f"X: {what} cannot be read ({type(error).__name__}). {advice}") from None
 
 
 def changed(what: str, n_counted: int, n_read: int) -> ValueError:
-    """Return the error for data whose number of rows differs between passes."""
+    """Return the error for data whose number of rows changed between passes."""
     return ValueError(
         f"X has changed: {what} had {n_counted:,} rows when they were counted, and {n_read:,} when they were read. "
-        "Pass data that are the same in every pass, for example after writing them to Parquet files."
+        "Pass data that do not change between passes; for example, write them to Parquet files first."
     )
 
 
 @dataclass(frozen=True)
 class NotFinite:
-    """The first cell of some rows that is NaN or infinite, and the number of such cells."""
+    """The first NaN or infinite value in some rows, and the number of such values."""
 
     row: int
     column: int
@@ -143,15 +144,15 @@ class NotFinite:
 
 @dataclass
 class Part:
-    """The result of a pass over consecutive rows; ``start`` and ``stop`` are their numbers."""
+    """The result of a pass over the consecutive rows from ``start`` to ``stop``."""
 
     start: int
     stop: int
     found: list[Array] = field(default_factory=list)
     not_finite: list[NotFinite] = field(default_factory=list)
-    # Positions of columns whose integers float64 cannot represent.
+    # Positions of columns with integers that float64 cannot represent.
     rounded: set[int] = field(default_factory=set)
-    # Of each complete block of BLOCK_ROWS, and the rows before the first and after the last of them.
+    # Moments and digest of each complete block of BLOCK_ROWS, and the rows before the first and after the last block.
     moments: list[Moments] = field(default_factory=list)
     digests: list[bytes] = field(default_factory=list)
     head: Array | None = None
@@ -160,9 +161,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Work:
-    """What a pass has to do: the ascending numbers of the rows to fetch, their dtype, and what to collect.
+    """A task for a pass: the row numbers to fetch, in ascending order, their dtype, and the results to compute.
 
-    Calling it scans consecutive rows; instances are sent to the workers of a cluster.
+    Calling an instance scans consecutive rows; instances are sent to the workers of a cluster.
     """
 
     rows: NDArray[np.int64]
@@ -171,7 +172,7 @@ class Work:
     digest: bool = False
 
     def __call__(self, chunks: Iterable[Chunk], start: int, tick: Tick = lambda _: None) -> Part:
-        """Scan consecutive rows, the first of which has the number ``start``."""
+        """Scan consecutive rows that begin at row number ``start``."""
         part = Part(start, start)
         for chunk in chunks:
             n_rows, at = len(chunk[0]), part.stop
@@ -192,12 +193,12 @@ class Work:
                         self._end_block(part)
             tick(n_rows)
         if part.tail:
-            # A copy, because a view keeps its whole chunk in memory.
+            # Make a copy, because a view would keep the whole chunk in memory.
             part.tail = [np.concatenate(part.tail)]
         return part
 
     def merge(self, parts: Iterable[Part]) -> Part:
-        """Merge the parts of a table, which come in the order of their rows, and the moments of all blocks."""
+        """Merge the parts of a table, which must be in row order, and the moments of all blocks."""
         total = Part(0, 0)
         for part in parts:
             if part.start != total.stop:
@@ -219,13 +220,13 @@ class Work:
         return total
 
     def split(self, lengths: Sequence[int]) -> list[tuple[Work, int]]:
-        """Return the share of each partition of these lengths, and the number of its first row."""
+        """Return the task and first row number for each of the partitions with these lengths."""
         starts = [0, *accumulate(lengths)]
         shares = [self.rows[low:high] for low, high in pairwise(np.searchsorted(self.rows, starts))]
         return [(replace(self, rows=rows), start) for rows, start in zip(shares, starts[:-1], strict=True)]
 
     def _end_block(self, part: Part, *, is_last: bool = False) -> None:
-        """Collect what is needed of the last rows of a part, which end where a block does."""
+        """Compute the moments and digest of the rows collected since the last block, which end at a block boundary."""
         rows = np.concatenate(part.tail)
         part.tail.clear()
         if len(rows) < BLOCK_ROWS and not is_last:
@@ -241,7 +242,7 @@ class Work:
 
 
 def _to_double(column: Array) -> Array:
-    """Return long doubles as doubles; values out of range become infinite, and are reported as such."""
+    """Convert long doubles to doubles; values outside the range become infinite, and are reported as infinite."""
     if column.dtype.kind != "f" or column.dtype.itemsize <= 8:
         return column
     with np.errstate(over="ignore"):
@@ -249,8 +250,8 @@ def _to_double(column: Array) -> Array:
 
 
 def _find_not_finite(columns: Chunk, start: int) -> list[NotFinite]:
-    """Return the first cell that is not finite, if any, by row and then by column, as for a matrix in memory."""
-    # A finite sum has finite terms only.
+    """Return the first non-finite value, if any, in row-major order, as for a matrix in memory."""
+    # If the sum is finite, all terms are finite.
     with np.errstate(all="ignore"):
         doubtful = {at: v for at, v in enumerate(columns) if v.dtype.kind == "f" and not np.isfinite(v.sum())}
     places = {at: np.flatnonzero(~np.isfinite(values)) for at, values in doubtful.items()}
