@@ -95,7 +95,7 @@ def test_long_column_names_are_not_part_of_batches():
     assert identical(combine_batches(done, preparation=wide.preparation), select_k(wide, **settings))
     with pytest.warns(RuntimeWarning, match="the names of 2,000 columns"):
         assert combine_batches(done).preparation is None
-    with pytest.raises(ValueError, match="preparation must be that of the table"):
+    with pytest.raises(ValueError, match="preparation does not match the table"):
         combine_batches(done, preparation=prepare(wide.raw.iloc[:, ::-1]).preparation)
 
 
@@ -149,7 +149,7 @@ def test_settings_are_checked_when_planning():
 MOVED = X.copy()
 MOVED[0, 0] += 1e-9
 OTHER = {
-    "cell": ({"X": MOVED}, "the content of X differs"),
+    "cell": ({"X": MOVED}, "the contents of X differ"),
     "rows": ({"X": X[:-1]}, "rows was 90 and is now 89"),
     "clusterer": ({"X": X, "clusterer": "gmm"}, "clusterer was kmeans and is now gmm"),
     "metric": ({"X": X, "metric": "manhattan"}, "metric was euclidean and is now manhattan"),
@@ -175,9 +175,9 @@ def test_what_cannot_travel_must_be_passed_again(name):
 
 @pytest.mark.parametrize("batch", [None, [], {"format": "compsil-kit/checkpoint"}])
 def test_what_is_no_batch_is_refused(batch):
-    with pytest.raises(ValueError, match="batch must be what plan_batches or run_batch returned"):
+    with pytest.raises(ValueError, match="batch must be a batch returned by plan_batches or run_batch"):
         run_batch(X, batch)
-    with pytest.raises(ValueError, match=r"batches\[0\] must be what plan_batches or run_batch returned"):
+    with pytest.raises(ValueError, match=r"batches\[0\] must be a batch returned by plan_batches or run_batch"):
         combine_batches([batch])
 
 
@@ -187,7 +187,7 @@ def test_what_is_no_batch_is_refused(batch):
         ("version", 2, "batch has version 2 of compsil-kit/batch; this release reads version 1"),
         ("indices", [-1], "must be a whole number of at least 0 and at most 6"),
         ("indices", [0, 7], "must be a whole number of at least 0 and at most 6"),
-        *((name, None, f"batch is incomplete: it has no {name}") for name in ("plan", "fingerprint", "preparation")),
+        *((name, None, f"batch is incomplete; missing: {name}") for name in ("plan", "fingerprint", "preparation")),
     ],
 )
 def test_invalid_and_missing_parts_are_named(name, value, message):
@@ -198,7 +198,7 @@ def test_invalid_and_missing_parts_are_named(name, value, message):
 
 @pytest.mark.parametrize("batches", [[], None, "batches", {}])
 def test_a_list_of_batches_is_needed(batches):
-    with pytest.raises(ValueError, match="batches must be a non-empty list of what run_batch returned"):
+    with pytest.raises(ValueError, match="batches must be a non-empty list of batches returned by run_batch"):
         combine_batches(batches)
 
 
@@ -215,15 +215,15 @@ def test_missing_and_doubled_batches_are_named():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"data": MOVED}, "the content of X differs"),
+        ({"data": MOVED}, "the contents of X differ"),
         ({"ks": (2, 3)}, r"ks was \[2, 3\] and is now \[2, 3, 4\]"),
-        ({"random_state": 1}, "its plan has other seeds or numbers of subsamples"),
-        ({"n_subsamples": 8}, "its plan has other seeds or numbers of subsamples"),
+        ({"random_state": 1}, "the plan has other seeds or another number of subsamples"),
+        ({"n_subsamples": 8}, "the plan has other seeds or another number of subsamples"),
     ],
 )
 def test_batches_of_two_selections_are_refused(keywords, message):
     mixed = [*finished()[:2], finished(**keywords)[2]]
-    with pytest.raises(ValueError, match=rf"batches must belong to one selection; batches\[2\] .*{message}"):
+    with pytest.raises(ValueError, match=rf"all batches must belong to the same selection; batches\[2\] .*{message}"):
         combine_batches(mixed)
 
 
@@ -249,7 +249,7 @@ def test_changed_trials_are_refused(change):
     change(batches[1])
     if change in FORGED:
         del batches[1]["digest"]
-    with pytest.raises(ValueError, match=r"batches\[1\] is damaged: .*Run it again"):
+    with pytest.raises(ValueError, match=r"batches\[1\] is corrupted: .*Run the batch again"):
         combine_batches(batches)
 
 
@@ -281,6 +281,6 @@ def test_a_transform_that_is_a_function_is_passed_again():
         return np.full_like(x, 0.5)
 
     batches = finished(transform=half)
-    with pytest.raises(ValueError, match="transform=half, a function, which they cannot contain"):
+    with pytest.raises(ValueError, match="transform=half, a function, which cannot be stored"):
         combine_batches(batches)
     assert identical(combine_batches(batches, transform=half), select_k(X, **SETTINGS, transform=half))

@@ -158,7 +158,7 @@ def test_it_is_a_clusterer_and_no_transformer_and_ends_a_pipeline():
     assert is_clusterer(model)
     assert not hasattr(model, "transform")
     assert not hasattr(CompositeSilhouette, "transform")
-    with pytest.raises(AttributeError, match=r"'transform' is a parameter, not a method: read get_params"):
+    with pytest.raises(AttributeError, match=r"'transform' is a parameter, not a method. Read get_params"):
         model.transform  # noqa: B018  (reading is what raises)
     pipeline = make_pipeline(StandardScaler(), model).fit(X)
     alone = make().fit(StandardScaler().fit_transform(X))
@@ -252,7 +252,7 @@ def test_the_estimator_draws_its_labels(fitted, labelled, ax, draw, monkeypatch)
 @both
 def test_other_data_are_refused(fitted, labelled, draw):
     for rows in (range(150), [*range(200), 0]):
-        with pytest.raises(ValueError, match=f"X must be the data that was fitted, 200 rows; got {len(rows)}"):
+        with pytest.raises(ValueError, match=f"X must be the data passed to fit, with 200 rows; got {len(rows)} rows"):
             getattr(fitted, draw)(labelled[0][rows])
 
 

@@ -80,7 +80,10 @@ def test_rows_outside_memory_are_labelled_by_a_second_pass(scale, clusterer):
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"clusterer": "agglomerative"}, r"has no predict, so it can label only rows that it was fitted to.*'kmeans'"),
+        (
+            {"clusterer": "agglomerative"},
+            r"has no predict method, so it can label only the rows it was fitted to.*'kmeans'",
+        ),
         ({"clusterer": split}, "has no predict"),
         ({"clusterer": "gmmm"}, "clusterer must be one of"),
         ({"sample_size": 1.5}, "sample_size"),

@@ -17,7 +17,9 @@ GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]],
 
 @pytest.mark.parametrize("k", [20, 25])
 def test_as_many_clusters_as_rows_are_refused(k):
-    with pytest.raises(ValueError, match=f"ks must be smaller.*got k={k} .*Pass smaller ks, or a larger sample_size"):
+    with pytest.raises(
+        ValueError, match=f"ks must be smaller.*got k={k} .*Pass smaller values of k, or a larger sample_size"
+    ):
         select_k(GOOD, ks=(2, k), sample_size=20)
 
 

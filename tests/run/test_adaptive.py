@@ -167,7 +167,7 @@ def test_a_checkpoint_of_other_decisions_is_refused(tmp_path):
         ({"rule": "lcb"}, "rule was 'max' and is now 'lcb'"),
         ({"criterion": "micro"}, "criterion was 'composite' and is now 'micro'"),
         ({"n_calibration": 3}, "another selection: n_calibration was 0 and is now 3; random_state"),
-        ({"random_state": seeds[::-1]}, r"another selection: random_state gives other seeds\."),
+        ({"random_state": seeds[::-1]}, r"another selection: random_state gives different seeds\."),
     ):
         with pytest.raises(ValueError, match=message):
             select_k(CLEAR, **{**auto, **change})

@@ -47,12 +47,12 @@ class SparkDistributedBackend(SequentialBackend):
 
 def test_the_cluster_must_have_been_started(monkeypatch):
     workers.check_started(DaskDistributedBackend("running"))
-    with pytest.raises(RuntimeError, match=r"belongs to a Client that is closed. Create a Client"):
+    with pytest.raises(RuntimeError, match=r"uses a Client that is closed. Create a Client"):
         workers.check_started(DaskDistributedBackend("closed"))
     started = [True, False]
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: started.pop(0)))
     workers.check_started(RayBackend())
-    with pytest.raises(RuntimeError, match=r"Ray has not been started. Call ray.init\(\) before"):
+    with pytest.raises(RuntimeError, match=r"Ray has not been started. Call ray.init\(\) first"):
         workers.check_started(RayBackend())
 
 
@@ -93,18 +93,18 @@ def test_workers_with_another_python(spark):
         engine.check_workers(spark(error))
     assert str(refused.value) == (
         "Spark's workers run 'python3', which cannot compute subsamples for this process: ModuleNotFoundError: No "
-        "module named 'compsil_kit'. Set PYSPARK_PYTHON to a Python of the workers that has compsil-kit, in the "
-        "versions of this one, before the Spark session starts; on one machine: os.environ['PYSPARK_PYTHON'] = "
+        "module named 'compsil_kit'. Before the Spark session starts, set PYSPARK_PYTHON to a Python on the workers "
+        "with compsil-kit and the same library versions as here; on a single machine: os.environ['PYSPARK_PYTHON'] = "
         "sys.executable."
     )
     assert refused.value.__cause__ is error
 
 
 def test_workers_that_fail_otherwise_or_have_other_versions(spark):
-    with pytest.raises(RuntimeError, match=r"for this process: OSError. Set PYSPARK_PYTHON"):
+    with pytest.raises(RuntimeError, match=r"for this process: OSError. Before the Spark session"):
         engine.check_workers(spark(OSError("no words that could be quoted")))
     here = engine.current_versions()
-    with pytest.raises(RuntimeError, match=f"it has numpy 1.0 instead of {np.__version__}. Set PYSPARK_PYTHON"):
+    with pytest.raises(RuntimeError, match=f"it has numpy 1.0 instead of {np.__version__}. Before the Spark session"):
         engine.check_workers(spark({**here, "numpy": "1.0"}))
 
 
@@ -164,7 +164,7 @@ def test_what_joblibspark_makes_of_errors(message):
     def fail():
         raise TypeError(message)
 
-    expected = (TypeError, "another") if message == "another" else (RuntimeError, "which is in Spark's log")
+    expected = (TypeError, "another") if message == "another" else (RuntimeError, "See Spark's log")
     with pytest.raises(expected[0], match=expected[1]):
         list(engine.in_portions([joblib.delayed(fail)()], 1))
 

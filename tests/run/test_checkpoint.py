@@ -108,7 +108,7 @@ def test_a_stream_raises_at_the_call_and_writes_nothing_before_it_is_started(pat
     flow(checkpoint=path)
     assert not path.exists()
     path.write_text("mine")
-    with pytest.raises(ValueError, match="is not a checkpoint"):
+    with pytest.raises(ValueError, match="is not a compsil-kit checkpoint"):
         flow(checkpoint=path)
 
 
@@ -287,12 +287,12 @@ def test_the_path_is_that_of_the_call_and_a_link_stays_a_link(tmp_path, monkeypa
 MOVED = X.copy()
 MOVED[-1, -1] += 1e-12
 OTHER = {
-    "cell": ({"data": MOVED}, "the content of X differs"),
-    "order": ({"data": X[::-1]}, "the content of X differs"),
-    "rows": ({"data": X[:-1]}, "the content of X differs; rows was 90 and is now 89"),
+    "cell": ({"data": MOVED}, "the contents of X differ"),
+    "order": ({"data": X[::-1]}, "the contents of X differ"),
+    "rows": ({"data": X[:-1]}, "the contents of X differ; rows was 90 and is now 89"),
     "columns": ({"data": X[:, :1]}, "features was 2 and is now 1"),
     "type": ({"data": X.astype(np.float32)}, "dtype was float64 and is now float32"),
-    "sparse": ({"data": sparse.csr_array(X)}, "the content of X differs"),
+    "sparse": ({"data": sparse.csr_array(X)}, "the contents of X differ"),
     "ks": ({"ks": (2, 3)}, r"ks was \[2, 3, 4\] and is now \[2, 3\]"),
     "size": ({"sample_size": 61}, "sample_size was 60 and is now 61"),
     "clusterer": ({"clusterer": "gmm"}, "another selection: clusterer was kmeans and is now gmm[.]"),
@@ -352,7 +352,7 @@ DAMAGED = {
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 def test_a_file_that_is_no_checkpoint_is_refused(content, path):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"is not a checkpoint of compsil-kit, or is damaged .*Pass another") as caught:
+    with pytest.raises(ValueError, match=r"is not a compsil-kit checkpoint, or is corrupted .*Pass another") as caught:
         run(checkpoint=path)
     assert "secret" not in str(caught.value)
     assert path.read_bytes() == content
@@ -375,7 +375,7 @@ def test_a_damaged_trial_is_refused(change, path):
     del data["digest"]
     data["trials"][2].update(change)
     path.write_text(json.dumps(data))
-    with pytest.raises(ValueError, match="is not a checkpoint of compsil-kit, or is damaged"):
+    with pytest.raises(ValueError, match="is not a compsil-kit checkpoint, or is corrupted"):
         run(checkpoint=path)
 
 
@@ -391,8 +391,8 @@ def test_fresh_seeds_and_later_formats_are_refused(path):
 @pytest.mark.parametrize(
     ("place", "error", "message"),
     [
-        ("missing/run.json", FileNotFoundError, "no such folder for the checkpoint"),
-        (".", IsADirectoryError, "checkpoint must be a file; this is a folder"),
+        ("missing/run.json", FileNotFoundError, "the folder for the checkpoint does not exist"),
+        (".", IsADirectoryError, "checkpoint must be a file, not a folder"),
         ("run.json", PermissionError, "Permission denied"),
     ],
 )

@@ -21,7 +21,7 @@ from compsil_kit.config import SelectionConfig
 def test_work_that_does_not_fit_into_memory_is_refused(free, keywords, monkeypatch):
     monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: free)
     calls = []
-    with pytest.raises(MemoryError, match=r"subsamples of 60 rows .*GiB are free\. Pass a smaller sample_size"):
+    with pytest.raises(MemoryError, match=r"subsamples of 60 rows .*GiB is free\. Reduce sample_size"):
         run(clusterer=lambda X, k, seed: calls.append(k), **keywords)
     assert calls == []
 
@@ -67,7 +67,7 @@ def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
     settings = {"ks": [2], "n_subsamples": 2, "sample_size": 500, "clusterer": "agglomerative"}
     compare(wide, criteria=["composite", "elbow"], n_jobs="auto", **settings)
     assert pools[:2] == [2, 1]
-    with pytest.raises(MemoryError, match=r"runs on all the data.* 2 worker"):
+    with pytest.raises(MemoryError, match=r"runs on the full data set.* 2 worker"):
         compare(wide, criteria=["elbow"], n_jobs=2, **settings)
 
 
@@ -118,14 +118,18 @@ def test_of_workers_on_other_machines_one_must_fit(monkeypatch):
 
 def test_rows_that_are_still_to_be_fetched_are_taken_off_first(monkeypatch):
     both = 2 * (64 * 2**20 + (48 * 2 + 25 * 2) * 800)
-    assert checked(monkeypatch, both + 5000, held=5000) == 2
-    assert checked(monkeypatch, both + 4999, held=5000, fewer=True) == 1
-    assert checked(monkeypatch, None, held=5000) == 2
-    for free, what in ((both + 4999, "subsamples of 800 rows"), (5000, "the result of"), (4999, "the rows of 4 sub")):
+    assert checked(monkeypatch, both + 5000, pending_bytes=5000) == 2
+    assert checked(monkeypatch, both + 4999, pending_bytes=5000, fewer=True) == 1
+    assert checked(monkeypatch, None, pending_bytes=5000) == 2
+    for free, what in (
+        (both + 4999, "subsamples of 800 rows"),
+        (5000, "the result of"),
+        (4999, "4 subsamples of 800 rows need"),
+    ):
         with pytest.raises(MemoryError, match=f"^{what}"):
-            checked(monkeypatch, free, held=5000)
-    with pytest.raises(MemoryError, match=r"of 800 rows need about 3\.0 GiB, and 2\.0 GiB are free"):
-        checked(monkeypatch, 2 * 2**30, held=3 * 2**30)
+            checked(monkeypatch, free, pending_bytes=5000)
+    with pytest.raises(MemoryError, match=r"of 800 rows need about 3\.0 GiB, but only 2\.0 GiB is free"):
+        checked(monkeypatch, 2 * 2**30, pending_bytes=3 * 2**30)
 
 
 @pytest.mark.parametrize(("dtype", "size"), [("float64", 8), ("float32", 4)])
@@ -139,7 +143,7 @@ def test_what_is_fetched_is_held_twice(dtype, size):
     ("free", "what"),
     [
         (250 * 4 * 2, "subsamples of 800 rows"),
-        (1999, r"the result of 4 subsamples and 2 candidates needs about 0\.0 GiB, and 0\.0 GiB are free"),
+        (1999, r"the result of 4 subsamples and 2 candidates needs about 0\.0 GiB, but only 0\.0 GiB is free"),
     ],
 )
 def test_the_result_to_the_last_byte(monkeypatch, free, what):

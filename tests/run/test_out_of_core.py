@@ -100,7 +100,7 @@ def test_batches_are_those_of_the_data_in_memory():
     batches = json.loads(json.dumps(plan_batches(prepare(source()), **settings, n_batches=3)))
     done = [run_batch(prepare(source(parts=(5_000 + at,))), batch) for at, batch in enumerate(batches)]
     assert combine_batches(done).to_dict() == select_k(prepare(FRAME), **settings).to_dict()
-    with pytest.raises(ValueError, match="batch was planned for another selection: the content of X differs"):
+    with pytest.raises(ValueError, match="batch was planned for another selection: the contents of X differ"):
         run_batch(prepare(CutSource(columns_of(seed=1))), batches[0])
 
 
@@ -108,9 +108,9 @@ def test_a_checkpoint_belongs_to_the_rows_of_a_table_out_of_core(tmp_path):
     settings = FAST | {"checkpoint": tmp_path / "run.json"}
     first = select_k(prepare(source()), **settings)
     assert select_k(prepare(source(parts=(777,))), **settings).to_dict() == first.to_dict()
-    with pytest.raises(ValueError, match="belongs to another selection: the content of X differs"):
+    with pytest.raises(ValueError, match="belongs to another selection: the contents of X differ"):
         select_k(prepare(CutSource(columns_of(seed=1))), **settings)
-    with pytest.raises(ValueError, match="another selection: X was outside memory and is now in memory"):
+    with pytest.raises(ValueError, match="another selection: X was out of core and is now in memory"):
         select_k(prepare(FRAME), **settings)
 
 
@@ -159,7 +159,7 @@ def test_an_interrupted_pass_reports_its_progress_and_leaves_nothing_open():
         pytest.fail("no subsample is computed")
 
     progress.rows = stop_after(40_000)
-    message = "stopped after 40,000 of 50,500 rows read; nothing was computed yet"
+    message = "stopped after 40,000 of 50,500 rows read; nothing has been computed yet"
     with pytest.raises(Interrupted, match=message) as caught:
         select_k(prepare(Reader(COLUMNS, chunk_rows=20_000)), **FAST, progress=progress)
     assert (caught.value.done, caught.value.total, caught.value.result) == (40_000, LARGE, None)
@@ -181,16 +181,14 @@ def test_few_distinct_rows_and_a_matrix_of_distances_raise():
         # Rows that were not fetched may differ.
         with pytest.raises(ValueError, match=rf"up to 4 .*all subsamples together have only {n} distinct row"):
             select_k(CutSource({"a": np.arange(LARGE) % n}), **FAST)
-    with pytest.raises(ValueError, match="metric='precomputed' needs the matrix of distances in memory"):
+    with pytest.raises(ValueError, match="metric='precomputed' needs the distance matrix in memory"):
         select_k(source(), **FAST, metric="precomputed", clusterer="agglomerative")
 
 
 def test_rows_that_do_not_fit_into_memory_raise_before_they_are_read(monkeypatch):
     table = source()
     monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 10_000)
-    with pytest.raises(
-        MemoryError, match=r"the rows of 4 subsamples of 300 rows need about .* Pass a smaller sample_size"
-    ):
+    with pytest.raises(MemoryError, match=r"4 subsamples of 300 rows need about .* Reduce sample_size"):
         select_k(prepare(table), **FAST)
     assert table.handed == []
 

@@ -98,7 +98,7 @@ def test_the_time_announced_is_that_of_what_is_left(tmp_path, monkeypatch, caplo
     monkeypatch.setattr("compsil_kit.plan.Plan.estimate_seconds", lambda *_: 7200.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(checkpoint=path)
-    assert "Estimated time: 60 min (3 of 6 subsamples are finished already)." in caplog.text
+    assert "Estimated time: 60 min (3 of 6 subsamples are already finished)." in caplog.text
 
 
 def test_the_first_run_says_that_it_compiles_and_short_work_is_not_announced(monkeypatch, capfd, caplog):
@@ -106,7 +106,7 @@ def test_the_first_run_says_that_it_compiles_and_short_work_is_not_announced(mon
         monkeypatch.setattr("compsil_kit._method.clusterers.Clusterer.must_compile", lambda *_, first=first: first)
         with caplog.at_level(logging.DEBUG, logger="compsil_kit"):
             run(progress=True)
-        assert ("Compiling k-means, once on this machine" in capfd.readouterr().err) is first
+        assert ("Compiling k-means, once per machine" in capfd.readouterr().err) is first
     assert caplog.records == []
 
 

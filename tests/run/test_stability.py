@@ -189,7 +189,7 @@ def test_a_trial_that_followed_another_subsample_is_refused():
     batches = [run_batch(X, batch) for batch in plan_batches(X, **SETTINGS, n_batches=2)]
     batches[1]["trials"][0]["after"] = batches[1]["plan"]["seeds"][0]
     del batches[1]["digest"]
-    with pytest.raises(ValueError, match=r"batches\[1\] is damaged"):
+    with pytest.raises(ValueError, match=r"batches\[1\] is corrupted"):
         combine_batches(batches)
 
 

@@ -86,7 +86,7 @@ def test_other_clusterers_with_starts(name, estimator, own):
 
 @pytest.mark.parametrize("clusterer", ["birch", AgglomerativeClustering(), split, KMeans(init=SMALL[:2])])
 def test_what_has_no_starts_is_refused(clusterer):
-    with pytest.raises(ValueError, match=r"n_starts must be 1 with clusterer=.*; got 2\. Leave n_starts out"):
+    with pytest.raises(ValueError, match=r"n_starts must be 1 with clusterer=.*; got 2\. Omit n_starts"):
         plan_selection(SMALL, ks=[2], clusterer=clusterer, n_starts=2)
     for n_starts in (1, "auto"):
         assert plan_selection(SMALL, ks=[2], clusterer=clusterer, n_starts=n_starts).n_starts == 1

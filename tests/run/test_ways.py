@@ -62,7 +62,7 @@ def streamed(X, path, **settings):
 
 
 def resumed(X, path, **settings):
-    with pytest.raises(Interrupted, match="from which the same call continues") as stop:
+    with pytest.raises(Interrupted, match="Repeat the same call to resume from") as stop:
         select_k(X, **settings, checkpoint=path, progress=stop_after(4))
     assert stop.value.result.partial
     assert len(kept(path)["trials"]) == 4

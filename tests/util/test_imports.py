@@ -31,7 +31,7 @@ def test_packages_are_found_without_importing_them(monkeypatch):
 def test_a_missing_package_is_named_with_its_purpose(tmp_path, monkeypatch):
     assert require("os.path", purpose="a test") is importlib.import_module("os.path")
     for name in ("no_such_package", "no_such_package.inner"):
-        with pytest.raises(ImportError, match=r"^drawing needs the package 'no_such_package'\. .*pip install"):
+        with pytest.raises(ImportError, match=r"^drawing needs the 'no_such_package' package\. .*pip install"):
             require(name, purpose="drawing")
     (tmp_path / "half_there.py").write_text("import no_such_dependency\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -43,7 +43,7 @@ def test_valid_data(check, value, expected):
         (schema.integer(2, 9), " must be a whole number of at least 2 and at most 9.", [1, 10, 2.5, "3", math.nan]),
         (schema.integer(0), " must be a whole number of at least 0.", [True, None]),
         (schema.real(0.0, 1.0), " must be a number in [0, 1].", [-0.1, 1.1, 10**400, math.nan, False, "0.5", None]),
-        (schema.text, " must be text of at most 100,000 characters.", [3, "x" * 100_001]),
+        (schema.text, " must be a string of at most 100,000 characters.", [3, "x" * 100_001]),
         (schema.flag, " must be true or false.", [0]),
         (WORD, " must be one of max, lcb.", [SECRET, None, ["max"], {"max": 1}]),
         (schema.optional(schema.flag), " must be true or false.", [3]),
@@ -52,7 +52,7 @@ def test_valid_data(check, value, expected):
         (schema.list_of(schema.flag), "[1] must be true or false.", [[True, SECRET]]),
         (schema.mapping_of(schema.flag), " must map names to values.", [{3: True}, SECRET]),
         (schema.mapping_of(schema.flag), ".a must be true or false.", [{"a": SECRET}]),
-        (RECORD, " is incomplete: it has no k, cause.", [{"later": SECRET}]),
+        (RECORD, " is incomplete; missing: k, cause.", [{"later": SECRET}]),
         (RECORD, " must map names to values.", [[SECRET]]),
         (RECORD, ".k must be a whole number of at least 2.", [{"k": 1, "cause": SECRET}]),
     ],
@@ -80,7 +80,7 @@ def test_changed_data_are_refused():
     schema.check_digest(json.loads(json.dumps(signed)), "file")
     # Files of earlier releases have no digest.
     schema.check_digest({"a": 1}, "file")
-    with pytest.raises(ValueError, match="file was changed or damaged since it was written"):
+    with pytest.raises(ValueError, match="file was changed or corrupted after it was written"):
         schema.check_digest({**signed, "a": 2}, "file")
     deep = {}
     for _ in range(10_000):

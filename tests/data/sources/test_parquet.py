@@ -168,7 +168,7 @@ def test_addresses_that_cannot_be_resolved_raise(monkeypatch):
 
 def test_without_pyarrow_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
-    with pytest.raises(ImportError, match=r"needs the package 'pyarrow'\. Install it with: pip install pyarrow"):
+    with pytest.raises(ImportError, match=r"needs the 'pyarrow' package\. Install it with: pip install pyarrow"):
         open_parquet("a.parquet")
 
 
@@ -330,5 +330,5 @@ def test_local_files_need_pyarrow_only(tmp_path, monkeypatch):
     for place in (folder, f"{folder}/*.parquet", f"file://{folder}"):
         assert column(open_parquet(place)) == [*range(30)]
     assert column(open_parquet(folder / "part-0.parquet")) == [*range(15)]
-    with pytest.raises(ImportError, match=r"needs the package 'fsspec'\. Install it with: pip install fsspec"):
+    with pytest.raises(ImportError, match=r"needs the 'fsspec' package\. Install it with: pip install fsspec"):
         open_parquet("memory://table")
