@@ -277,9 +277,9 @@ class Events(Config):
         None, values.validate_checkpoint, "str or path, default=None",
         "Save finished subsamples to this file, and resume from it. After an interruption, repeat the same call; it "
         "may use more subsamples or another transform, rule or z. The result is bit-for-bit identical to an "
-        "uninterrupted run. A file written for other data, settings or library versions raises an error and is never overwritten. "
-        "Estimators are compared by class and parameters; functions passed as ``clusterer`` or ``metric`` are compared "
-        "by name, code, defaults and the plain values they capture. Changes in the functions they call, in global "
+        "uninterrupted run. A file written for other data, settings or library versions raises an error and is never "
+        "overwritten. Estimators are compared by class and parameters; functions passed as ``clusterer`` or ``metric`` "
+        "are compared by name, code, defaults and the plain values they capture. Changes in the functions they call, in global "
         "variables and inside other objects are not detected. Only one run at a time may use a file.",
         metavar="FILE",
     )  # fmt: skip
