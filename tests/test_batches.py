@@ -1,4 +1,4 @@
-"""A selection in parts: planned once, run anywhere, combined into what one run would have found."""
+"""Batches: plan a selection, run its parts anywhere, and combine them into the same result as one run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plan(data=X, **keywords):
 
 
 def travel(batch):
-    """What a scheduler does to data between two tasks: strict JSON and back."""
+    """Convert a batch to strict JSON and back, as a scheduler does between two tasks."""
     return json.loads(json.dumps(batch, allow_nan=False))
 
 
@@ -67,7 +67,7 @@ def test_only_the_subsamples_of_the_batch_are_computed():
     done = run_batch(X, batch, clusterer=counting, n_jobs=2)
     assert json.dumps(batch) == before_run
     seeds = [batch["plan"]["seeds"][index] for index in batch["indices"]]
-    # The one before the first is clustered too: the first is compared with it.
+    # The previous subsample is clustered too, because the first subsample of the batch is compared with it.
     before = batch["plan"]["seeds"][batch["indices"][0] - 1]
     assert sorted(counting.calls) == sorted([before, *seeds] * 3)
     assert len(done["trials"]) == len(seeds)
@@ -75,12 +75,12 @@ def test_only_the_subsamples_of_the_batch_are_computed():
 
 @pytest.mark.parametrize(("keywords", "least"), [({}, 8), ({"n_starts": 5}, 10)], ids=["one start", "several starts"])
 def test_a_batch_stays_small(keywords, least):
-    """Nine ks and 30 subsamples, as by default, in so many batches: schedulers pass on 4 KB without advice."""
+    """Check the default of nine candidates and 30 subsamples; schedulers accept batches of up to 4 KB."""
     settings = {"ks": range(2, 11), "n_subsamples": 30, "sample_size": 60, **keywords}
     for n_batches in (least, 16, 30):
         planned = plan_batches(X, **settings, n_batches=n_batches)
         assert max(len(json.dumps(batch)) for batch in planned) < 2048
-        # The longest of them; all are alike.
+        # Run only the longest batch.
         batch = max(planned, key=lambda batch: len(batch["indices"]))
         assert len(json.dumps(run_batch(X, batch), allow_nan=False)) < 4096
 
@@ -121,7 +121,7 @@ def test_failures_are_raised_by_the_batch_or_when_combining():
     assert len(caught.value.result.failures) == 21
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("keywords", [{"n_batches": None}, {"n_batches": 2, "batch_size": 2}])
@@ -244,7 +244,7 @@ FORGED = [
 
 @pytest.mark.parametrize("change", [*REORDERED, *FORGED])
 def test_changed_trials_are_refused(change):
-    """The digest reveals another order; everything else is found without it."""
+    """The digest reveals changes in order; all other changes are detected even without a digest."""
     batches = finished()
     change(batches[1])
     if change in FORGED:
@@ -254,7 +254,7 @@ def test_changed_trials_are_refused(change):
 
 
 def packed(value):
-    """One trial of three ks with the same number everywhere."""
+    """Return a packed trial for three values of k in which all numbers are equal."""
     return b64encode(np.full(6, value).tobytes() + np.full(6, value, dtype=np.float32).tobytes()).decode()
 
 

@@ -1,4 +1,4 @@
-"""Configs: validation alone and together, text and JSON forms, and how functions show settings."""
+"""Configs: validation, conversion to strings and JSON, and settings in signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def function(X, *, n_batches=None, **keywords):
     Returns
     -------
     dict
-        What {keywords} became.
+        The {keywords} that were passed.
     """
     return keywords
 

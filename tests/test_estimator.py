@@ -1,4 +1,4 @@
-"""``CompositeSilhouette`` as scikit-learn expects an estimator to be."""
+"""``CompositeSilhouette`` follows the conventions for scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def halves(X, k, seed):
 def test_scikit_learn_finds_nothing_wrong(estimator):
     checks = check_estimator(estimator, on_skip=None)
     assert len(checks) > 40
-    # The one check that scikit-learn itself leaves out here needs an array library beside NumPy.
+    # scikit-learn skips one check, which needs another array library besides NumPy.
     assert {check["check_name"] for check in checks if check["status"] != "passed"} <= {"check_array_api_input"}
 
 
@@ -237,7 +237,7 @@ both = pytest.mark.parametrize("draw", ["plot_silhouette", "plot_map"])
 
 @both
 def test_the_estimator_draws_its_labels(fitted, labelled, ax, draw, monkeypatch):
-    """On axes, or in a new figure that is not shown."""
+    """Plots are drawn on the given axes, or in a new figure that is not shown."""
     assert getattr(fitted, draw)(labelled[0], ax=ax) is ax
     monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
     before = plt.get_fignums()

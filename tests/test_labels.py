@@ -48,7 +48,7 @@ def test_what_is_refused_in_memory(k, keywords, error, message):
         label_rows(X, k, **keywords)
 
 
-# --- the labels of all rows, some at a time ---------------------------------------------------------------------------
+# --- labels in chunks -------------------------------------------------------------------------------------------------
 
 FEW = {"sample_size": 2_000, "random_state": 3}
 
@@ -67,7 +67,7 @@ def test_rows_outside_memory_are_labelled_by_a_second_pass(scale, clusterer):
     chunks = list(label_rows(table, 3, clusterer=clusterer, **FEW))
     assert [len(labels) for labels in chunks] == [9_000] * 5 + [5_500]
     assert len(source.handed) == 12
-    # The same by hand, on the data in memory.
+    # Compute the expected labels from the data in memory.
     matrix, plan = table.load().matrix, plan_selection(table, clusterer=clusterer, n_subsamples=3, **FEW)
     rows = matrix[subsample_rows(plan.seeds[0], LARGE, 2_000)]
     estimator, labels = fit_rows(SelectionConfig(clusterer=clusterer), rows, 3, plan.seeds[0])

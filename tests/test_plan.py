@@ -1,4 +1,4 @@
-"""What is decided before computing: candidates, the size of a subsample, the work ahead."""
+"""Plans: candidates, the subsample size, and the amount of work."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_each_scored_subsample_but_the_first_is_compared_with_the_one_before():
 
 
 def test_what_older_plans_do_not_say():
-    """Files of earlier releases have neither."""
+    """Files written by earlier releases lack these fields."""
     fields = {name: value for name, value in vars(plan_of([2], 3)).items() if name not in ("n_starts", "structure")}
     assert (Plan(**fields).n_starts, Plan(**fields).structure) == (1, False)
 
@@ -107,7 +107,7 @@ def test_rows_read_and_kept_of_a_table_outside_memory():
         ({"n_rows": 400_000}, 0),
         ({"clusterer": "gmm"}, 0),
         ({"metric": "manhattan"}, 0),
-        # Too few shared rows for the largest k, though a twentieth of them is shared: 15 and 14.
+        # 15 and 14 shared rows; 14 are too few for the largest k, although more than a twentieth is sampled.
         ({"n_rows": 300, "sample_size": 68, "ks": (3, 5)}, 0),
         ({"n_rows": 300, "sample_size": 67, "ks": (3, 5)}, 67),
     ],

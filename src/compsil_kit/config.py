@@ -279,8 +279,8 @@ class Events(Config):
         "may use more subsamples or another transform, rule or z. The result is bit-for-bit identical to an "
         "uninterrupted run. A file written for other data, settings or library versions raises an error and is never "
         "overwritten. Estimators are compared by class and parameters; functions passed as ``clusterer`` or ``metric`` "
-        "are compared by name, code, defaults and the plain values they capture. Changes in the functions they call, in global "
-        "variables and inside other objects are not detected. Only one run at a time may use a file.",
+        "are compared by name, code, defaults and the plain values they capture. Changes in the functions they call, "
+        "in global variables and inside other objects are not detected. Only one run at a time may use a file.",
         metavar="FILE",
     )  # fmt: skip
     progress: Progress = setting(

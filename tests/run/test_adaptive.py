@@ -1,4 +1,4 @@
-"""As many subsamples as it takes: rounds, ks that are left out, continuing, and what the result says."""
+"""Adaptive number of subsamples: rounds, dropped candidates, resuming, and the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compsil_kit._result.trials import NUMBERS
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import SelectionError
 
-# Clear at once, clear after a while, and never clear.
+# Clear after one round, clear after several rounds, and never clear.
 CLEAR = make_blobs(400, 2, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)[0]
 CLOSE = imbalanced_blobs()[0]
 UNCLEAR = np.random.default_rng(1).uniform(size=(300, 2))
@@ -44,7 +44,7 @@ def test_it_ends_at_the_most_subsamples():
 
 
 def test_numbers_are_those_of_a_run_with_so_many_subsamples(close):
-    """Up to the last bits: what is summed beside other ks is summed in another order."""
+    """The last bits may differ, because the order of summation depends on the candidates in a call."""
     fixed = select_k(CLOSE, n_subsamples=close.n_subsamples)
     assert ROUND < close.n_subsamples < MAX_AUTO_SUBSAMPLES
     assert close.plan.seeds == fixed.plan.seeds
@@ -108,7 +108,7 @@ def test_a_checkpoint_is_continued(close, tmp_path, finished):
     assert same(result, close)
     assert counts[0] == (finished, MAX_AUTO_SUBSAMPLES)
     assert counts[-1] == (close.n_subsamples, MAX_AUTO_SUBSAMPLES)
-    # All of it is known now: nothing is computed again.
+    # The checkpoint is complete, so nothing is computed again.
     counts.clear()
     assert same(select_k(CLOSE, **settings, progress=lambda done, total: counts.append(done)), close)
     assert counts == [close.n_subsamples]
@@ -125,14 +125,14 @@ def test_failures_are_counted_beside_what_was_left_out():
     def unreliable(X, k, seed):
         if k == 6 and seed % 2:
             raise RuntimeError("no")
-        # Clusters by distance from a corner: unlike each other for all ks.
+        # Cluster by quantiles of the first column, which gives k clusters for every k.
         return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
 
     result = select_k(CLEAR, ks=KS, n_subsamples="auto", clusterer=unreliable, on_failure="skip")
-    odd = sum(seed % 2 for seed in result.plan.seeds[: result._n_run[-1]])
-    assert result.n_failed.tolist() == [0, 0, 0, 0, odd]
+    n_odd = sum(seed % 2 for seed in result.plan.seeds[: result._n_run[-1]])
+    assert result.n_failed.tolist() == [0, 0, 0, 0, n_odd]
     assert not result._selectable[-1]
-    # Without a candidate the first round is the last one.
+    # If all candidates fail, the run stops after the first round.
     with pytest.raises(SelectionError) as raised:
         select_k(CLEAR, ks=[6], n_subsamples="auto", clusterer=lambda X, k, seed: 1 / 0, on_failure="skip")
     assert raised.value.result.n_subsamples == ROUND
@@ -147,9 +147,9 @@ def test_the_plan_says_how_many_there_can_be():
 
 
 def test_read_under_other_settings_it_does_not_claim_to_be_sure(close):
-    said = close.reweigh(n_subsamples=25).explain()
-    assert "were enough" not in said
-    assert "chosen for other settings (criterion='composite'); 25 may not be enough for these." in said
+    text = close.reweigh(n_subsamples=25).explain()
+    assert "were enough" not in text
+    assert "chosen for other settings (criterion='composite'); 25 may not be enough for these." in text
     micro = close.reweigh(criterion="micro")
     n_best = int(micro._n_run[micro._best_index])
     assert n_best < close.n_subsamples

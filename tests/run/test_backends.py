@@ -1,4 +1,4 @@
-"""What backends of joblib lack, and how results come back from them. Real clusters are in tests/engines."""
+"""Limitations of joblib backends, and how they return results. Tests on real clusters are in tests/engines."""
 
 import pickle
 import sys
@@ -61,9 +61,9 @@ def test_the_cluster_must_have_been_started(monkeypatch):
 
 @pytest.fixture
 def spark(monkeypatch):
-    """A session whose workers answer as told, without Spark."""
+    """Return a function that simulates a Spark session whose workers return a given answer or error."""
 
-    def answering(answer, remote=False):
+    def simulate(answer, remote=False):
         def collect():
             if isinstance(answer, Exception):
                 raise answer
@@ -78,7 +78,7 @@ def spark(monkeypatch):
             monkeypatch.setitem(sys.modules, name, module)
         return SparkDistributedBackend()
 
-    return answering
+    return simulate
 
 
 def test_workers_like_this_process_and_those_that_cannot_be_asked(spark):
@@ -102,13 +102,13 @@ def test_workers_with_another_python(spark):
 
 def test_workers_that_fail_otherwise_or_have_other_versions(spark):
     with pytest.raises(RuntimeError, match=r"for this process: OSError. Before the Spark session"):
-        engine.check_workers(spark(OSError("no words that could be quoted")))
+        engine.check_workers(spark(OSError("unquotable")))
     here = engine.current_versions()
     with pytest.raises(RuntimeError, match=f"it has numpy 1.0 instead of {np.__version__}. Before the Spark session"):
         engine.check_workers(spark({**here, "numpy": "1.0"}))
 
 
-# --- the way back -----------------------------------------------------------------------------------------------------
+# --- returned results and errors --------------------------------------------------------------------------------------
 
 
 def divide(a, b):
@@ -152,7 +152,7 @@ def test_portions_are_taken_one_by_one():
 
 
 def test_a_cluster_that_is_still_starting_has_one_worker(monkeypatch):
-    """Spark counts none until the first executor has registered."""
+    """Spark reports no workers until the first executor has registered."""
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 0)
     assert n_workers(-1) == 1
     assert list(engine.in_portions((joblib.delayed(abs)(-i) for i in range(5)), 1)) == [0, 1, 2, 3, 4]
@@ -171,11 +171,11 @@ def test_what_joblibspark_makes_of_errors(message):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_processes_that_hand_over_all_at_once(n_jobs):
-    """A backend of joblib itself that has no generators; its processes are forked, and OpenMP does not outlive that."""
+    """joblib's multiprocessing backend has no generators. Its processes are forked, which OpenMP does not survive."""
     seen = []
     with joblib.parallel_config(backend="multiprocessing", n_jobs=n_jobs):
         there = run(clusterer=split, progress=lambda done, total: seen.append((done, total)))
-        # Its pool of two may wait for itself for ever once a task has failed; errors of others are tested with Ray.
+        # A pool of two may hang after a task has failed; errors in several workers are tested with Ray.
         if n_jobs == 1:
             with pytest.raises(ClusteringError, match="clustering into k=3 failed"):
                 run(clusterer=no_luck)

@@ -1,4 +1,4 @@
-"""Interrupted runs that resume: the same bits, nothing is computed twice, and no other file is touched."""
+"""Interrupted runs resume with identical results, compute nothing twice, and never overwrite other files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def path(tmp_path):
 
 
 def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
-    """The interrupt may come before or after the trial was added to the file."""
+    """The interrupt may occur before or after the trial is added to the file."""
     monkeypatch.setattr("compsil_kit._run.select.dump_trial", interrupting(dump_trial, 3))
     with pytest.raises(Interrupted) as stop:
         run(checkpoint=path)
@@ -53,7 +53,7 @@ def test_nothing_is_computed_twice(path):
     with pytest.raises(Interrupted):
         run(clusterer=first, checkpoint=path, progress=stop_after(2))
     result = run(clusterer=second, checkpoint=path)
-    # Four subsamples, and the one before them for its labels, with which those of the next are compared.
+    # Four subsamples, and the subsample before them, with which the first of the four is compared.
     assert len(second.calls) == (1 + 4) * 3
     assert identical(run(clusterer=third, checkpoint=path), result)
     settings = {"transform": "step", "rule": "lcb", "z": 2.0}
@@ -66,10 +66,10 @@ def test_more_subsamples_continue_from_the_first_ones(path):
     run(clusterer=counting, n_subsamples=3, n_calibration=2, checkpoint=path)
     assert len(counting.calls) == 5 * 3
     grown = run(clusterer=counting, n_subsamples=7, n_calibration=3, checkpoint=path)
-    # The third is clustered once more, to be compared with the fourth.
+    # The third subsample is clustered again for the comparison with the fourth.
     assert len(counting.calls) == (5 + 1 + 5) * 3
     assert identical(grown, run(clusterer=Counting(), n_subsamples=7, n_calibration=3))
-    # Fewer are part of the file, which loses nothing.
+    # With fewer subsamples, the file is used as it is and keeps all trials.
     fewer = run(clusterer=counting, n_subsamples=4, checkpoint=path)
     assert identical(fewer, run(clusterer=Counting(), n_subsamples=4))
     assert len(counting.calls) == (5 + 1 + 5) * 3
@@ -78,7 +78,7 @@ def test_more_subsamples_continue_from_the_first_ones(path):
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_backends_keep_and_resume(backend, path):
-    """An interrupt must not make joblib warn about discarded work: warnings are errors here."""
+    """An interrupt must not cause a joblib warning about discarded work; warnings are errors here."""
     with joblib.parallel_config(backend=backend, n_jobs=2):
         with pytest.raises(Interrupted):
             run(checkpoint=path, n_subsamples=12, progress=stop_after(2))
@@ -112,7 +112,7 @@ def test_a_stream_raises_at_the_call_and_writes_nothing_before_it_is_started(pat
         flow(checkpoint=path)
 
 
-# --- whatever ends a run ----------------------------------------------------------------------------------------------
+# --- runs that end early ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -146,7 +146,7 @@ def test_failures_of_calibration_subsamples_move_with_them(path):
 
 
 def test_a_failed_run_continues_when_failures_are_skipped(path):
-    """This is the advice in the message of the failure."""
+    """The error message gives this advice."""
     with pytest.raises(ClusteringError, match="on_failure='skip'"):
         run(clusterer=picky, checkpoint=path)
     skipping = {"clusterer": picky, "on_failure": "skip"}
@@ -184,11 +184,11 @@ def child(mode, n_jobs, path):
 
 @pytest.mark.parametrize(("how", "n_jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 1)])
 def test_another_process_continues_after_a_killed_one(how, n_jobs, path):
-    # Twelve calls are at least three subsamples of three ks each, two of which follow a finished one; then the
-    # clusterer does not return.
+    # Twelve calls cover at least three subsamples with three values of k each, and two of these subsamples follow a
+    # finished subsample. Then the clusterer does not return.
     with child("stuck", n_jobs, path) as first:
         try:
-            until(lambda: path.exists() and len(kept(path)["trials"]) >= 2, "two subsamples are kept", first)
+            until(lambda: path.exists() and len(kept(path)["trials"]) >= 2, "two subsamples are saved", first)
             first.send_signal(how)
             first.communicate(timeout=PATIENCE)
         finally:
@@ -208,7 +208,7 @@ def test_another_process_continues_after_a_killed_one(how, n_jobs, path):
 
 
 def test_quick_subsamples_are_written_together(path, monkeypatch):
-    """That a subsample is written while the next one runs is tested with processes that are killed."""
+    """Tests with killed processes cover writing a subsample while the next one runs."""
     writes, write = [], running.write_atomically
 
     def counted(path, content):
@@ -240,7 +240,7 @@ def test_writing_takes_at_most_a_twentieth_of_the_time(path, monkeypatch):
     monkeypatch.setattr(running, "time", clock)
     monkeypatch.setattr(running, "write_atomically", slow)
     run(checkpoint=path, n_subsamples=4, progress=lambda done, total: done < total and timers[-1].end())
-    # The pause is at least a second.
+    # The pause is at least one second.
     assert [each.seconds for each in timers] == pytest.approx([60.0, 5.0, 1.0, 1.0])
     assert len(kept(path)["trials"]) == 4
     assert next(durations, None) is None
@@ -282,7 +282,7 @@ def test_the_path_is_that_of_the_call_and_a_link_stays_a_link(tmp_path, monkeypa
     assert list((tmp_path / "there").iterdir()) == []
 
 
-# --- files that are refused -------------------------------------------------------------------------------------------
+# --- rejected files ---------------------------------------------------------------------------------------------------
 
 MOVED = X.copy()
 MOVED[-1, -1] += 1e-12
@@ -327,7 +327,7 @@ def test_other_versions_are_refused_except_of_python(library, path, monkeypatch)
     run(checkpoint=path)
     versions = {**fingerprint.current_versions(), library: "0.0.1"}
     monkeypatch.setattr(fingerprint, "current_versions", lambda: versions)
-    # The compiled kernel rounds differently.
+    # The result depends on whether Numba is installed, because the compiled kernel rounds differently.
     monkeypatch.setattr(fingerprint, "has", lambda name: library != "numba")
     if library == "python":
         run(checkpoint=path)
@@ -397,10 +397,10 @@ def test_fresh_seeds_and_later_formats_are_refused(path):
     ],
 )
 def test_an_impossible_place_is_refused_before_the_work(place, error, message, tmp_path, monkeypatch):
-    def refuse(path, content):
+    def deny(path, content):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(running, "write_atomically", refuse)
+    monkeypatch.setattr(running, "write_atomically", deny)
     counting = Counting()
     with pytest.raises(error, match=message):
         run(clusterer=counting, checkpoint=tmp_path / place)

@@ -1,4 +1,4 @@
-"""Every subsample gives the same bits whoever computes it."""
+"""Every subsample gives bit-for-bit identical results in any thread, process or cluster."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ print(hashlib.sha256(r.micro.tobytes() + r.macro.tobytes() + r.scores.tobytes())
 
 
 def bits_elsewhere(n_points, backend, **variables):
-    """The bits of a selection in a new process."""
+    """Return a digest of a selection run in a new process."""
     command = [sys.executable, "-c", SCRIPT, str(n_points), backend]
     environment = {**os.environ, **variables}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE)
@@ -52,7 +52,7 @@ def bits_elsewhere(n_points, backend, **variables):
 
 
 def test_forked_workers(points):
-    """Forked from a new process: this one has run OpenMP, and what is forked after that may hang in k-means."""
+    """Fork from a new process, because k-means may hang in a process forked after OpenMP was used."""
     assert bits_elsewhere(len(points), "multiprocessing") == bits(select_k(points, **SETTINGS))
 
 

@@ -1,4 +1,4 @@
-"""What the numbers depend on: functions and other objects told apart, in every process alike."""
+"""Fingerprints distinguish functions and other objects, and are the same in every process."""
 
 from __future__ import annotations
 

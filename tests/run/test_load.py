@@ -1,4 +1,4 @@
-"""Every entry point rejects invalid data before it computes, and warns of columns of different scales."""
+"""Every entry point rejects invalid data before computing, and warns about columns with different scales."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ INVALID = {**BAD_X, **NOT_NUMERIC, **NOT_FINITE}
 @pytest.mark.parametrize("name", INVALID)
 def test_invalid_data_raise(name):
     X, message = INVALID[name]
-    # Warnings are errors in these tests, so no other one is raised before.
+    # Warnings are errors in these tests, so no warning is raised before the error.
     with pytest.raises(TypeError if name in TYPE_ERRORS else ValueError, match=message) as raised:
         select_k(X, ks=(2, 3))
     assert SECRET not in str(raised.value)
@@ -235,9 +235,9 @@ def test_columns_of_different_scales_are_warned_of_once_at_the_line_of_the_call(
         lambda: pd.DataFrame(WIDE, columns=["a", "b"]).compsil.select_k(**FEW),
         lambda: pd.DataFrame(WIDE, columns=["a", "b"]).compsil.select_k(scale=None, **FEW),
         lambda: select_k(sparse.csr_matrix(WIDE), **FEW),
-        # An outlier does not make a scale.
+        # A single outlier does not count as a difference in scale.
         lambda: select_k(np.vstack([ALIKE, [[0.0, 1e6]]]), **FEW),
-        # A constant column has no scale.
+        # A constant column is ignored.
         lambda: select_k(np.column_stack([ALIKE, np.ones(len(ALIKE))]), **FEW),
     ],
 )

@@ -1,4 +1,4 @@
-"""Work that does not fit into the memory that is free, here and in this container, is refused before it starts."""
+"""Runs that need more than the free memory raise an error before they start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_work_that_does_not_fit_into_memory_is_refused(free, keywords, monkeypat
 
 
 def test_workers_without_a_subsample_need_no_memory(monkeypatch):
-    # Enough for one worker, and too little for two.
+    # Enough for one worker, but not for two.
     monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 100 * 2**20)
     assert run(n_subsamples=1, n_jobs=8).n_subsamples == 1
     with pytest.raises(MemoryError, match=r"\b2 worker"):
@@ -39,7 +39,7 @@ def workers_for(**settings):
 
 
 def test_by_itself_a_run_takes_as_many_workers_as_fit(monkeypatch):
-    """Only a number that somebody asked for is refused."""
+    """An error is raised only if the number of workers was requested explicitly."""
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 8)
     for mib, n_workers in ((10_000, 8), (150, 2), (100, 1)):
         monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda mib=mib: mib * 2**20)
@@ -52,7 +52,7 @@ def test_by_itself_a_run_takes_as_many_workers_as_fit(monkeypatch):
 
 
 def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
-    """Subsamples of 500 rows would leave room for two workers, all 4,000 rows for one."""
+    """Two workers fit for subsamples of 500 rows, but only one for all 4,000 rows."""
     wide = np.random.default_rng(0).normal(size=(4000, 2))
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 2)
     monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 400 * 2**20)
@@ -76,7 +76,7 @@ def test_a_comparison_takes_as_many_workers_as_fit_all_the_data(monkeypatch):
 )
 @pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning")
 def test_the_pairs_that_a_clusterer_holds_are_counted(clusterer, gib, monkeypatch):
-    """16, 32 and 24 bytes for each of 40,000 x 40,000 pairs."""
+    """The clusterers need 16, 32 and 24 bytes for each of 40,000 x 40,000 pairs."""
     monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 2**20)
     X = np.arange(40_000.0)[:, None]
     with pytest.raises(MemoryError, match=rf"need about {gib} GiB with 1 worker"):
@@ -84,7 +84,7 @@ def test_the_pairs_that_a_clusterer_holds_are_counted(clusterer, gib, monkeypatc
 
 
 def checked(monkeypatch, free, **changes):
-    """Check 4 subsamples of 800 rows in two columns under two ks, with two workers."""
+    """Check 4 subsamples of 800 rows and two columns, with two candidates and two workers."""
     monkeypatch.setattr(planning, "available_bytes", lambda: free)
     monkeypatch.setattr(planning, "n_workers", lambda n_jobs: 2)
     plan = replace(plan_of([2, 3], 4), metric=changes.pop("metric", "euclidean"))
@@ -108,7 +108,7 @@ def test_to_the_last_byte(monkeypatch, changes, rows, distances):
 
 
 class RayBackend:
-    """Only its name is used."""
+    """A stand-in, of which only the class name matters."""
 
 
 def test_of_workers_on_other_machines_one_must_fit(monkeypatch):
@@ -134,7 +134,7 @@ def test_rows_that_are_still_to_be_fetched_are_taken_off_first(monkeypatch):
 
 @pytest.mark.parametrize(("dtype", "size"), [("float64", 8), ("float32", 4)])
 def test_what_is_fetched_is_held_twice(dtype, size):
-    """Four subsamples of 800 of 1,000 rows leave out 0.2^4 of them; each row has two values."""
+    """Four subsamples of 800 out of 1,000 rows miss a fraction of 0.2^4; each row has two values."""
     plan = replace(plan_of([2, 3], 4), dtype=dtype)
     assert planning.fetched_bytes(plan) == 2 * 998 * 2 * size
 
@@ -147,6 +147,6 @@ def test_what_is_fetched_is_held_twice(dtype, size):
     ],
 )
 def test_the_result_to_the_last_byte(monkeypatch, free, what):
-    """A million subsamples and nine ks were measured to take 2.1 GB as a dict, and much less to explain."""
+    """A result with a million subsamples and nine candidates took 2.1 GB as a dict."""
     with pytest.raises(MemoryError, match=f"^{what}"):
         checked(monkeypatch, free)

@@ -1,4 +1,4 @@
-"""A selection on an out-of-core table: one pass fetches the rows of all subsamples; the result is that in memory."""
+"""Selections on out-of-core tables read the table once and give the same result as data in memory."""
 
 import json
 import warnings
@@ -55,7 +55,7 @@ def test_the_result_is_that_of_the_data_in_memory(keywords):
 
 @pytest.mark.parametrize("dtypes", [["float32"] * 3, ["int32"] * 3, ["bool"] * 3, ["float32", "int64", "bool"]])
 def test_columns_of_any_type(dtypes, tmp_path):
-    """With a constant column and a serial number, which are noted."""
+    """One case includes a constant column and a serial number, which are recorded in the preparation."""
     columns = {
         name: (values > 0 if dtype == "bool" else 10 * values).astype(dtype)
         for (name, values), dtype in zip(COLUMNS.items(), dtypes, strict=True)
@@ -82,10 +82,10 @@ def test_a_plan_reads_nothing():
 def test_needed_rows_are_those_of_all_subsamples():
     plan = plan_selection(FRAME, **FAST)
     drawn = [subsample_rows(seed, LARGE, 300) for seed in plan.seeds]
-    # So few rows are shared that clusterings are compared on common rows.
+    # Subsamples overlap so little that clusterings are compared on a separate, common set of rows.
     common = common_rows(LARGE, 300)
     np.testing.assert_array_equal(needed_rows(plan), np.unique(np.concatenate([*drawn, common])))
-    # A subsample is compared with the one before it.
+    # A subsample is compared with the previous subsample.
     np.testing.assert_array_equal(needed_rows(plan, [2]), np.unique(np.concatenate([*drawn[1:3], common])))
     shared = plan_selection(FRAME, **FAST | {"sample_size": 0.1})
     drawn = [subsample_rows(seed, LARGE, shared.sample_size) for seed in shared.seeds]
@@ -145,7 +145,7 @@ def test_a_bar_counts_the_rows_and_is_removed_whatever_happens(capfd):
 
 
 def test_an_interrupted_pass_reports_its_progress_and_leaves_nothing_open():
-    """The error may be kept in sys.last_value, and with it the frames in which it was raised."""
+    """sys.last_value may keep the error and its frames alive, so the reader must be closed explicitly."""
     closed = []
 
     class Reader(CutSource):
@@ -178,7 +178,7 @@ def test_columns_of_different_scales_are_warned_of_unless_prepared():
 
 def test_few_distinct_rows_and_a_matrix_of_distances_raise():
     for n in (1, 2):
-        # Rows that were not fetched may differ.
+        # Only fetched rows are checked; other rows may differ.
         with pytest.raises(ValueError, match=rf"up to 4 .*all subsamples together have only {n} distinct row"):
             select_k(CutSource({"a": np.arange(LARGE) % n}), **FAST)
     with pytest.raises(ValueError, match="metric='precomputed' needs the distance matrix in memory"):

@@ -1,4 +1,4 @@
-"""Trials and their agreements with the subsamples before: the same in any order of arrival, and no labels stay."""
+"""Agreements between successive subsamples do not depend on the order of arrival, and labels are not kept."""
 
 import contextlib
 import gc
@@ -20,7 +20,7 @@ PLAN = plan_of(KS, 4)
 
 
 def paired(outcomes, plan, wanted):
-    """Yield the trials of subsamples that arrive one by one, as the engine does."""
+    """Yield the trials of subsamples that arrive one by one, as in the engine."""
     pairs = Pairs(plan, wanted)
     try:
         for arrived in outcomes:
@@ -32,7 +32,7 @@ def paired(outcomes, plan, wanted):
 
 
 def outcome(index):
-    """Return one subsample of 40 rows, clustered at random."""
+    """Return a subsample of 40 rows with random labels."""
     rng = np.random.default_rng(index)
     labelings = {at: rng.integers(k, size=40).astype(np.int8) for at, k in enumerate(KS)}
     silhouettes = tuple(0.1 * index + at for at in range(len(KS)))
@@ -40,7 +40,7 @@ def outcome(index):
 
 
 def expected(before, here):
-    """The agreement on shared rows, by dictionaries."""
+    """Return the agreements on shared rows, computed with dictionaries."""
     found = []
     for at in range(len(KS)):
         left = dict(zip(before.rows.tolist(), before.labelings[at], strict=True))
@@ -71,7 +71,7 @@ def test_trials_are_handed_over_as_soon_as_both_are_there_with_the_same_agreemen
 
 @pytest.mark.parametrize("order", [range(12), [0, 1, 2, *range(11, 2, -1)]], ids=["forwards", "backwards"])
 def test_labels_are_kept_no_longer_than_they_are_needed(order):
-    """In order, those of two subsamples at most; else of those that wait for the one before or after them."""
+    """Labels are kept only for subsamples whose predecessor or successor has not arrived yet."""
     plan, living = plan_of(KS, 12), {}
 
     def arriving():
@@ -124,11 +124,11 @@ def test_calibration_subsamples_and_the_first_follow_none():
 
 
 def test_an_interrupted_comparison_is_made_up_for(monkeypatch):
-    """The interrupt may come while two clusterings are compared; both are there, so the trial is whole."""
+    """The interrupt may occur during a comparison; both clusterings have arrived, so the trial is complete."""
     monkeypatch.setattr("compsil_kit._run.subsample.agreement", interrupting(agreement, 3))
     trials = []
     with pytest.raises(KeyboardInterrupt):
-        # Unlike a list that is built of it, this one keeps what came before the exception.
+        # Unlike list(), extend() keeps the items yielded before the exception.
         trials.extend(paired(map(outcome, range(4)), PLAN, range(4)))
     assert [(trial.index, trial.whole) for trial in trials] == [(0, True), (1, True), (2, True)]
     np.testing.assert_allclose(trials[2].agreement, expected(outcome(1), outcome(2)), atol=1e-7)

@@ -1,4 +1,4 @@
-"""Progress: which steps are reported, and when a bar is shown."""
+"""Progress: the reported steps, and when a bar is shown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_outside_terminals_and_notebooks_a_bar_is_shown_on_request_only(capfd):
     assert err.endswith("\r")
 
 
-# --- the meters themselves --------------------------------------------------------------------------------------------
+# --- meters -----------------------------------------------------------------------------------------------------------
 
 
 def shows_bar(progress, make=Meter):
@@ -96,7 +96,7 @@ def test_the_bar_resumes_and_announces_above_itself(capfd):
     meter.advance()
     bar = meter._bar.format_dict
     meter.close()
-    # Only one of the three steps took time, which the estimate of the remaining time must consider.
+    # Only one of the three steps took time, which matters for the estimate of the remaining time.
     assert (bar["n"], bar["initial"], bar["total"]) == (3, 2, 5)
     out, err = capfd.readouterr()
     assert out == ""
@@ -105,7 +105,7 @@ def test_the_bar_resumes_and_announces_above_itself(capfd):
 
 
 def test_a_saved_notebook_contains_no_bar():
-    """In a real kernel: a front end that opens the notebook again would find no model for the bar's view."""
+    """When the notebook is opened again, the widget model of the bar no longer exists."""
     code = "import numpy as np\nfrom compsil_kit import select_k\nX = np.random.default_rng(0).normal(size=(90, 2))\n"
     cell = nbformat.v4.new_code_cell(code + "select_k(X, ks=[2, 3], n_subsamples=4).best_k")
     notebook = nbformat.v4.new_notebook(cells=[cell])

@@ -1,4 +1,4 @@
-"""A run from the outside: interrupted, streamed, announced, and leaving everything as it was."""
+"""Runs can be interrupted and streamed, announce long computations, and restore global state."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_failing_clusterer_ends_the_stream_or_is_counted():
     assert [len(result.failures) for result in results] == [0, 1, 1]
 
 
-# --- long and impossible work -----------------------------------------------------------------------------------------
+# --- notices before a run ---------------------------------------------------------------------------------------------
 
 
 def test_long_work_is_announced(monkeypatch, caplog, capfd):
@@ -110,7 +110,7 @@ def test_the_first_run_says_that_it_compiles_and_short_work_is_not_announced(mon
     assert caplog.records == []
 
 
-# --- everything as it was ---------------------------------------------------------------------------------------------
+# --- global state -----------------------------------------------------------------------------------------------------
 
 
 def surroundings():
@@ -165,7 +165,7 @@ def test_two_runs_at_once_do_not_disturb_each_other():
 
     with threadpool_limits(limits=3):
         before = surroundings()
-        # Daemons: one that never ends must not keep the end of the tests waiting either.
+        # Use daemon threads, so that a thread that never ends does not block the exit of the tests.
         threads = [threading.Thread(target=work, args=(seed,), daemon=True) for seed in range(4)]
         for thread in threads:
             thread.start()
@@ -195,7 +195,7 @@ def test_a_stream_ends_whole_even_when_calibration_is_late():
             scored.append(threading.current_thread())
             begun.set()
         else:
-            # The worker of the other subsample has ended, and with it what it did: that one arrives first.
+            # Wait until the worker of the other subsample has ended, so that its result arrives first.
             assert begun.wait(PATIENCE)
             join(scored)
         return np.arange(len(part)) % k
@@ -220,7 +220,7 @@ def test_filters_survive_clusterers_that_silence_warnings_at_the_same_time():
     assert warnings.filters == before
 
 
-# --- whatever ends a run carries what was finished --------------------------------------------------------------------
+# --- partial results --------------------------------------------------------------------------------------------------
 
 FEW = {"ks": [2, 3], "n_subsamples": 6}
 
@@ -229,7 +229,7 @@ def test_a_worker_process_that_dies(blobs, tmp_path):
     fuse = tmp_path / "fuse"
 
     def dies(X, k, seed):
-        # The first two subsamples end well; the others wait for one of them to arrive, however long that takes.
+        # The first two subsamples succeed; the others wait until one of those results has arrived.
         if seed >= 2:
             until(fuse.exists, "a result has arrived")
             os._exit(1)

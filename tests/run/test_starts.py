@@ -1,4 +1,4 @@
-"""Several starts: the first is the paper's, bit for bit, and the best of them is what scikit-learn would find."""
+"""Several initialisations: the first equals a run with one, and the best equals scikit-learn's."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ from compsil_kit import plan_selection, select_k
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
 
-# Clusters that touch, and more ks than there are clusters: starts end in different places.
+# The clusters overlap and k exceeds their number, so that initialisations lead to different results.
 SMALL = make_blobs([70, 50, 30, 20], 2, cluster_std=2.0, center_box=(-5.0, 5.0), random_state=3)[0]
 LARGE = make_blobs([700, 500, 300, 200], 3, cluster_std=2.5, center_box=(-5.0, 5.0), random_state=3)[0]
 SETTINGS = {"ks": (2, 4, 6, 8), "n_subsamples": 4, "sample_size": 0.8}
-# Subsamples that no number of starts here lets compile, those that several starts do, and those that one start does.
+# Data that are never compiled, data compiled only with several initialisations, and data that are always compiled.
 POINTS = {"plain": SMALL, "compiled by starts": LARGE[:500], "compiled": LARGE}
 N_STARTS = 5
 
@@ -38,7 +38,7 @@ def test_the_first_start_is_the_only_one_of_a_plain_run(X, kind):
     for name in ("micro", "macro", "composite", "scores", "selection_probability"):
         np.testing.assert_array_equal(getattr(several, name), getattr(one, name))
     np.testing.assert_array_equal(one.trials.best_micro, one.micro)
-    # The best start is another one, somewhere.
+    # In some cases, the best initialisation is not the first.
     assert not np.array_equal(several.trials.best_micro, several.micro)
 
 
@@ -57,7 +57,7 @@ def test_labels_are_those_of_scikit_learn(X, n_starts):
 
 
 def test_the_best_start_in_plain_loops():
-    """One start after the other, with the same source of random numbers."""
+    """Run the initialisations one by one with the same random state."""
     for k in (3, 6):
         for seed in range(3):
             random_state = np.random.RandomState(seed)
@@ -71,7 +71,7 @@ def test_the_best_start_in_plain_loops():
     [
         ("gmm", lambda k, n: GaussianMixture(k, n_init=n, random_state=1), 1),
         ("minibatch-kmeans", lambda k, n: MiniBatchKMeans(k, n_init=n, random_state=1), 1),
-        # By itself, k-means from random points makes ten starts.
+        # With init="random", scikit-learn's default is ten initialisations.
         (KMeans(init="random"), lambda k, n: KMeans(k, init="random", n_init=n, random_state=1), 10),
     ],
     ids=["gmm", "minibatch-kmeans", "estimator"],
@@ -115,7 +115,7 @@ def test_the_stable_silhouette_judges_the_best_start():
     assert result.best_k == result.choices["stable"] == result.ks[int(expected.argmax())]
 
 
-# --- however they are run ---------------------------------------------------------------------------------------------
+# --- reweighing -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

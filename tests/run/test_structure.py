@@ -71,7 +71,7 @@ def test_the_outcome_is_saved(found):
     assert SelectionResult.from_dict(saved).structure == found.structure
     assert SelectionResult.from_dict(saved).to_dict() == found.to_dict()
     assert found.reweigh(rule="lcb").structure == found.structure
-    # Files of earlier releases have no structure test.
+    # Files written by earlier releases have no structure test.
     del saved["structure"], saved["plan"]["structure"], saved["digest"]
     assert SelectionResult.from_dict(saved).structure is None
 

@@ -18,7 +18,7 @@ from compsil_kit._run.workers import Cancelled
 
 
 def skipping(n_failed, *, how=no_luck, n=10, k=3, **keywords):
-    """Run n subsamples of which the first few fail at one k; seeds are 0, 1, 2, ..."""
+    """Run n subsamples with seeds 0, 1, 2, ...; the first n_failed subsamples fail for one k."""
     clusterer = Fails(k, range(n_failed), how)
     return run(clusterer=clusterer, n_subsamples=n, random_state=range(n), on_failure="skip", **keywords)
 
@@ -173,7 +173,7 @@ def test_lack_of_memory_and_interrupts_are_never_swallowed(on_failure, n_jobs):
 @pytest.mark.parametrize("on_failure", ["raise", "skip"])
 def test_a_stop_is_never_taken_for_a_failure(on_failure):
     plan = plan_selection(X, ks=[2, 3], clusterer=split, on_failure=on_failure)
-    # One tick for each clustering; the next one is that of the distances.
+    # There is one tick for each clustering, and another tick for the distances.
     for n_ticks in range(3):
         left = iter(range(n_ticks))
 

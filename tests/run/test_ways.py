@@ -1,4 +1,4 @@
-"""Every way to run a selection gives the bits of one run in this thread: workers, streams, checkpoints and batches."""
+"""Workers, streams, checkpoints and batches give results that are bit-for-bit identical to a plain run."""
 
 import json
 
@@ -14,7 +14,7 @@ from tables import CutSource, columns_of
 
 from compsil_kit import Interrupted, combine_batches, plan_batches, prepare, run_batch, select_k, stream
 
-# Functions without a name are sent to processes by value: these modules cannot be imported there.
+# Lambdas are sent to processes by value, because the processes cannot import the test modules.
 KINDS = {
     "calibration": {"n_calibration": 3},
     "several initialisations": {"n_starts": 3, "criterion": "stable"},
@@ -74,7 +74,7 @@ def resumed(X, path, **settings):
 
 
 def in_batches(X, path, **settings):
-    """Batches travel as strict JSON, without functions and estimators."""
+    """Run a selection in batches that are passed as strict JSON, without functions and estimators."""
     again = {name: settings[name] for name in ("clusterer", "metric") if not isinstance(settings.get(name, ""), str)}
     batches = json.loads(json.dumps(plan_batches(X, **settings, n_batches=4), allow_nan=False))
     done = json.dumps([run_batch(X, batch, **again) for batch in batches[::-1]], allow_nan=False)

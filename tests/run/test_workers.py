@@ -44,17 +44,17 @@ settings = {
 }[mode]
 X = np.random.default_rng(0).normal(size=(20000, 5))
 
-def tell(done, total):
+def report(done, total):
     arrived.set()
     if mode in ("busy", "holding") and done == 2:
         os.write(1, b"busy\\n")
 
 try:
-    select_k(X, n_jobs=n_jobs, progress=tell, **settings)
+    select_k(X, n_jobs=n_jobs, progress=report, **settings)
 except KeyboardInterrupt as stop:
     result = stop.result
     line = json.dumps([str(stop), result.n_subsamples, result.partial, result.best_k])
-    # One write: print makes two of it if Python is unbuffered, and a worker may write between them.
+    # Use a single write, because print may write twice, and a worker may write in between.
     os.write(1, line.encode() + b"\\n")
 """
 
@@ -67,13 +67,13 @@ def test_ctrl_c_waits_for_no_worker_and_keeps_the_finished_part(mode, n_jobs):
         try:
             assert child.stdout.readline() == "busy\n"
             child.send_signal(signal.SIGINT)
-            # Workers that wait for ever, or are in native code for many minutes, hold up neither the interrupt nor the
-            # end of the program.
+            # Workers that block forever, or run native code for minutes, delay neither the interrupt nor the exit of
+            # the program.
             out, errors = child.communicate(timeout=PATIENCE)
         finally:
             child.kill()
     assert (errors, child.returncode) == ("", 0)
-    # A second worker may say that it is busy after that.
+    # A second worker may print "busy" afterwards.
     (line,) = (line for line in out.splitlines() if line != "busy")
     message, n_subsamples, partial, best_k = json.loads(line)
     assert message.startswith(f"stopped after {n_subsamples} of ")
@@ -100,11 +100,11 @@ def test_leaving_a_stream_stops_the_work(n_jobs, leave):
         del results
     gate.release(1000)
     wait_for_workers()
-    # Each worker had one subsample finished and may have been inside a call of the next; none started another.
+    # Each worker finished one subsample and may have been in a call for the next, but did not start another.
     assert len(calls) <= 3 * n_jobs
 
 
-# --- the pool itself --------------------------------------------------------------------------------------------------
+# --- thread pool ------------------------------------------------------------------------------------------------------
 
 
 def test_no_more_workers_than_items():
@@ -151,7 +151,7 @@ def test_endless_work_ends_at_its_next_step(how):
         stop.set()
         assert list(results) == []
     else:
-        # The event is not set: another pool may use it next.
+        # Closing must not set the event, because another pool may use it.
         results.close()
         assert not stop.is_set()
     join(threads("compsil"))
@@ -161,7 +161,7 @@ def test_endless_work_ends_at_its_next_step(how):
 
 
 def limits(*kinds):
-    """Return the limits of the native thread pools of these kinds; of all if none is given."""
+    """Return the limits of the native thread pools of these kinds, or of all kinds by default."""
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] in (kinds or ("blas", "openmp"))}
 
 
@@ -216,7 +216,7 @@ def test_a_stream_restores_the_limit_between_results(n_jobs, kept, tmp_path):
         for step, result in enumerate(flow(clusterer=look, n_jobs=n_jobs, **keywords), start=1):
             assert result.n_subsamples == step
             assert limits("blas") == {3}
-            # No worker computes meanwhile: there were three ks for each subsample of the portions so far.
+            # No worker is active now; three values of k were clustered for each subsample started so far.
             join(threads("compsil"))
             assert len(seen) == 3 * -(-step // n_jobs) * n_jobs
     assert all(limit == {1} for limit in seen)
@@ -227,7 +227,7 @@ def test_each_limit_leaves_the_other_kind_alone():
         with one_openmp_thread(process_controller()):
             assert (limits("blas"), limits("openmp")) == ({3}, {1})
             blas.enter_context(one_blas_thread())
-        # A worker that ends restores its own limit only.
+        # A worker that ends restores only its own limit.
         assert (limits("blas"), limits("openmp")) == ({1}, {3})
 
 
@@ -240,7 +240,7 @@ def test_the_pools_of_a_process_are_looked_up_again_only_after_imports(monkeypat
 
 def test_the_traceback_of_an_error_shows_no_data_while_its_worker_still_runs():
     class Slow(threading.Event):
-        """A request to stop that keeps the failed worker in its loop until the traceback has been rendered."""
+        """A stop event that keeps the failed worker in its loop until the traceback has been rendered."""
 
         failed, rendered = False, threading.Event()
 

@@ -1,4 +1,4 @@
-"""Checks of plain values: errors name the parameter, the rule and the value."""
+"""Checks of parameters raise errors that name the parameter, the rule and the value."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Numbers, percentages, durations, lists and errors as text."""
+"""Formatting of numbers, percentages, durations, lists and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Lazy names, optional packages, and the paused garbage collector."""
+"""Lazy imports, optional packages, and pausing the garbage collector."""
 
 import gc
 import importlib

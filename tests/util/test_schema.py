@@ -1,4 +1,4 @@
-"""Validation of data from files: what each check accepts, and errors that name the path and quote nothing."""
+"""Checks of data from files: accepted values, and errors that name the path but never quote the contents."""
 
 import json
 import math
@@ -71,14 +71,14 @@ def test_digests_depend_on_the_data_and_not_on_the_program_that_wrote_them():
     assert schema.digest({1: 0, "a": 2}) == schema.digest({"1": 0, "a": 2})
     for other in ({**data, "b": [1, 2.5]}, {**data, "c": 1}, {**data, "b": [2, 1]}):
         assert schema.digest(other) != schema.digest(data)
-    # Files of earlier releases stay valid.
+    # Files written by earlier releases stay valid.
     assert schema.digest({"a": 1, "b": [0.5, None]}) == "2a724c28f1e12322b0065c89402ef555"
 
 
 def test_changed_data_are_refused():
     signed = schema.signed({"a": 1, "b": "text"})
     schema.check_digest(json.loads(json.dumps(signed)), "file")
-    # Files of earlier releases have no digest.
+    # Files written by earlier releases have no digest.
     schema.check_digest({"a": 1}, "file")
     with pytest.raises(ValueError, match="file was changed or corrupted after it was written"):
         schema.check_digest({**signed, "a": 2}, "file")

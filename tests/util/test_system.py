@@ -1,4 +1,4 @@
-"""Files are written completely, locks exclude other runs, and the limits of available memory are found."""
+"""Atomic writes, file locks, and limits on the available memory."""
 
 import os
 import resource
@@ -36,7 +36,7 @@ def test_new_files_follow_the_umask_and_replaced_ones_keep_their_permissions(tmp
     assert names(tmp_path) == {"file.json"}
 
 
-# Brackets, as browsers number downloads, are a pattern to glob.
+# Browsers number downloads with brackets, which glob would treat as a pattern.
 @pytest.mark.parametrize("name", ["file.json", "file[1].json"])
 def test_only_files_of_ended_processes_are_removed(tmp_path, name, monkeypatch):
     def ask(process, signal):
@@ -87,7 +87,7 @@ print(held)
 
 
 def test_another_thread_can_release_the_lock(tmp_path):
-    """As when a thread closes a stream that another one started."""
+    """This happens when a thread closes a stream that another thread started."""
     path = tmp_path / "file.json"
     held = locked(path)
     held.__enter__()
@@ -122,7 +122,7 @@ def test_locks_exclude_other_runs_and_errors_name_the_file(tmp_path):
 
 
 def test_failed_writes_keep_the_old_file_and_name_it(tmp_path):
-    """The system itself names no file if the disk is full."""
+    """The original error does not name a file if the disk is full."""
     path, before = tmp_path / "result.json", resource.getrlimit(resource.RLIMIT_FSIZE)
     write_atomically(path, (bytes([65 + at]) * 3 for at in range(3)))
 
@@ -167,7 +167,7 @@ def groups(tmp_path, monkeypatch):
         (2, "0::/", {}, 8),
         (2, "0::/outer/inner", {"outer/inner": ("max", GIB, 0)}, 8),
         (2, "0::/outer/inner", {"outer": (4 * GIB, 3 * GIB, GIB // 2)}, 1.5),
-        # Limits that are not whole numbers are ignored.
+        # A usage that is not a whole number is ignored.
         (2, "0::/outer/inner", {"outer": (3 * GIB, 2 * GIB, 0), "outer/inner": (2 * GIB, 1.5 * GIB, 0)}, 1),
         (2, "0::/outer/inner", {"outer": (4 * GIB, 2 * GIB, 0), "outer/inner": (2 * GIB, GIB, 0)}, 1),
         (2, "0::/", {".": (GIB, 2 * GIB, 0)}, 0),
