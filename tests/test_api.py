@@ -11,7 +11,7 @@ def forbidden(X, k, seed):
     raise AssertionError("the clusterer was called")
 
 
-def test_select_k_repeats():
+def test_select_k_is_reproducible():
     result = select_k(X, **SETTINGS)
     assert isinstance(result, SelectionResult)
     assert result.best_k == 3

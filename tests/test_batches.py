@@ -30,13 +30,13 @@ def finished(data=X, again=None, **keywords):
     return [travel(run_batch(data, travel(batch), **(again or {}))) for batch in plan(data, **keywords)]
 
 
-def test_the_choice_is_made_when_combining():
+def test_choice_settings_can_be_passed_when_combining():
     batches = finished()
     for settings in ({"transform": "step", "rule": "lcb", "z": 2.0}, {"transform": np.abs}):
         assert identical(combine_batches(batches, **settings), select_k(X, **SETTINGS, **settings))
 
 
-def test_fresh_seeds_are_drawn_once():
+def test_random_seeds_are_drawn_only_when_planning():
     batches = finished(random_state=None)
     seeds = batches[0]["plan"]["seeds"]
     assert seeds != plan(random_state=None)[0]["plan"]["seeds"]
@@ -74,7 +74,7 @@ def test_only_the_subsamples_of_the_batch_are_computed():
 
 
 @pytest.mark.parametrize(("keywords", "least"), [({}, 8), ({"n_starts": 5}, 10)], ids=["one start", "several starts"])
-def test_a_batch_stays_small(keywords, least):
+def test_batches_stay_small(keywords, least):
     """Check the default of nine candidates and 30 subsamples; schedulers accept batches of up to 4 KB."""
     settings = {"ks": range(2, 11), "n_subsamples": 30, "sample_size": 60, **keywords}
     for n_batches in (least, 16, 30):
@@ -85,7 +85,7 @@ def test_a_batch_stays_small(keywords, least):
         assert len(json.dumps(run_batch(X, batch), allow_nan=False)) < 4096
 
 
-def test_long_column_names_are_not_part_of_batches():
+def test_long_column_names_are_not_stored_in_batches():
     names = [f"a rather long name of column {at}" for at in range(2000)]
     wide = prepare(pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2000)), columns=names))
     settings = {"ks": [2, 3], "n_subsamples": 4, "sample_size": 40}
@@ -112,7 +112,7 @@ def unlucky(X, k, seed):
     return np.zeros(X.shape[0])
 
 
-def test_failures_are_raised_by_the_batch_or_when_combining():
+def test_failures_raise_in_the_batch_or_when_combining():
     with pytest.raises(ClusteringError, match=r"failed on subsample 1 .*on_failure='skip'"):
         run_batch(X, plan(clusterer=unlucky)[1], clusterer=unlucky)
     batches = finished(clusterer=unlucky, on_failure="skip", again={"clusterer": unlucky})
@@ -125,19 +125,19 @@ def test_failures_are_raised_by_the_batch_or_when_combining():
 
 
 @pytest.mark.parametrize("keywords", [{"n_batches": None}, {"n_batches": 2, "batch_size": 2}])
-def test_a_number_or_a_size_is_needed(keywords):
+def test_either_n_batches_or_batch_size_is_required(keywords):
     with pytest.raises(ValueError, match="pass either n_batches or batch_size"):
         plan_batches(X, **SETTINGS, **keywords)
 
 
 @pytest.mark.parametrize("name", ["n_batches", "batch_size"])
 @pytest.mark.parametrize(("value", "error"), [(0, ValueError), (1.5, TypeError)])
-def test_sizes_are_checked(name, value, error):
+def test_invalid_batch_sizes_raise(name, value, error):
     with pytest.raises(error, match=f"{name} must be an integer of at least 1; got"):
         plan_batches(X, **SETTINGS, **{name: value})
 
 
-def test_settings_are_checked_when_planning():
+def test_invalid_settings_raise_when_planning():
     with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
         plan(ks=[500])
     with pytest.raises(ValueError, match=r"^n_subsamples must be an integer for batches"):
@@ -157,13 +157,13 @@ OTHER = {
 
 
 @pytest.mark.parametrize(("keywords", "message"), OTHER.values(), ids=OTHER)
-def test_a_batch_of_another_selection_is_refused(keywords, message):
+def test_a_batch_of_another_selection_raises(keywords, message):
     with pytest.raises(ValueError, match=f"batch was planned for another selection: .*{message}.*or plan again"):
         run_batch(batch=plan()[0], **keywords)
 
 
 @pytest.mark.parametrize("name", ["clusterer", "metric"])
-def test_what_cannot_travel_must_be_passed_again(name):
+def test_functions_must_be_passed_to_run_batch_again(name):
     def kmeans(*given):
         return split(*given) if name == "clusterer" else float(np.abs(given[0] - given[1]).max())
 
@@ -174,7 +174,7 @@ def test_what_cannot_travel_must_be_passed_again(name):
 
 
 @pytest.mark.parametrize("batch", [None, [], {"format": "compsil-kit/checkpoint"}])
-def test_what_is_no_batch_is_refused(batch):
+def test_objects_that_are_not_batches_raise(batch):
     with pytest.raises(ValueError, match="batch must be a batch returned by plan_batches or run_batch"):
         run_batch(X, batch)
     with pytest.raises(ValueError, match=r"batches\[0\] must be a batch returned by plan_batches or run_batch"):
@@ -197,12 +197,12 @@ def test_invalid_and_missing_parts_are_named(name, value, message):
 
 
 @pytest.mark.parametrize("batches", [[], None, "batches", {}])
-def test_a_list_of_batches_is_needed(batches):
+def test_combine_batches_requires_a_list(batches):
     with pytest.raises(ValueError, match="batches must be a non-empty list of batches returned by run_batch"):
         combine_batches(batches)
 
 
-def test_missing_and_doubled_batches_are_named():
+def test_missing_and_duplicate_batches_are_named():
     first, second, third = finished()
     with pytest.raises(ValueError, match="batches are missing subsamples 2, 3 of 7"):
         combine_batches([first, third])
@@ -221,7 +221,7 @@ def test_missing_and_doubled_batches_are_named():
         ({"n_subsamples": 8}, "the plan has other seeds or another number of subsamples"),
     ],
 )
-def test_batches_of_two_selections_are_refused(keywords, message):
+def test_batches_of_two_selections_raise(keywords, message):
     mixed = [*finished()[:2], finished(**keywords)[2]]
     with pytest.raises(ValueError, match=rf"all batches must belong to the same selection; batches\[2\] .*{message}"):
         combine_batches(mixed)
@@ -243,7 +243,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize("change", [*REORDERED, *FORGED])
-def test_changed_trials_are_refused(change):
+def test_changed_trials_raise(change):
     """The digest reveals changes in order; all other changes are detected even without a digest."""
     batches = finished()
     change(batches[1])
@@ -258,13 +258,13 @@ def packed(value):
     return b64encode(np.full(6, value).tobytes() + np.full(6, value, dtype=np.float32).tobytes()).decode()
 
 
-def test_the_rule_is_checked_before_combining():
+def test_an_invalid_rule_raises_before_combining():
     batches = finished(n_subsamples=1, n_batches=1)
     with pytest.raises(ValueError, match="n_subsamples with rule='lcb' must be an integer of at least 2"):
         combine_batches(batches, rule="lcb")
 
 
-def test_another_choice_from_the_same_batches_is_that_of_reweigh():
+def test_choice_settings_of_combine_batches_match_reweigh():
     batches = finished()
     result = combine_batches(batches, criterion="stable")
     assert identical(result, select_k(X, **SETTINGS).reweigh(criterion="stable"))
@@ -276,7 +276,7 @@ def test_another_choice_from_the_same_batches_is_that_of_reweigh():
         combine_batches(batches, rule="best")
 
 
-def test_a_transform_that_is_a_function_is_passed_again():
+def test_a_transform_function_must_be_passed_again():
     def half(x):
         return np.full_like(x, 0.5)
 

@@ -19,12 +19,12 @@ from compsil_kit._run.workers import n_workers
     ("name", "how"),
     [("ray", "from ray.util.joblib import register_ray"), ("spark", "from joblibspark import register_spark")],
 )
-def test_an_unregistered_backend_says_how_it_is_registered(name, how):
+def test_an_unregistered_backend_raises_with_the_registration_code(name, how):
     with pytest.raises(ValueError, match=rf"'{name}' is not registered. Run '{how}; register_{name}\(\)' before"):
         joblib.parallel_config(backend=name)
 
 
-def test_a_registered_backend_is_left_alone(monkeypatch):
+def test_a_registered_backend_is_not_replaced(monkeypatch):
     monkeypatch.setitem(BACKENDS, "ray", "the real one")
     monkeypatch.delitem(BACKENDS, "spark")
     workers.explain_unregistered()
@@ -45,7 +45,7 @@ class SparkDistributedBackend(SequentialBackend):
     uses_threads = supports_return_generator = False
 
 
-def test_the_cluster_must_have_been_started(monkeypatch):
+def test_a_cluster_that_is_not_running_raises(monkeypatch):
     workers.check_started(DaskDistributedBackend("running"))
     with pytest.raises(RuntimeError, match=r"uses a Client that is closed. Create a Client"):
         workers.check_started(DaskDistributedBackend("closed"))
@@ -81,13 +81,13 @@ def spark(monkeypatch):
     return simulate
 
 
-def test_workers_like_this_process_and_those_that_cannot_be_asked(spark):
+def test_worker_versions_are_checked_only_on_spark_without_connect(spark):
     engine.check_workers(spark(engine.current_versions()))
     engine.check_workers(RayBackend())
     engine.check_workers(spark(ValueError("never asked"), remote=True))
 
 
-def test_workers_with_another_python(spark):
+def test_spark_workers_without_compsil_kit_raise(spark):
     error = ValueError("Job aborted:\n  File x\nModuleNotFoundError: No module named 'compsil_kit'\n at java.base")
     with pytest.raises(RuntimeError) as refused:
         engine.check_workers(spark(error))
@@ -100,7 +100,7 @@ def test_workers_with_another_python(spark):
     assert refused.value.__cause__ is error
 
 
-def test_workers_that_fail_otherwise_or_have_other_versions(spark):
+def test_spark_workers_that_fail_or_have_other_versions_raise(spark):
     with pytest.raises(RuntimeError, match=r"for this process: OSError. Before the Spark session"):
         engine.check_workers(spark(OSError("unquotable")))
     here = engine.current_versions()
@@ -115,7 +115,7 @@ def divide(a, b):
     return a / b
 
 
-def test_errors_are_returned_where_they_would_be_lost():
+def test_errors_on_spark_workers_are_returned_and_raised_by_the_caller():
     found = pickle.loads(pickle.dumps(engine._return_error(divide, 1, 0)))
     assert isinstance(found, ZeroDivisionError)
     assert "in divide" in found.__notes__[0]
@@ -136,7 +136,7 @@ def test_a_failure_on_spark_is_raised_with_its_traceback(spark, monkeypatch):
     assert "On the worker" in caught.value.__notes__[0]
 
 
-def test_portions_are_taken_one_by_one():
+def test_calls_are_submitted_in_portions():
     taken = []
 
     def calls():
@@ -151,7 +151,7 @@ def test_portions_are_taken_one_by_one():
         assert list(arriving) == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_cluster_that_is_still_starting_has_one_worker(monkeypatch):
+def test_a_starting_cluster_counts_as_one_worker(monkeypatch):
     """Spark reports no workers until the first executor has registered."""
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 0)
     assert n_workers(-1) == 1
@@ -160,7 +160,7 @@ def test_a_cluster_that_is_still_starting_has_one_worker(monkeypatch):
 
 
 @pytest.mark.parametrize("message", ["'_ExceptionWithTraceback' object is not iterable", "another"])
-def test_what_joblibspark_makes_of_errors(message):
+def test_errors_hidden_by_joblibspark_refer_to_the_spark_log(message):
     def fail():
         raise TypeError(message)
 
@@ -170,7 +170,7 @@ def test_what_joblibspark_makes_of_errors(message):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_processes_that_hand_over_all_at_once(n_jobs):
+def test_multiprocessing_backend_reports_progress_and_errors(n_jobs):
     """joblib's multiprocessing backend has no generators. Its processes are forked, which OpenMP does not survive."""
     seen = []
     with joblib.parallel_config(backend="multiprocessing", n_jobs=n_jobs):

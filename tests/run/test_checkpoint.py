@@ -29,7 +29,7 @@ def path(tmp_path):
     return tmp_path / "run.json"
 
 
-def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
+def test_an_interrupt_while_a_trial_is_saved_loses_nothing(path, monkeypatch):
     """The interrupt may occur before or after the trial is added to the file."""
     monkeypatch.setattr("compsil_kit._run.select.dump_trial", interrupting(dump_trial, 3))
     with pytest.raises(Interrupted) as stop:
@@ -40,7 +40,7 @@ def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
 # --- resuming ---------------------------------------------------------------------------------------------------------
 
 
-def test_memory_maps_and_other_layouts_are_the_same_data(path, tmp_path, monkeypatch):
+def test_a_checkpoint_accepts_memory_maps_and_other_memory_layouts(path, tmp_path, monkeypatch):
     monkeypatch.setattr("compsil_kit._data.matrix._BLOCK_BYTES", 1000)
     np.save(tmp_path / "rows.npy", X)
     first = run(data=np.load(tmp_path / "rows.npy", mmap_mode="r"), checkpoint=path)
@@ -61,7 +61,7 @@ def test_nothing_is_computed_twice(path):
     assert third.calls == []
 
 
-def test_more_subsamples_continue_from_the_first_ones(path):
+def test_a_checkpoint_can_be_extended_with_more_subsamples(path):
     counting = Counting()
     run(clusterer=counting, n_subsamples=3, n_calibration=2, checkpoint=path)
     assert len(counting.calls) == 5 * 3
@@ -77,7 +77,7 @@ def test_more_subsamples_continue_from_the_first_ones(path):
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_backends_keep_and_resume(backend, path):
+def test_runs_on_backends_resume_from_a_checkpoint(backend, path):
     """An interrupt must not cause a joblib warning about discarded work; warnings are errors here."""
     with joblib.parallel_config(backend=backend, n_jobs=2):
         with pytest.raises(Interrupted):
@@ -91,7 +91,7 @@ def test_backends_keep_and_resume(backend, path):
 # --- the stream -------------------------------------------------------------------------------------------------------
 
 
-def test_a_stream_begins_with_the_part_finished_by_one_that_was_left(path):
+def test_a_stream_starts_with_the_subsamples_in_its_checkpoint(path):
     first = flow(checkpoint=path)
     assert [next(first).n_subsamples for _ in range(2)] == [1, 2]
     first.close()
@@ -104,7 +104,7 @@ def test_a_stream_begins_with_the_part_finished_by_one_that_was_left(path):
     assert identical(whole, run())
 
 
-def test_a_stream_raises_at_the_call_and_writes_nothing_before_it_is_started(path):
+def test_a_stream_validates_its_checkpoint_immediately_and_writes_later(path):
     flow(checkpoint=path)
     assert not path.exists()
     path.write_text("mine")
@@ -116,14 +116,14 @@ def test_a_stream_raises_at_the_call_and_writes_nothing_before_it_is_started(pat
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_any_other_error_keeps_the_finished_part(path, n_jobs):
+def test_any_other_error_has_the_partial_result(path, n_jobs):
     with pytest.raises(ZeroDivisionError) as ended:
         run(checkpoint=path, n_jobs=n_jobs, progress=lambda done, total: done < 3 or 1 / 0)
     assert ended.value.result.partial
     assert ended.value.result.n_subsamples == len(kept(path)["trials"]) == 3
 
 
-def test_a_run_without_a_choice_leaves_a_complete_file(path):
+def test_a_run_without_a_selectable_k_writes_a_complete_checkpoint(path):
     for _ in range(2):
         with pytest.raises(SelectionError) as caught:
             run(clusterer=lambda X, k, seed: np.zeros(X.shape[0]), on_failure="skip", checkpoint=path)
@@ -137,7 +137,7 @@ def picky(X, k, seed):
     return split(X, k, seed)
 
 
-def test_failures_of_calibration_subsamples_move_with_them(path):
+def test_failures_in_a_checkpoint_get_the_new_positions_of_their_subsamples(path):
     settings = {"clusterer": picky, "on_failure": "skip", "n_calibration": 4}
     run(**settings, checkpoint=path)
     grown = run(**settings, n_subsamples=8, checkpoint=path)
@@ -145,7 +145,7 @@ def test_failures_of_calibration_subsamples_move_with_them(path):
     assert len(grown.failures) > 0
 
 
-def test_a_failed_run_continues_when_failures_are_skipped(path):
+def test_a_failed_run_resumes_with_failures_skipped(path):
     """The error message gives this advice."""
     with pytest.raises(ClusteringError, match="on_failure='skip'"):
         run(clusterer=picky, checkpoint=path)
@@ -183,7 +183,7 @@ def child(mode, n_jobs, path):
 
 
 @pytest.mark.parametrize(("how", "n_jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 1)])
-def test_another_process_continues_after_a_killed_one(how, n_jobs, path):
+def test_a_killed_run_resumes_in_another_process(how, n_jobs, path):
     # Twelve calls cover at least three subsamples with three values of k each, and two of these subsamples follow a
     # finished subsample. Then the clusterer does not return.
     with child("stuck", n_jobs, path) as first:
@@ -207,7 +207,7 @@ def test_another_process_continues_after_a_killed_one(how, n_jobs, path):
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def test_quick_subsamples_are_written_together(path, monkeypatch):
+def test_fast_subsamples_are_written_together(path, monkeypatch):
     """Tests with killed processes cover writing a subsample while the next one runs."""
     writes, write = [], running.write_atomically
 
@@ -246,7 +246,7 @@ def test_writing_takes_at_most_a_twentieth_of_the_time(path, monkeypatch):
     assert next(durations, None) is None
 
 
-def test_a_full_disk_is_reported_and_costs_no_result(path, monkeypatch):
+def test_a_full_disk_gives_a_warning_and_a_complete_result(path, monkeypatch):
     write = running.write_atomically
 
     def full(path, content):
@@ -261,14 +261,14 @@ def test_a_full_disk_is_reported_and_costs_no_result(path, monkeypatch):
     assert kept(path)["trials"] == []
 
 
-def test_progress_starts_at_the_finished_part(path):
+def test_progress_starts_at_the_number_of_saved_subsamples(path):
     run(n_subsamples=4, checkpoint=path)
     seen = []
     run(checkpoint=path, progress=lambda *numbers: seen.append(numbers))
     assert seen == [(4, 6), (5, 6), (6, 6)]
 
 
-def test_the_path_is_that_of_the_call_and_a_link_stays_a_link(tmp_path, monkeypatch):
+def test_a_checkpoint_path_is_resolved_at_the_call_and_links_are_kept(tmp_path, monkeypatch):
     (tmp_path / "there").mkdir()
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     monkeypatch.chdir(tmp_path)
@@ -304,7 +304,7 @@ OTHER = {
 
 
 @pytest.mark.parametrize(("keywords", "message"), OTHER.values(), ids=OTHER)
-def test_a_file_of_another_selection_is_refused(keywords, message, path):
+def test_a_checkpoint_of_another_selection_is_rejected(keywords, message, path):
     run(checkpoint=path)
     before = path.read_bytes()
     with pytest.raises(ValueError, match=f"{message}.*Pass another path, or delete the file") as caught:
@@ -313,7 +313,7 @@ def test_a_file_of_another_selection_is_refused(keywords, message, path):
     assert path.read_bytes() == before
 
 
-def test_other_parameters_of_an_estimator_are_named(path):
+def test_changed_estimator_parameters_are_named(path):
     run(clusterer=KMeans(n_init=3, tol=1e-3), checkpoint=path)
     message = r"selection: clusterer's n_init was 3 and is now 4; clusterer's tol was 0.001"
     with pytest.raises(ValueError, match=message):
@@ -323,7 +323,7 @@ def test_other_parameters_of_an_estimator_are_named(path):
 
 
 @pytest.mark.parametrize("library", ["numpy", "scikit-learn", "scipy", "compsil-kit", "numba", "python"])
-def test_other_versions_are_refused_except_of_python(library, path, monkeypatch):
+def test_a_checkpoint_with_other_library_versions_is_rejected(library, path, monkeypatch):
     run(checkpoint=path)
     versions = {**fingerprint.current_versions(), library: "0.0.1"}
     monkeypatch.setattr(fingerprint, "current_versions", lambda: versions)
@@ -350,7 +350,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
-def test_a_file_that_is_no_checkpoint_is_refused(content, path):
+def test_a_file_that_is_not_a_checkpoint_is_rejected(content, path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"is not a compsil-kit checkpoint, or is corrupted .*Pass another") as caught:
         run(checkpoint=path)
@@ -369,7 +369,7 @@ def test_a_file_that_is_no_checkpoint_is_refused(content, path):
     ],
     ids=str,
 )
-def test_a_damaged_trial_is_refused(change, path):
+def test_a_corrupted_trial_is_rejected(change, path):
     run(checkpoint=path)
     data = kept(path)
     del data["digest"]
@@ -379,7 +379,7 @@ def test_a_damaged_trial_is_refused(change, path):
         run(checkpoint=path)
 
 
-def test_fresh_seeds_and_later_formats_are_refused(path):
+def test_random_seeds_and_later_formats_are_rejected(path):
     with pytest.raises(ValueError, match=r"checkpoint needs the same seeds .*Pass an integer as random_state"):
         run(random_state=None, checkpoint=path)
     assert not path.exists()
@@ -396,7 +396,7 @@ def test_fresh_seeds_and_later_formats_are_refused(path):
         ("run.json", PermissionError, "Permission denied"),
     ],
 )
-def test_an_impossible_place_is_refused_before_the_work(place, error, message, tmp_path, monkeypatch):
+def test_an_unwritable_checkpoint_raises_before_computing(place, error, message, tmp_path, monkeypatch):
     def deny(path, content):
         raise PermissionError(13, "Permission denied", str(path))
 

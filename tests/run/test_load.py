@@ -161,7 +161,7 @@ def test_invalid_data_raise(name):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_distinct_rows_are_sought_beyond_the_first_thousand(form):
+def test_distinct_rows_are_counted_beyond_the_first_thousand(form):
     X = form(np.repeat([[0.0], [1.0], [2.0], [3.0]], [1497, 1, 1, 1], axis=0))
     assert plan_selection(X, ks=4).ks == (4,)
     with pytest.raises(ValueError, match=r"X has only 4 distinct rows\. Pass ks of at most 4"):
@@ -216,7 +216,7 @@ FEW = {"ks": [2, 3], "n_subsamples": 2}
         lambda X: CompositeSilhouette(**FEW).fit(X),
     ],
 )
-def test_columns_of_different_scales_are_warned_of_once_at_the_line_of_the_call(call):
+def test_the_scale_warning_points_to_the_calling_line(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call(WIDE)
@@ -248,7 +248,7 @@ def test_no_warning_if_the_scale_was_chosen_or_does_not_differ(call):
 
 
 @pytest.mark.parametrize(("factor", "warned"), [(9.9, False), (10.1, True)])
-def test_factors_above_ten_are_warned_of(factor, warned):
+def test_scale_factors_above_ten_give_a_warning(factor, warned):
     column = np.linspace(0, 1, 50)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

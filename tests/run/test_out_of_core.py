@@ -46,7 +46,7 @@ def source(**settings):
     ],
     ids=lambda keywords: next(iter(keywords), "plain"),
 )
-def test_the_result_is_that_of_the_data_in_memory(keywords):
+def test_out_of_core_results_match_results_in_memory(keywords):
     settings = FAST | keywords
     expected = select_k(prepare(FRAME), **settings).to_dict()
     assert select_k(prepare(source(parts=(8_000, 20_000))), **settings).to_dict() == expected
@@ -54,7 +54,7 @@ def test_the_result_is_that_of_the_data_in_memory(keywords):
 
 
 @pytest.mark.parametrize("dtypes", [["float32"] * 3, ["int32"] * 3, ["bool"] * 3, ["float32", "int64", "bool"]])
-def test_columns_of_any_type(dtypes, tmp_path):
+def test_columns_of_all_types_match_results_in_memory(dtypes, tmp_path):
     """One case includes a constant column and a serial number, which are recorded in the preparation."""
     columns = {
         name: (values > 0 if dtype == "bool" else 10 * values).astype(dtype)
@@ -79,7 +79,7 @@ def test_a_plan_reads_nothing():
     assert table.handed == []
 
 
-def test_needed_rows_are_those_of_all_subsamples():
+def test_needed_rows_are_the_union_of_all_subsamples():
     plan = plan_selection(FRAME, **FAST)
     drawn = [subsample_rows(seed, LARGE, 300) for seed in plan.seeds]
     # Subsamples overlap so little that clusterings are compared on a separate, common set of rows.
@@ -95,7 +95,7 @@ def test_needed_rows_are_those_of_all_subsamples():
     assert len(needed_rows(tested, [2])) == len(needed_rows(plan, [2]))
 
 
-def test_batches_are_those_of_the_data_in_memory():
+def test_out_of_core_batches_match_a_selection_in_memory():
     settings = FAST | {"structure": True, "n_calibration": 2}
     batches = json.loads(json.dumps(plan_batches(prepare(source()), **settings, n_batches=3)))
     done = [run_batch(prepare(source(parts=(5_000 + at,))), batch) for at, batch in enumerate(batches)]
@@ -104,7 +104,7 @@ def test_batches_are_those_of_the_data_in_memory():
         run_batch(prepare(CutSource(columns_of(seed=1))), batches[0])
 
 
-def test_a_checkpoint_belongs_to_the_rows_of_a_table_out_of_core(tmp_path):
+def test_a_checkpoint_of_an_out_of_core_table_depends_on_its_rows(tmp_path):
     settings = FAST | {"checkpoint": tmp_path / "run.json"}
     first = select_k(prepare(source()), **settings)
     assert select_k(prepare(source(parts=(777,))), **settings).to_dict() == first.to_dict()
@@ -114,7 +114,7 @@ def test_a_checkpoint_belongs_to_the_rows_of_a_table_out_of_core(tmp_path):
         select_k(prepare(FRAME), **settings)
 
 
-def test_a_progress_function_counts_subsamples_and_its_attribute_the_rows():
+def test_row_counts_go_to_the_rows_attribute_of_a_progress_function():
     calls, rows = [], []
 
     def progress(*counts):
@@ -126,7 +126,7 @@ def test_a_progress_function_counts_subsamples_and_its_attribute_the_rows():
     assert rows == [(20_000, LARGE), (40_000, LARGE), (LARGE, LARGE)]
 
 
-def test_a_bar_counts_the_rows_and_is_removed_whatever_happens(capfd):
+def test_the_row_progress_bar_is_removed_after_an_error(capfd):
     table = source(chunk_rows=20_000)
     chunks = table.chunks
 
@@ -144,7 +144,7 @@ def test_a_bar_counts_the_rows_and_is_removed_whatever_happens(capfd):
     assert shown.endswith("\r")
 
 
-def test_an_interrupted_pass_reports_its_progress_and_leaves_nothing_open():
+def test_an_interrupted_pass_reports_its_progress_and_closes_the_reader():
     """sys.last_value may keep the error and its frames alive, so the reader must be closed explicitly."""
     closed = []
 
@@ -166,7 +166,7 @@ def test_an_interrupted_pass_reports_its_progress_and_leaves_nothing_open():
     assert len(closed) == 1
 
 
-def test_columns_of_different_scales_are_warned_of_unless_prepared():
+def test_columns_of_different_scales_give_a_warning_unless_prepared():
     unscaled = CutSource({**COLUMNS, "large": 1000 * COLUMNS["x0"]})
     with pytest.warns(ScaleWarning, match="the columns of X differ in scale by a factor of") as caught:
         select_k(unscaled, **FAST)
@@ -176,7 +176,7 @@ def test_columns_of_different_scales_are_warned_of_unless_prepared():
         select_k(prepare(unscaled, scale=None), **FAST)
 
 
-def test_few_distinct_rows_and_a_matrix_of_distances_raise():
+def test_few_distinct_rows_and_precomputed_distances_raise():
     for n in (1, 2):
         # Only fetched rows are checked; other rows may differ.
         with pytest.raises(ValueError, match=rf"up to 4 .*all subsamples together have only {n} distinct row"):

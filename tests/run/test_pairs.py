@@ -51,7 +51,7 @@ def expected(before, here):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
-def test_trials_are_handed_over_as_soon_as_both_are_there_with_the_same_agreements(order):
+def test_trials_are_yielded_once_their_predecessor_has_arrived(order):
     arrived, found = [], {}
 
     def arriving():
@@ -70,7 +70,7 @@ def test_trials_are_handed_over_as_soon_as_both_are_there_with_the_same_agreemen
 
 
 @pytest.mark.parametrize("order", [range(12), [0, 1, 2, *range(11, 2, -1)]], ids=["forwards", "backwards"])
-def test_labels_are_kept_no_longer_than_they_are_needed(order):
+def test_labels_are_released_when_no_longer_needed(order):
     """Labels are kept only for subsamples whose predecessor or successor has not arrived yet."""
     plan, living = plan_of(KS, 12), {}
 
@@ -115,15 +115,15 @@ def test_labels_of_calibration_subsamples_are_not_kept():
         ([], []),
     ],
 )
-def test_the_one_before_is_clustered_too(wanted, order):
+def test_the_preceding_subsample_is_also_clustered(wanted, order):
     assert with_predecessors(wanted, PLAN) == order
 
 
-def test_calibration_subsamples_and_the_first_follow_none():
+def test_calibration_subsamples_and_the_first_have_no_predecessor():
     assert with_predecessors([4, 2, 0], plan_of(KS, 3, n_calibration=2)) == [4, 1, 2, 0]
 
 
-def test_an_interrupted_comparison_is_made_up_for(monkeypatch):
+def test_an_interrupted_comparison_is_repeated(monkeypatch):
     """The interrupt may occur during a comparison; both clusterings have arrived, so the trial is complete."""
     monkeypatch.setattr("compsil_kit._run.subsample.agreement", interrupting(agreement, 3))
     trials = []
@@ -135,7 +135,7 @@ def test_an_interrupted_comparison_is_made_up_for(monkeypatch):
 
 
 @pytest.mark.parametrize("stop", [None, RuntimeError, KeyboardInterrupt])
-def test_what_waits_for_one_that_never_came_is_handed_over_in_order(stop):
+def test_trials_without_predecessor_are_yielded_in_order_at_the_end(stop):
     def arriving():
         yield outcome(3)
         yield outcome(1)

@@ -23,7 +23,7 @@ def test_a_function_receives_every_subsample_in_the_calling_thread(keywords):
     assert seen == [(n, n_all, threading.current_thread()) for n in range(1, n_all + 1)]
 
 
-def test_an_error_in_the_function_ends_the_run():
+def test_an_error_in_a_progress_function_ends_the_run():
     calls = []
 
     def count(X, k, seed):
@@ -36,7 +36,7 @@ def test_an_error_in_the_function_ends_the_run():
     assert len(calls) < 500
 
 
-def test_outside_terminals_and_notebooks_a_bar_is_shown_on_request_only(capfd):
+def test_a_bar_is_shown_only_on_request_outside_terminals_and_notebooks(capfd):
     for progress in (None, False):
         run(progress=progress)
         assert capfd.readouterr() == ("", "")
@@ -64,7 +64,7 @@ class Screen:
 
 
 @pytest.mark.parametrize("make", [Meter, make_row_meter])
-def test_a_bar_is_shown_by_default_on_a_terminal_only(make, monkeypatch):
+def test_a_bar_is_shown_by_default_in_terminals(make, monkeypatch):
     for screen in (None, Screen(watched=False), Screen(watched=True)):
         monkeypatch.setattr(sys, "stderr", screen)
         assert shows_bar(None, make) is (screen is not None and screen.isatty())
@@ -82,14 +82,14 @@ def test_a_bar_is_shown_by_default_on_a_terminal_only(make, monkeypatch):
     ],
     ids=["kernel", "shell", "no shell", "another module"],
 )
-def test_a_bar_is_shown_by_default_in_a_kernel_only(ipython, shown, monkeypatch):
+def test_a_bar_is_shown_by_default_in_kernels(ipython, shown, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setattr("compsil_kit._run.progress.has", lambda name: False)
     monkeypatch.setattr(sys, "stderr", Screen(watched=False))
     assert shows_bar(None) is shown
 
 
-def test_the_bar_resumes_and_announces_above_itself(capfd):
+def test_a_bar_can_resume_and_show_text_above_it(capfd):
     meter = Meter(True, 5)
     meter.resume(2)
     meter.announce("a long way")

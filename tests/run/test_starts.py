@@ -31,7 +31,7 @@ def labeler(X, clusterer="kmeans", n_starts=N_STARTS):
 
 @pytest.mark.parametrize("X", POINTS.values(), ids=POINTS)
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_the_first_start_is_the_only_one_of_a_plain_run(X, kind):
+def test_the_first_initialisation_equals_a_run_with_one(X, kind):
     X = X.astype(kind)
     one, several = run(X), run(X, n_starts=N_STARTS)
     assert (one.plan.n_starts, several.plan.n_starts) == (1, N_STARTS)
@@ -44,7 +44,7 @@ def test_the_first_start_is_the_only_one_of_a_plain_run(X, kind):
 
 @pytest.mark.parametrize("X", POINTS.values(), ids=POINTS)
 @pytest.mark.parametrize("n_starts", [2, N_STARTS])
-def test_labels_are_those_of_scikit_learn(X, n_starts):
+def test_labels_match_scikit_learn(X, n_starts):
     label = labeler(X, n_starts=n_starts)
     differ = 0
     for k in (2, 5, 9):
@@ -56,7 +56,7 @@ def test_labels_are_those_of_scikit_learn(X, n_starts):
     assert differ > 0
 
 
-def test_the_best_start_in_plain_loops():
+def test_the_best_initialisation_matches_plain_loops():
     """Run the initialisations one by one with the same random state."""
     for k in (3, 6):
         for seed in range(3):
@@ -76,7 +76,7 @@ def test_the_best_start_in_plain_loops():
     ],
     ids=["gmm", "minibatch-kmeans", "estimator"],
 )
-def test_other_clusterers_with_starts(name, estimator, own):
+def test_other_clusterers_with_n_init_match_scikit_learn(name, estimator, own):
     label = labeler(SMALL, name, n_starts=3)
     for k in (3, 6):
         first, best = label(k, 1)
@@ -85,7 +85,7 @@ def test_other_clusterers_with_starts(name, estimator, own):
 
 
 @pytest.mark.parametrize("clusterer", ["birch", AgglomerativeClustering(), split, KMeans(init=SMALL[:2])])
-def test_what_has_no_starts_is_refused(clusterer):
+def test_several_initialisations_raise_for_clusterers_without_n_init(clusterer):
     with pytest.raises(ValueError, match=r"n_starts must be 1 with clusterer=.*; got 2\. Omit n_starts"):
         plan_selection(SMALL, ks=[2], clusterer=clusterer, n_starts=2)
     for n_starts in (1, "auto"):
@@ -104,11 +104,11 @@ def test_what_has_no_starts_is_refused(clusterer):
         ({"n_starts": 3}, 3),
     ],
 )
-def test_how_many_starts_there_are_if_nobody_says(keywords, n_starts):
+def test_automatic_n_starts_depends_on_criterion_and_clusterer(keywords, n_starts):
     assert run(ks=(2, 3), n_subsamples=2, **keywords).plan.n_starts == n_starts
 
 
-def test_the_stable_silhouette_judges_the_best_start():
+def test_the_stable_criterion_scores_the_best_initialisation():
     result = run(n_starts=N_STARTS, criterion="stable")
     expected = result.trials.best_micro.mean(axis=1) * np.maximum(result.stability, 0)
     np.testing.assert_allclose(result.scores, expected, rtol=1e-12)
@@ -123,7 +123,7 @@ def whole():
     return run(n_starts=3)
 
 
-def test_another_criterion_and_fewer_subsamples_cost_nothing(whole):
+def test_reweighing_matches_a_new_run(whole):
     assert identical(whole.reweigh(n_subsamples=2), run(n_starts=3, n_subsamples=2))
     for criterion in ("micro", "macro", "stable"):
         assert identical(whole.reweigh(criterion=criterion), run(n_starts=3, criterion=criterion))

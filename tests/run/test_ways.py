@@ -95,6 +95,6 @@ def kind(request):
 
 
 @pytest.mark.parametrize("way", [in_threads, in_all_threads, in_processes, streamed, resumed, in_batches])
-def test_every_way_gives_the_same_bits(kind, way, tmp_path):
+def test_every_way_to_run_gives_identical_results(kind, way, tmp_path):
     settings, expected = kind
     assert identical(way(path=tmp_path / "run.json", **settings), expected)

@@ -61,7 +61,7 @@ except KeyboardInterrupt as stop:
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("mode", ["busy", "holding", "asleep", "native"])
-def test_ctrl_c_waits_for_no_worker_and_keeps_the_finished_part(mode, n_jobs):
+def test_ctrl_c_ends_the_run_immediately_with_the_partial_result(mode, n_jobs):
     command = [sys.executable, "-c", CHILD, mode, str(n_jobs)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
@@ -84,7 +84,7 @@ def test_ctrl_c_waits_for_no_worker_and_keeps_the_finished_part(mode, n_jobs):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("leave", ["close", "forget"])
-def test_leaving_a_stream_stops_the_work(n_jobs, leave):
+def test_leaving_a_stream_stops_the_workers(n_jobs, leave):
     calls, gate = [], threading.Semaphore(2 * n_jobs)
 
     def gated(X, k, seed):
@@ -107,7 +107,7 @@ def test_leaving_a_stream_stops_the_work(n_jobs, leave):
 # --- thread pool ------------------------------------------------------------------------------------------------------
 
 
-def test_no_more_workers_than_items():
+def test_there_are_no_more_workers_than_items():
     gate, seen = threading.Barrier(2), set()
 
     def work(item, tick):
@@ -120,7 +120,7 @@ def test_no_more_workers_than_items():
     assert all(thread.daemon and thread.name == "compsil" for thread in seen)
 
 
-def test_what_a_worker_raises_is_raised_here_and_ends_the_others():
+def test_an_error_in_a_worker_is_raised_and_stops_the_other_workers():
     def work(item, tick):
         if item == 1:
             raise ZeroDivisionError("one")
@@ -134,7 +134,7 @@ def test_what_a_worker_raises_is_raised_here_and_ends_the_others():
 
 
 @pytest.mark.parametrize("how", ["stop", "close"])
-def test_endless_work_ends_at_its_next_step(how):
+def test_endless_work_stops_at_the_next_tick(how):
     stop, begun = threading.Event(), threading.Event()
 
     def work(item, tick):
@@ -179,7 +179,7 @@ def test_workers_use_one_native_thread_each(n_jobs):
 
 
 @pytest.mark.parametrize("leaving", ["the first", "the second"])
-def test_the_end_of_a_run_keeps_the_limit_of_another(leaving):
+def test_ending_one_run_keeps_the_thread_limit_of_another(leaving):
     left, seen = threading.Event(), set()
 
     def look(X, k, seed):
@@ -204,7 +204,7 @@ def test_the_end_of_a_run_keeps_the_limit_of_another(leaving):
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_stream_restores_the_limit_between_results(n_jobs, kept, tmp_path):
+def test_a_stream_restores_the_blas_limit_between_results(n_jobs, kept, tmp_path):
     seen = []
 
     def look(X, k, seed):
@@ -222,7 +222,7 @@ def test_a_stream_restores_the_limit_between_results(n_jobs, kept, tmp_path):
     assert all(limit == {1} for limit in seen)
 
 
-def test_each_limit_leaves_the_other_kind_alone():
+def test_blas_and_openmp_limits_are_independent():
     with threadpool_limits(limits=3), contextlib.ExitStack() as blas:
         with one_openmp_thread(process_controller()):
             assert (limits("blas"), limits("openmp")) == ({3}, {1})
@@ -231,7 +231,7 @@ def test_each_limit_leaves_the_other_kind_alone():
         assert (limits("blas"), limits("openmp")) == ({1}, {3})
 
 
-def test_the_pools_of_a_process_are_looked_up_again_only_after_imports(monkeypatch):
+def test_thread_pools_are_searched_again_only_after_imports(monkeypatch):
     before = process_controller()
     assert process_controller() is before
     monkeypatch.setitem(sys.modules, "brings a library", None)

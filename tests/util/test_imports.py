@@ -46,7 +46,7 @@ def _restored():
 
 
 @pytest.mark.usefixtures("_restored")
-def test_collection_resumes_unless_it_was_off():
+def test_collection_resumes_unless_it_was_disabled():
     with gc_paused():
         assert not gc.isenabled()
     with pytest.raises(KeyError), gc_paused():

@@ -32,7 +32,7 @@ WORD = schema.choice(("max", "lcb"))
         (schema.anything, [SECRET], [SECRET]),
     ],
 )
-def test_valid_data(check, value, expected):
+def test_checks_accept_valid_data(check, value, expected):
     found = check(value, "x")
     assert (found, type(found)) == (expected, type(expected))
 
@@ -57,14 +57,14 @@ def test_valid_data(check, value, expected):
         (RECORD, ".k must be a whole number of at least 2.", [{"k": 1, "cause": SECRET}]),
     ],
 )
-def test_invalid_data(check, message, values):
+def test_checks_reject_invalid_data(check, message, values):
     for value in values:
         with pytest.raises(ValueError, match=r"^data\.x") as refused:
             check(value, "data.x")
         assert str(refused.value) == f"data.x{message}"
 
 
-def test_digests_depend_on_the_data_and_not_on_the_program_that_wrote_them():
+def test_digests_depend_only_on_the_data():
     data = {"b": [1, 2.0], "a": {"x": None, "y": 0.5}}
     same = {"a": {"y": 0.5, "x": None}, "b": (1.0, 2)}
     assert schema.digest(same) == schema.digest(data) == schema.digest(json.loads(json.dumps(data)))
@@ -75,7 +75,7 @@ def test_digests_depend_on_the_data_and_not_on_the_program_that_wrote_them():
     assert schema.digest({"a": 1, "b": [0.5, None]}) == "2a724c28f1e12322b0065c89402ef555"
 
 
-def test_changed_data_are_refused():
+def test_changed_data_raise():
     signed = schema.signed({"a": 1, "b": "text"})
     schema.check_digest(json.loads(json.dumps(signed)), "file")
     # Files written by earlier releases have no digest.

@@ -52,7 +52,7 @@ def test_only_files_of_ended_processes_are_removed(tmp_path, name, monkeypatch):
     assert names(tmp_path) == {name, another_user.name, own.name}
 
 
-def test_files_that_another_run_removes_first_are_no_error(tmp_path, monkeypatch):
+def test_files_already_removed_by_another_run_are_ignored(tmp_path, monkeypatch):
     left = tmp_path / ".file.json.1-0a0b0c0d.tmp"
     left.touch()
     monkeypatch.setattr(system, "_is_alive", lambda process: bool(left.unlink()))
@@ -62,7 +62,7 @@ def test_files_that_another_run_removes_first_are_no_error(tmp_path, monkeypatch
     assert names(tmp_path) == {"file.json"}
 
 
-def test_runs_that_start_as_others_end_exclude_each_other(tmp_path):
+def test_runs_that_start_while_others_end_exclude_each_other(tmp_path):
     """A run that has just opened the lock file, which is removed at the end, must not lock the removed file."""
     code = """
 import os, sys, time
@@ -101,7 +101,7 @@ def test_another_thread_can_release_the_lock(tmp_path):
 
 @pytest.mark.parametrize("use", [lambda path: select_k(X, ks=[2, 3], n_subsamples=2, checkpoint=path),
                                  lambda path: write_atomically(path, b"x")])  # fmt: skip
-def test_pipes_are_refused(tmp_path, use):
+def test_pipes_raise(tmp_path, use):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(OSError, match="must be a regular file"):
@@ -175,7 +175,7 @@ def groups(tmp_path, monkeypatch):
         (1, "4:cpu,cpuacct:/a\n3:memory:/docker/x", {"memory/docker/x": (3 * GIB, GIB, GIB)}, 3),
     ],
 )
-def test_memory_limits_of_control_groups(version, group, limits, expected, groups):
+def test_control_groups_limit_the_available_memory(version, group, limits, expected, groups):
     own, root = groups
     own.write_text(f"{group}\n")
     for name, values in limits.items():
@@ -188,12 +188,12 @@ def test_memory_limits_of_control_groups(version, group, limits, expected, group
     assert available_bytes() == expected * GIB
 
 
-def test_memory_of_a_system_that_does_not_report_it(groups):
+def test_available_memory_is_none_if_the_system_does_not_report_it(groups):
     (groups[0].parents[1] / "meminfo").unlink()
     assert available_bytes() is None
 
 
-def test_memory_limit_of_the_process():
+def test_the_process_limit_bounds_the_available_memory():
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))\n"
         "from compsil_kit._util.system import available_bytes; print(available_bytes())"
