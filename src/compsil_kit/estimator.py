@@ -1,4 +1,4 @@
-"""``CompositeSilhouette``: the selection as a scikit-learn estimator."""
+"""``CompositeSilhouette``, a scikit-learn estimator that selects the number of clusters."""
 
 from __future__ import annotations
 

@@ -89,15 +89,15 @@ def test_worker_versions_are_checked_only_on_spark_without_connect(spark):
 
 def test_spark_workers_without_compsil_kit_raise(spark):
     error = ValueError("Job aborted:\n  File x\nModuleNotFoundError: No module named 'compsil_kit'\n at java.base")
-    with pytest.raises(RuntimeError) as refused:
+    with pytest.raises(RuntimeError) as caught:
         engine.check_workers(spark(error))
-    assert str(refused.value) == (
+    assert str(caught.value) == (
         "Spark's workers run 'python3', which cannot compute subsamples for this process: ModuleNotFoundError: No "
         "module named 'compsil_kit'. Before the Spark session starts, set PYSPARK_PYTHON to a Python on the workers "
         "with compsil-kit and the same library versions as here; on a single machine: os.environ['PYSPARK_PYTHON'] = "
         "sys.executable."
     )
-    assert refused.value.__cause__ is error
+    assert caught.value.__cause__ is error
 
 
 def test_spark_workers_that_fail_or_have_other_versions_raise(spark):

@@ -59,9 +59,9 @@ def test_checks_accept_valid_data(check, value, expected):
 )
 def test_checks_reject_invalid_data(check, message, values):
     for value in values:
-        with pytest.raises(ValueError, match=r"^data\.x") as refused:
+        with pytest.raises(ValueError, match=r"^data\.x") as caught:
             check(value, "data.x")
-        assert str(refused.value) == f"data.x{message}"
+        assert str(caught.value) == f"data.x{message}"
 
 
 def test_digests_depend_only_on_the_data():

@@ -107,7 +107,7 @@ class Config:
         Parameters
         ----------
         texts : mapping
-            Strings by the name of the setting; missing settings have their defaults.
+            Strings by the name of the setting; missing settings have their default values.
         """
         known = settings_of(cls)
         check_names(texts, known)
@@ -124,7 +124,7 @@ class Config:
         Parameters
         ----------
         data : mapping
-            Settings by name; missing settings have their defaults.
+            Settings by name; missing settings have their default values.
         **others
             Settings that override ``data``, such as functions and estimators, which JSON cannot represent.
         """

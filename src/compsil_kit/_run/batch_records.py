@@ -115,7 +115,7 @@ def read_trials(batches: Sequence[Mapping[str, Any]], plan: Plan) -> list[Trial]
 
 
 def _check_finished(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
-    """Raise if a batch has not been run, or its plan differs from the first batch's."""
+    """Raise if a batch has not been run, or if its plan differs from the plan of the first batch."""
     differing = differences(batch["fingerprint"], first["fingerprint"])
     if not differing and json.dumps(batch["plan"]) != json.dumps(first["plan"]):
         differing = ["the plan has other seeds or another number of subsamples"]

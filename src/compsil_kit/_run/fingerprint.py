@@ -1,4 +1,4 @@
-"""The fingerprint of a selection: plain data for the data, settings and versions on which its result depends."""
+"""The fingerprint of a selection, which identifies the data, settings and versions that determine its result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
     # With an adaptive number of subsamples, earlier trials and the choice settings determine the candidates of a trial.
     how = {name: describe(value) for name, value in plan.config.choice.items()}
     adaptive = {"n_subsamples": "auto", "n_calibration": plan.n_calibration, "seeds": _digest(str(plan.seeds)), **how}
-    # The method that draws rows from a seed. Files without this entry were written before the second method was added.
+    # Version of the method that draws rows. Files without this entry were written before version 2 was added.
     draw = draw_version(plan.n_rows, plan.sample_size)
     metric = plan.config.resolved_metric
     return {

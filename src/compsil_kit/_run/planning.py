@@ -1,4 +1,4 @@
-"""Make the plan of a selection, which settles every random or costly choice, and load the data for it."""
+"""Make the plan of a selection, with every random or costly decision, and load the data."""
 
 from __future__ import annotations
 

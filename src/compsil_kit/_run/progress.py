@@ -1,4 +1,4 @@
-"""The progress bar: shown in terminals and notebooks by default."""
+"""The progress bar, which is shown by default in terminals and notebooks."""
 
 from __future__ import annotations
 

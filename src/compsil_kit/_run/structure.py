@@ -1,4 +1,4 @@
-"""Run the structure test: cluster the data and reference data without clusters in the same way."""
+"""Run the structure test, which clusters the data and reference data without clusters in the same way."""
 
 from __future__ import annotations
 

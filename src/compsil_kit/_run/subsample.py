@@ -20,7 +20,7 @@ from compsil_kit.errors import ClusteringError
 from compsil_kit.plan import Plan
 
 Array = NDArray[Any]
-# Labels by position in ks.
+# Labels by position of the candidate in ks.
 Labelings = dict[int, Array]
 # Positions in ks.
 Positions = tuple[int, ...]
@@ -103,7 +103,7 @@ def _micro_macro(values: Mapping[int, tuple[float, float]], plan: Plan) -> tuple
 def cluster_all(
     X: Any, index: int, plan: Plan, tick: Tick, positions: Positions | None = None, seed: int | None = None
 ) -> tuple[Labelings, Labelings, list[Failure]]:
-    """Return the labels from the first and the best initialisation by position in ks, and the failed clusterings."""
+    """Return the labels from the first and the best initialisation for each candidate, and the failures."""
     seed = plan.seeds[index] if seed is None else seed
     failures: list[Failure] = []
     first: Labelings = {}
