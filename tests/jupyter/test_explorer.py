@@ -172,7 +172,7 @@ class TestInputs:
     def test_explore_raises_for_invalid_arguments(self, frame):
         with pytest.raises(ValueError, match=r"'city'.* not numeric"):
             explore(frame, columns=["city"])
-        with pytest.raises(ValueError, match="30 are needed, got 3"):
+        with pytest.raises(ValueError, match="30 seeds are needed, got 3"):
             explore(frame, random_state=range(3))
 
 

@@ -123,7 +123,7 @@ def test_memory_for_pending_rows_is_subtracted_first(monkeypatch):
     assert checked(monkeypatch, None, pending_bytes=5000) == 2
     for free, what in (
         (both + 4999, "subsamples of 800 rows"),
-        (5000, "the result of"),
+        (5000, "the result for"),
         (4999, "4 subsamples of 800 rows need"),
     ):
         with pytest.raises(MemoryError, match=f"^{what}"):
@@ -143,7 +143,7 @@ def test_fetched_rows_need_twice_their_size(dtype, size):
     ("free", "what"),
     [
         (250 * 4 * 2, "subsamples of 800 rows"),
-        (1999, r"the result of 4 subsamples and 2 candidates needs about 0\.0 GiB, but only 0\.0 GiB is free"),
+        (1999, r"the result for 4 subsamples and 2 candidates needs about 0\.0 GiB, but only 0\.0 GiB is free"),
     ],
 )
 def test_the_memory_limit_of_the_result_is_exact(monkeypatch, free, what):
