@@ -23,7 +23,7 @@ def flow(**keywords):
 
 
 def split(X, k, seed):
-    """Cluster by position, which is fast and always gives k labels."""
+    """Assign labels by position, which is fast and always gives k clusters."""
     return np.arange(X.shape[0]) % k
 
 
@@ -32,7 +32,7 @@ def no_luck(X, k, seed):
 
 
 def raising(error):
-    """Return a clusterer that raises this error."""
+    """Return a clusterer that raises the given error."""
 
     def fail(X, k, seed):
         raise error
@@ -64,18 +64,18 @@ class Fails:
 
 
 def same(left, right):
-    """Return whether two results have the same numbers, bit for bit; failed clusterings compare as equal."""
+    """Return whether two results have bit-for-bit identical numbers; failed clusterings compare as equal."""
     pairs = [(getattr(left.trials, name), getattr(right.trials, name)) for name in NUMBERS]
     return all(np.array_equal(one, two, equal_nan=True) for one, two in pairs)
 
 
 def identical(left, right):
-    """Return whether two results have the same content, bit for bit."""
+    """Return whether two results have bit-for-bit identical contents."""
     return json.dumps(left.to_dict()) == json.dumps(right.to_dict())
 
 
 def kept(path):
-    """Return the content of a checkpoint, which must be strict JSON."""
+    """Return the contents of a checkpoint, which must be strict JSON."""
     text = path.read_text()
     assert "NaN" not in text
     return json.loads(text)

@@ -1,4 +1,4 @@
-"""The three functions: what each computes, and that none computes more."""
+"""``select_k``, ``stream`` and ``plan_selection`` compute exactly what they should."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from compsil_kit import SelectionResult, plan_selection, select_k, stream
 
 
 def forbidden(X, k, seed):
-    raise AssertionError("work was done")
+    raise AssertionError("the clusterer was called")
 
 
-def test_select_k_repeats():
+def test_select_k_is_reproducible():
     result = select_k(X, **SETTINGS)
     assert isinstance(result, SelectionResult)
     assert result.best_k == 3

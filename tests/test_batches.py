@@ -1,4 +1,4 @@
-"""A selection in parts: planned once, run anywhere, combined into what one run would have found."""
+"""Batches: plan a selection, run its parts anywhere, and combine them into the same result as one run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plan(data=X, **keywords):
 
 
 def travel(batch):
-    """What a scheduler does to data between two tasks: strict JSON and back."""
+    """Convert a batch to strict JSON and back, as a scheduler does between two tasks."""
     return json.loads(json.dumps(batch, allow_nan=False))
 
 
@@ -30,13 +30,13 @@ def finished(data=X, again=None, **keywords):
     return [travel(run_batch(data, travel(batch), **(again or {}))) for batch in plan(data, **keywords)]
 
 
-def test_the_choice_is_made_when_combining():
+def test_choice_settings_can_be_passed_when_combining():
     batches = finished()
     for settings in ({"transform": "step", "rule": "lcb", "z": 2.0}, {"transform": np.abs}):
         assert identical(combine_batches(batches, **settings), select_k(X, **SETTINGS, **settings))
 
 
-def test_fresh_seeds_are_drawn_once():
+def test_random_seeds_are_drawn_only_when_planning():
     batches = finished(random_state=None)
     seeds = batches[0]["plan"]["seeds"]
     assert seeds != plan(random_state=None)[0]["plan"]["seeds"]
@@ -67,25 +67,25 @@ def test_only_the_subsamples_of_the_batch_are_computed():
     done = run_batch(X, batch, clusterer=counting, n_jobs=2)
     assert json.dumps(batch) == before_run
     seeds = [batch["plan"]["seeds"][index] for index in batch["indices"]]
-    # The one before the first is clustered too: the first is compared with it.
+    # The previous subsample is clustered too, because the first subsample of the batch is compared with it.
     before = batch["plan"]["seeds"][batch["indices"][0] - 1]
     assert sorted(counting.calls) == sorted([before, *seeds] * 3)
     assert len(done["trials"]) == len(seeds)
 
 
 @pytest.mark.parametrize(("keywords", "least"), [({}, 8), ({"n_starts": 5}, 10)], ids=["one start", "several starts"])
-def test_a_batch_stays_small(keywords, least):
-    """Nine ks and 30 subsamples, as by default, in so many batches: schedulers pass on 4 KB without advice."""
+def test_batches_stay_small(keywords, least):
+    """Check the default of nine candidates and 30 subsamples; schedulers accept batches of up to 4 KB."""
     settings = {"ks": range(2, 11), "n_subsamples": 30, "sample_size": 60, **keywords}
     for n_batches in (least, 16, 30):
         planned = plan_batches(X, **settings, n_batches=n_batches)
         assert max(len(json.dumps(batch)) for batch in planned) < 2048
-        # The longest of them; all are alike.
+        # Run only the longest batch.
         batch = max(planned, key=lambda batch: len(batch["indices"]))
         assert len(json.dumps(run_batch(X, batch), allow_nan=False)) < 4096
 
 
-def test_long_column_names_are_not_part_of_batches():
+def test_long_column_names_are_not_stored_in_batches():
     names = [f"a rather long name of column {at}" for at in range(2000)]
     wide = prepare(pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2000)), columns=names))
     settings = {"ks": [2, 3], "n_subsamples": 4, "sample_size": 40}
@@ -95,7 +95,7 @@ def test_long_column_names_are_not_part_of_batches():
     assert identical(combine_batches(done, preparation=wide.preparation), select_k(wide, **settings))
     with pytest.warns(RuntimeWarning, match="the names of 2,000 columns"):
         assert combine_batches(done).preparation is None
-    with pytest.raises(ValueError, match="preparation must be that of the table"):
+    with pytest.raises(ValueError, match="preparation does not match the table"):
         combine_batches(done, preparation=prepare(wide.raw.iloc[:, ::-1]).preparation)
 
 
@@ -112,7 +112,7 @@ def unlucky(X, k, seed):
     return np.zeros(X.shape[0])
 
 
-def test_failures_are_raised_by_the_batch_or_when_combining():
+def test_failures_raise_in_the_batch_or_when_combining():
     with pytest.raises(ClusteringError, match=r"failed on subsample 1 .*on_failure='skip'"):
         run_batch(X, plan(clusterer=unlucky)[1], clusterer=unlucky)
     batches = finished(clusterer=unlucky, on_failure="skip", again={"clusterer": unlucky})
@@ -121,23 +121,23 @@ def test_failures_are_raised_by_the_batch_or_when_combining():
     assert len(caught.value.result.failures) == 21
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("keywords", [{"n_batches": None}, {"n_batches": 2, "batch_size": 2}])
-def test_a_number_or_a_size_is_needed(keywords):
+def test_either_n_batches_or_batch_size_is_required(keywords):
     with pytest.raises(ValueError, match="pass either n_batches or batch_size"):
         plan_batches(X, **SETTINGS, **keywords)
 
 
 @pytest.mark.parametrize("name", ["n_batches", "batch_size"])
 @pytest.mark.parametrize(("value", "error"), [(0, ValueError), (1.5, TypeError)])
-def test_sizes_are_checked(name, value, error):
+def test_invalid_batch_sizes_raise(name, value, error):
     with pytest.raises(error, match=f"{name} must be an integer of at least 1; got"):
         plan_batches(X, **SETTINGS, **{name: value})
 
 
-def test_settings_are_checked_when_planning():
+def test_invalid_settings_raise_when_planning():
     with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
         plan(ks=[500])
     with pytest.raises(ValueError, match=r"^n_subsamples must be an integer for batches"):
@@ -149,7 +149,7 @@ def test_settings_are_checked_when_planning():
 MOVED = X.copy()
 MOVED[0, 0] += 1e-9
 OTHER = {
-    "cell": ({"X": MOVED}, "the content of X differs"),
+    "cell": ({"X": MOVED}, "the contents of X differ"),
     "rows": ({"X": X[:-1]}, "rows was 90 and is now 89"),
     "clusterer": ({"X": X, "clusterer": "gmm"}, "clusterer was kmeans and is now gmm"),
     "metric": ({"X": X, "metric": "manhattan"}, "metric was euclidean and is now manhattan"),
@@ -157,13 +157,13 @@ OTHER = {
 
 
 @pytest.mark.parametrize(("keywords", "message"), OTHER.values(), ids=OTHER)
-def test_a_batch_of_another_selection_is_refused(keywords, message):
+def test_a_batch_of_another_selection_raises(keywords, message):
     with pytest.raises(ValueError, match=f"batch was planned for another selection: .*{message}.*or plan again"):
         run_batch(batch=plan()[0], **keywords)
 
 
 @pytest.mark.parametrize("name", ["clusterer", "metric"])
-def test_what_cannot_travel_must_be_passed_again(name):
+def test_functions_must_be_passed_to_run_batch_again(name):
     def kmeans(*given):
         return split(*given) if name == "clusterer" else float(np.abs(given[0] - given[1]).max())
 
@@ -174,10 +174,10 @@ def test_what_cannot_travel_must_be_passed_again(name):
 
 
 @pytest.mark.parametrize("batch", [None, [], {"format": "compsil-kit/checkpoint"}])
-def test_what_is_no_batch_is_refused(batch):
-    with pytest.raises(ValueError, match="batch must be what plan_batches or run_batch returned"):
+def test_objects_that_are_not_batches_raise(batch):
+    with pytest.raises(ValueError, match="batch must be a batch returned by plan_batches or run_batch"):
         run_batch(X, batch)
-    with pytest.raises(ValueError, match=r"batches\[0\] must be what plan_batches or run_batch returned"):
+    with pytest.raises(ValueError, match=r"batches\[0\] must be a batch returned by plan_batches or run_batch"):
         combine_batches([batch])
 
 
@@ -187,7 +187,7 @@ def test_what_is_no_batch_is_refused(batch):
         ("version", 2, "batch has version 2 of compsil-kit/batch; this release reads version 1"),
         ("indices", [-1], "must be a whole number of at least 0 and at most 6"),
         ("indices", [0, 7], "must be a whole number of at least 0 and at most 6"),
-        *((name, None, f"batch is incomplete: it has no {name}") for name in ("plan", "fingerprint", "preparation")),
+        *((name, None, f"batch is incomplete; missing: {name}") for name in ("plan", "fingerprint", "preparation")),
     ],
 )
 def test_invalid_and_missing_parts_are_named(name, value, message):
@@ -197,12 +197,12 @@ def test_invalid_and_missing_parts_are_named(name, value, message):
 
 
 @pytest.mark.parametrize("batches", [[], None, "batches", {}])
-def test_a_list_of_batches_is_needed(batches):
-    with pytest.raises(ValueError, match="batches must be a non-empty list of what run_batch returned"):
+def test_combine_batches_requires_a_list(batches):
+    with pytest.raises(ValueError, match="batches must be a non-empty list of batches returned by run_batch"):
         combine_batches(batches)
 
 
-def test_missing_and_doubled_batches_are_named():
+def test_missing_and_duplicate_batches_are_named():
     first, second, third = finished()
     with pytest.raises(ValueError, match="batches are missing subsamples 2, 3 of 7"):
         combine_batches([first, third])
@@ -215,15 +215,15 @@ def test_missing_and_doubled_batches_are_named():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"data": MOVED}, "the content of X differs"),
+        ({"data": MOVED}, "the contents of X differ"),
         ({"ks": (2, 3)}, r"ks was \[2, 3\] and is now \[2, 3, 4\]"),
-        ({"random_state": 1}, "its plan has other seeds or numbers of subsamples"),
-        ({"n_subsamples": 8}, "its plan has other seeds or numbers of subsamples"),
+        ({"random_state": 1}, "the plan has other seeds or another number of subsamples"),
+        ({"n_subsamples": 8}, "the plan has other seeds or another number of subsamples"),
     ],
 )
-def test_batches_of_two_selections_are_refused(keywords, message):
+def test_batches_of_two_selections_raise(keywords, message):
     mixed = [*finished()[:2], finished(**keywords)[2]]
-    with pytest.raises(ValueError, match=rf"batches must belong to one selection; batches\[2\] .*{message}"):
+    with pytest.raises(ValueError, match=rf"all batches must belong to the same selection; batches\[2\] .*{message}"):
         combine_batches(mixed)
 
 
@@ -243,28 +243,28 @@ FORGED = [
 
 
 @pytest.mark.parametrize("change", [*REORDERED, *FORGED])
-def test_changed_trials_are_refused(change):
-    """The digest reveals another order; everything else is found without it."""
+def test_changed_trials_raise(change):
+    """The digest reveals changes in order; all other changes are detected even without a digest."""
     batches = finished()
     change(batches[1])
     if change in FORGED:
         del batches[1]["digest"]
-    with pytest.raises(ValueError, match=r"batches\[1\] is damaged: .*Run it again"):
+    with pytest.raises(ValueError, match=r"batches\[1\] is corrupted: .*Run the batch again"):
         combine_batches(batches)
 
 
 def packed(value):
-    """One trial of three ks with the same number everywhere."""
+    """Return a packed trial for three values of k in which all numbers are equal."""
     return b64encode(np.full(6, value).tobytes() + np.full(6, value, dtype=np.float32).tobytes()).decode()
 
 
-def test_the_rule_is_checked_before_combining():
+def test_an_invalid_rule_raises_before_combining():
     batches = finished(n_subsamples=1, n_batches=1)
     with pytest.raises(ValueError, match="n_subsamples with rule='lcb' must be an integer of at least 2"):
         combine_batches(batches, rule="lcb")
 
 
-def test_another_choice_from_the_same_batches_is_that_of_reweigh():
+def test_choice_settings_of_combine_batches_match_reweigh():
     batches = finished()
     result = combine_batches(batches, criterion="stable")
     assert identical(result, select_k(X, **SETTINGS).reweigh(criterion="stable"))
@@ -276,11 +276,11 @@ def test_another_choice_from_the_same_batches_is_that_of_reweigh():
         combine_batches(batches, rule="best")
 
 
-def test_a_transform_that_is_a_function_is_passed_again():
+def test_a_transform_function_must_be_passed_again():
     def half(x):
         return np.full_like(x, 0.5)
 
     batches = finished(transform=half)
-    with pytest.raises(ValueError, match="transform=half, a function, which they cannot contain"):
+    with pytest.raises(ValueError, match="transform=half, a function, which cannot be stored"):
         combine_batches(batches)
     assert identical(combine_batches(batches, transform=half), select_k(X, **SETTINGS, transform=half))

@@ -1,4 +1,4 @@
-"""Configs: validation alone and together, text and JSON forms, and how functions show settings."""
+"""Configs: validation, conversion to strings and JSON, and settings in signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_values_are_normalised_once():
         ({"on_failure": "ignore"}, ValueError, "on_failure must be one of"),
     ],
 )  # fmt: skip
-def test_invalid_settings_are_refused_at_construction(settings, error, message):
+def test_invalid_settings_raise_at_construction(settings, error, message):
     with pytest.raises(error, match=message):
         SelectionConfig(**settings)
 
@@ -81,19 +81,19 @@ def test_invalid_settings_are_refused_at_construction(settings, error, message):
         (TableConfig, {"missing": "guess"}, "missing must be one of"),
     ],
 )
-def test_invalid_settings_of_comparisons_and_tables_are_refused(config, settings, message):
+def test_invalid_settings_of_comparisons_and_tables_raise(config, settings, message):
     with pytest.raises(ValueError, match=message):
         config(**settings)
 
 
-def test_settings_of_comparisons():
+def test_comparison_settings_are_normalised():
     config = ComparisonConfig(criteria=["gap", "micro", "gap"], ks=[3, 4], clusterer="gmm", random_state=7)
     assert config.criteria == ("micro", "gap")
     assert len(ComparisonConfig().criteria) == 9
     assert config.selection == SelectionConfig(ks=[3, 4], clusterer="gmm", random_state=7)
 
 
-def test_unknown_names_get_the_nearest_one():
+def test_unknown_names_raise_with_a_suggestion():
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_subsample'. Did you mean 'n_subsamples'\?"):
         SelectionConfig.from_dict({"n_subsample": 3})
     with pytest.raises(
@@ -114,7 +114,7 @@ def test_resolved_objects_follow_the_settings():
     assert (config.adaptive, config.max_subsamples) == (False, 30)
 
 
-def test_text_and_json_forms_are_read_back():
+def test_configs_survive_conversion_to_strings_and_json():
     config = SelectionConfig(ks=range(2, 6), n_subsamples="auto", n_jobs=None, structure=True, rule="lcb", z=0.5)
     assert SelectionConfig.from_text(config.to_text()) == config
     assert SelectionConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
@@ -124,7 +124,7 @@ def test_text_and_json_forms_are_read_back():
     assert SelectionConfig.from_text({"random_state": [3, 4], "n_subsamples": 2}).random_state == (3, 4)
 
 
-def test_plain_form_of_functions_is_their_name():
+def test_functions_are_stored_by_name():
     config = SelectionConfig(clusterer=split)
     assert config.to_dict()["clusterer"] == "split"
     with pytest.raises(ValueError, match="clusterer must be one of"):
@@ -132,7 +132,7 @@ def test_plain_form_of_functions_is_their_name():
     assert SelectionConfig.from_dict(config.to_dict(), clusterer=split) == config
 
 
-def test_errors_in_text_name_the_setting():
+def test_parsing_errors_name_the_setting():
     with pytest.raises(ValueError, match=r"^ks must look like 2:10, 2:20:2 or 2,3,5; got .two."):
         SelectionConfig.from_text({"ks": "two"})
 
@@ -158,7 +158,7 @@ PARSED = [
 @pytest.mark.parametrize(
     ("parse", "text", "expected"), [(parse, *case) for parse, cases in PARSED for case in cases.items()]
 )
-def test_text_is_parsed(parse, text, expected):
+def test_strings_are_parsed(parse, text, expected):
     found = parse(text)
     assert (found, type(found)) == (expected, type(expected))
 
@@ -175,7 +175,7 @@ def test_text_is_parsed(parse, text, expected):
         (values.parse_names, ("[a, b",), "names separated by commas, or a JSON list"),
     ],
 )
-def test_invalid_text_is_refused(parse, texts, rule):
+def test_invalid_strings_raise(parse, texts, rule):
     for text in texts:
         with pytest.raises(ValueError, match=rf"^must .*{rule}.*; got '"):
             parse(text)
@@ -205,11 +205,11 @@ def test_events_are_validated():
         (Setting("float", 2.0, float, "Width."), "width (default: 2)"),
     ],
 )
-def test_help_texts(setting, text):
+def test_help_texts_contain_form_and_default(setting, text):
     assert setting.help == text
 
 
-def test_interactive_surfaces_use_all_cores():
+def test_interactive_interfaces_use_all_cores_and_others_use_one():
     assert interactive_defaults(SelectionConfig) == {"n_jobs": "auto"}
     shown = settings_of(SelectionConfig, interactive=True)["n_jobs"]
     assert (shown.default, shown.type) == ("auto", 'int or "auto", default="auto"')
@@ -228,7 +228,7 @@ def function(X, *, n_batches=None, **keywords):
     Returns
     -------
     dict
-        What {keywords} became.
+        The {keywords} that were passed.
     """
     return keywords
 

@@ -1,4 +1,4 @@
-"""Exceptions: their classes, messages and results. Warnings: the line that they point to."""
+"""Classes, messages and results of exceptions, and the line to which warnings point."""
 
 import pickle
 import warnings
@@ -16,7 +16,7 @@ def test_failures_are_runtime_errors_that_may_have_a_result(kind):
     assert isinstance(error, RuntimeError)
     assert isinstance(error, ValueError)
     assert error.result is None
-    error.result = "finished part"
+    error.result = "partial result"
     assert kind("another").result is None
 
 
@@ -38,7 +38,7 @@ def test_interrupts_are_keyboard_interrupts_with_the_progress(given, summary, te
 
 
 def run_in(module, code, **values):
-    """Run code as if it were in a module of this name."""
+    """Run code as if it were in a module with this name."""
     namespace = {"__name__": module, "warnings": warnings, "caller_level": caller_level, **values}
     exec(compile(code, f"{module}.py", "exec"), namespace)
     return namespace

@@ -1,4 +1,4 @@
-"""``CompositeSilhouette`` as scikit-learn expects an estimator to be."""
+"""``CompositeSilhouette`` follows the conventions for scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def halves(X, k, seed):
     ],
     ids=repr,
 )
-def test_scikit_learn_finds_nothing_wrong(estimator):
+def test_scikit_learn_estimator_checks_pass(estimator):
     checks = check_estimator(estimator, on_skip=None)
     assert len(checks) > 40
-    # The one check that scikit-learn itself leaves out here needs an array library beside NumPy.
+    # scikit-learn skips one check, which needs another array library besides NumPy.
     assert {check["check_name"] for check in checks if check["status"] != "passed"} <= {"check_array_api_input"}
 
 
-def test_fit_is_select_k_and_a_fit_with_its_choice():
+def test_fit_runs_select_k_and_refits_with_the_selected_k():
     model = make().fit(X)
     result = select_k(X, **SETTINGS)
     assert isinstance(model.result_, SelectionResult)
@@ -69,13 +69,13 @@ def test_fit_is_select_k_and_a_fit_with_its_choice():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, np.float32, pd.DataFrame, pl.DataFrame])
-def test_predict_takes_what_fit_takes_down_to_one_row(form):
+def test_predict_accepts_the_input_types_of_fit_and_single_rows(form):
     model = make().fit(form(X))
     for n_rows in (1, 7):
         assert model.predict(form(X[:n_rows])).tolist() == model.labels_[:n_rows].tolist()
 
 
-def test_predict_checks_its_data_and_takes_other_precisions():
+def test_predict_validates_data_and_accepts_other_dtypes():
     model = make().fit(X)
     assert np.array_equal(model.predict(X.astype(np.float32)), model.labels_)
     narrow = make().fit(X.astype(np.float32))
@@ -96,7 +96,7 @@ def test_clusterers_that_cannot_label_new_points_have_no_predict(clusterer):
         model.predict(X)
 
 
-def test_without_refit_there_is_only_the_choice():
+def test_without_refit_only_k_is_selected():
     refitted = make().fit(X)
     for model in (make(refit=False).fit(X), refitted.set_params(refit=False).fit(X * 2)):
         assert model.best_k_ == 3
@@ -105,19 +105,19 @@ def test_without_refit_there_is_only_the_choice():
 
 
 @pytest.mark.parametrize(("name", "value"), [("n_subsamples", 2.5), ("transform", 0), ("refit", 1), ("refit", None)])
-def test_parameters_are_checked_in_fit_not_before(name, value):
+def test_parameters_are_validated_in_fit(name, value):
     model = make().set_params(**{name: value})
     with pytest.raises(TypeError, match=f"^{name} must be"):
         model.fit(X)
 
 
 @pytest.mark.parametrize(("n_rows", "ks"), [(3, (2,)), (6, (2, 3, 4, 5)), (90, tuple(range(2, 11)))])
-def test_the_default_counts_end_where_the_rows_do(n_rows, ks):
+def test_default_candidates_are_below_the_number_of_rows(n_rows, ks):
     assert CompositeSilhouette(n_subsamples=2).fit(X[:: 90 // n_rows]).result_.ks == ks
 
 
 @pytest.mark.parametrize(("asked", "n_rows"), [(range(2, 11), 6), (np.arange(2, 11), 6), (DEFAULT, 2)], ids=str)
-def test_too_few_rows(asked, n_rows):
+def test_too_few_rows_raise(asked, n_rows):
     with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
         CompositeSilhouette(ks=asked, n_subsamples=2).fit(X[:n_rows])
 
@@ -145,7 +145,7 @@ def test_parameters_survive_clone_and_set_params_and_reach_the_selection():
         twin.set_params(n_clusters=3)
 
 
-def test_deep_parameters_include_those_of_the_clusterer():
+def test_deep_parameters_include_the_clusterer_parameters():
     deep = make(clusterer=GaussianMixture(tol=0.5)).get_params()
     shallow = make(clusterer=GaussianMixture(tol=0.5)).get_params(deep=False)
     assert deep["clusterer__tol"] == 0.5
@@ -153,12 +153,12 @@ def test_deep_parameters_include_those_of_the_clusterer():
     assert "clusterer__tol" not in make(clusterer=GaussianMixture).get_params()
 
 
-def test_it_is_a_clusterer_and_no_transformer_and_ends_a_pipeline():
+def test_the_estimator_is_a_clusterer_but_not_a_transformer():
     model = make()
     assert is_clusterer(model)
     assert not hasattr(model, "transform")
     assert not hasattr(CompositeSilhouette, "transform")
-    with pytest.raises(AttributeError, match=r"'transform' is a parameter, not a method: read get_params"):
+    with pytest.raises(AttributeError, match=r"'transform' is a parameter, not a method. Read get_params"):
         model.transform  # noqa: B018  (reading is what raises)
     pipeline = make_pipeline(StandardScaler(), model).fit(X)
     alone = make().fit(StandardScaler().fit_transform(X))
@@ -167,14 +167,14 @@ def test_it_is_a_clusterer_and_no_transformer_and_ends_a_pipeline():
     assert not hasattr(pipeline, "fit_transform")
 
 
-def test_its_text_shows_what_was_changed():
+def test_repr_shows_changed_parameters():
     assert repr(CompositeSilhouette(ks=(2, 3))) == "CompositeSilhouette(ks=(2, 3))"
     assert "transform=" in repr(make(transform=np.abs))
     assert "CompositeSilhouette" in make()._repr_html_()
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, lambda data: pl.DataFrame(data.to_dict("list"))])
-def test_names_of_features_are_kept_and_compared(table):
+def test_feature_names_are_stored_and_compared(table):
     data = pd.DataFrame(X, columns=["width", "height"])
     model = make().fit(table(data))
     assert model.feature_names_in_.tolist() == ["width", "height"]
@@ -185,7 +185,7 @@ def test_names_of_features_are_kept_and_compared(table):
         assert np.array_equal(model.predict(X), model.labels_)
 
 
-def test_distances_in_place_of_points():
+def test_precomputed_distances_can_be_fitted():
     model = make(metric="precomputed", clusterer="agglomerative").fit(pairwise_distances(X))
     assert model.best_k_ == make(clusterer=AgglomerativeClustering(linkage="average")).fit(X).best_k_
     assert not hasattr(model, "predict")
@@ -204,12 +204,12 @@ TAGS = [
 
 
 @pytest.mark.parametrize(("keywords", "takes_sparse", "pairwise"), TAGS)
-def test_tags_tell_what_it_takes(keywords, takes_sparse, pairwise):
+def test_tags_describe_the_supported_input(keywords, takes_sparse, pairwise):
     tags = get_tags(make(**keywords)).input_tags
     assert (tags.sparse, tags.pairwise) == (takes_sparse, pairwise)
 
 
-def test_a_clusterer_that_is_not_installed_has_the_usual_tags(monkeypatch):
+def test_a_clusterer_that_is_not_installed_has_default_tags(monkeypatch):
     def missing(clusterer, metric):
         raise ImportError("not installed")
 
@@ -236,8 +236,8 @@ both = pytest.mark.parametrize("draw", ["plot_silhouette", "plot_map"])
 
 
 @both
-def test_the_estimator_draws_its_labels(fitted, labelled, ax, draw, monkeypatch):
-    """On axes, or in a new figure that is not shown."""
+def test_the_estimator_plots_its_labels(fitted, labelled, ax, draw, monkeypatch):
+    """Plots are drawn on the given axes, or in a new figure that is not shown."""
     assert getattr(fitted, draw)(labelled[0], ax=ax) is ax
     monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
     before = plt.get_fignums()
@@ -250,20 +250,20 @@ def test_the_estimator_draws_its_labels(fitted, labelled, ax, draw, monkeypatch)
 
 
 @both
-def test_other_data_are_refused(fitted, labelled, draw):
+def test_plotting_other_data_raises(fitted, labelled, draw):
     for rows in (range(150), [*range(200), 0]):
-        with pytest.raises(ValueError, match=f"X must be the data that was fitted, 200 rows; got {len(rows)}"):
+        with pytest.raises(ValueError, match=f"X must be the data passed to fit, with 200 rows; got {len(rows)} rows"):
             getattr(fitted, draw)(labelled[0][rows])
 
 
 @both
-def test_without_labels_there_is_nothing_to_draw(labelled, draw):
+def test_plotting_without_labels_raises(labelled, draw):
     for model in (make(), make(refit=False).fit(labelled[0])):
         with pytest.raises(NotFittedError, match="not fitted"):
             getattr(model, draw)(labelled[0])
 
 
-def test_the_estimators_metric_is_used(labelled, ax):
+def test_silhouette_plots_use_the_metric_of_the_estimator(labelled, ax):
     X, _ = labelled
     model = CompositeSilhouette(ks=[3], n_subsamples=2, metric="precomputed", clusterer="agglomerative")
     distances = pairwise_distances(X, metric="manhattan")
@@ -271,7 +271,7 @@ def test_the_estimators_metric_is_used(labelled, ax):
     assert ax.lines[0].get_xdata()[0] == pytest.approx(silhouettes(X, model.labels_, metric="manhattan").micro)
 
 
-def test_a_table_outside_memory_is_loaded(tmp_path):
+def test_an_out_of_core_table_is_loaded(tmp_path):
     place = write_parquet(tmp_path / "a.parquet", columns_of(500))
     model = CompositeSilhouette(ks=[2, 3], n_subsamples=2).fit(place)
     expected = CompositeSilhouette(ks=[2, 3], n_subsamples=2).fit(pd.read_parquet(place))

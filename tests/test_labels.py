@@ -23,7 +23,7 @@ def test_kmeans_keeps_the_best_of_ten_initialisations_from_the_first_seed():
     assert np.array_equal(labels_of(X, 4, random_state=7), number_by_size(expected.labels_))
 
 
-def test_seeds_may_be_those_of_a_finished_selection():
+def test_seeds_of_a_finished_selection_can_be_passed():
     seeds = plan_selection(X, random_state=None).seeds
     assert np.array_equal(labels_of(X, 3, random_state=seeds), labels_of(X, 3, random_state=seeds[:1]))
 
@@ -43,17 +43,17 @@ def test_a_function_labels_the_rows_and_scale_is_not_reported_again():
         (3, {"clusterer": lambda X, k, seed: np.zeros(len(X))}, ValueError, "returned 1 non-empty clusters instead of"),
     ],
 )
-def test_what_is_refused_in_memory(k, keywords, error, message):
+def test_invalid_arguments_raise_for_data_in_memory(k, keywords, error, message):
     with pytest.raises(error, match=message):
         label_rows(X, k, **keywords)
 
 
-# --- the labels of all rows, some at a time ---------------------------------------------------------------------------
+# --- labels in chunks -------------------------------------------------------------------------------------------------
 
 FEW = {"sample_size": 2_000, "random_state": 3}
 
 
-def test_a_table_in_memory_is_clustered_whole():
+def test_a_table_in_memory_is_clustered_as_a_whole():
     small = prepare(CutSource(columns_of(300)))
     (labels,) = label_rows(small, 3)
     assert np.array_equal(labels, labels_of(small.matrix, 3))
@@ -61,13 +61,13 @@ def test_a_table_in_memory_is_clustered_whole():
 
 @pytest.mark.parametrize("scale", ["standard", None])
 @pytest.mark.parametrize("clusterer", ["kmeans", "gmm", KMeans(n_init=2)])
-def test_rows_outside_memory_are_labelled_by_a_second_pass(scale, clusterer):
+def test_out_of_core_rows_are_labelled_in_a_second_pass(scale, clusterer):
     source = CutSource(columns_of(), chunk_rows=9_000)
     table = prepare(source, scale=scale)
     chunks = list(label_rows(table, 3, clusterer=clusterer, **FEW))
     assert [len(labels) for labels in chunks] == [9_000] * 5 + [5_500]
     assert len(source.handed) == 12
-    # The same by hand, on the data in memory.
+    # Compute the expected labels from the data in memory.
     matrix, plan = table.load().matrix, plan_selection(table, clusterer=clusterer, n_subsamples=3, **FEW)
     rows = matrix[subsample_rows(plan.seeds[0], LARGE, 2_000)]
     estimator, labels = fit_rows(SelectionConfig(clusterer=clusterer), rows, 3, plan.seeds[0])
@@ -80,20 +80,23 @@ def test_rows_outside_memory_are_labelled_by_a_second_pass(scale, clusterer):
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"clusterer": "agglomerative"}, r"has no predict, so it can label only rows that it was fitted to.*'kmeans'"),
+        (
+            {"clusterer": "agglomerative"},
+            r"has no predict method, so it can label only the rows it was fitted to.*'kmeans'",
+        ),
         ({"clusterer": split}, "has no predict"),
         ({"clusterer": "gmmm"}, "clusterer must be one of"),
         ({"sample_size": 1.5}, "sample_size"),
     ],
 )
-def test_settings_are_checked_at_the_call_and_before_the_pass(keywords, message):
+def test_invalid_settings_raise_before_reading(keywords, message):
     source = CutSource(columns_of())
     with pytest.raises(ValueError, match=message):
         label_rows(prepare(source), 3, **keywords)
     assert source.handed == []
 
 
-def test_rows_that_come_after_the_fit_are_told():
+def test_rows_added_after_fitting_raise():
     source = CutSource(columns_of())
     labels = label_rows(prepare(source), 3, **FEW)
     source.n_rows = LARGE - 1

@@ -1,4 +1,4 @@
-"""What is decided before computing: candidates, the size of a subsample, the work ahead."""
+"""Plans: candidates, the subsample size, and the amount of work."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]],
 
 
 @pytest.mark.parametrize("k", [20, 25])
-def test_as_many_clusters_as_rows_are_refused(k):
-    with pytest.raises(ValueError, match=f"ks must be smaller.*got k={k} .*Pass smaller ks, or a larger sample_size"):
+def test_as_many_clusters_as_rows_raise(k):
+    with pytest.raises(
+        ValueError, match=f"ks must be smaller.*got k={k} .*Pass smaller values of k, or a larger sample_size"
+    ):
         select_k(GOOD, ks=(2, k), sample_size=20)
 
 
@@ -37,11 +39,11 @@ def test_as_many_clusters_as_rows_are_refused(k):
         (10**9, 700, 21_000),
     ],
 )
-def test_the_automatic_size_of_a_subsample(n_rows, k_max, size):
+def test_automatic_sample_size_depends_on_rows_and_k(n_rows, k_max, size):
     assert resolve_sample_size("auto", n_rows, k_max) == size
 
 
-def test_sizes_of_the_paper_and_sizes_that_are_given():
+def test_explicit_and_paper_sample_sizes():
     assert [resolve_sample_size("paper", n, 10) for n in (2000, 50_000, 1_000_000)] == [1600, 20_000, 400_000]
     assert resolve_sample_size(500, 1000, 10) == 500
     assert resolve_sample_size(0.25, 1001, 10) == 250
@@ -52,7 +54,7 @@ def test_sizes_of_the_paper_and_sizes_that_are_given():
         resolve_sample_size(0.002, 1000, 10)
 
 
-def test_the_work_ahead():
+def test_a_plan_counts_clusterings_and_pairs():
     plan = plan_of([2, 3, 5], 4, n_calibration=2)
     assert plan.n_clusterings == 6 * 3
     assert plan.n_pairs == 6 * 800 * 799 // 2
@@ -60,13 +62,13 @@ def test_the_work_ahead():
     assert plan_of([2], 3, sample_size=1000).whole_data
 
 
-def test_each_scored_subsample_but_the_first_is_compared_with_the_one_before():
+def test_each_scored_subsample_is_compared_with_the_previous_one():
     plan = plan_of([2], 3, n_calibration=2)
     assert [plan.before(at) for at in range(5)] == [None, 0, 1, None, None]
 
 
-def test_what_older_plans_do_not_say():
-    """Files of earlier releases have neither."""
+def test_missing_fields_of_older_plans_have_defaults():
+    """Files written by earlier releases lack these fields."""
     fields = {name: value for name, value in vars(plan_of([2], 3)).items() if name not in ("n_starts", "structure")}
     assert (Plan(**fields).n_starts, Plan(**fields).structure) == (1, False)
 
@@ -76,7 +78,7 @@ def test_metrics_with_a_closed_form_need_no_pairs():
     assert [bool(plan.n_pairs) for plan in plans] == [True, True, False]
 
 
-def test_a_plan_in_words(monkeypatch):
+def test_a_plan_can_be_printed(monkeypatch):
     monkeypatch.setattr(cost, "has", lambda name: False)
     text = str(plan_selection(GOOD, ks=[2, 3, 4], n_subsamples=5, n_calibration=2, sample_size=20))
     assert text == (
@@ -86,7 +88,7 @@ def test_a_plan_in_words(monkeypatch):
     )
 
 
-def test_rows_read_and_kept_of_a_table_outside_memory():
+def test_a_plan_shows_the_rows_read_and_kept():
     plan = plan_of([2], 3, sample_size=20_000)
     plan = dataclasses.replace(plan, n_rows=10**8, scanned_bytes=4 * 10**9)
     assert str(plan).startswith("reads 100,000,000 rows once (4.0 GB), keeps about 61,987\n3 subsamples of 20,000 of")
@@ -105,11 +107,11 @@ def test_rows_read_and_kept_of_a_table_outside_memory():
         ({"n_rows": 400_000}, 0),
         ({"clusterer": "gmm"}, 0),
         ({"metric": "manhattan"}, 0),
-        # Too few shared rows for the largest k, though a twentieth of them is shared: 15 and 14.
+        # 15 and 14 shared rows; 14 are too few for the largest k, although more than a twentieth is sampled.
         ({"n_rows": 300, "sample_size": 68, "ks": (3, 5)}, 0),
         ({"n_rows": 300, "sample_size": 67, "ks": (3, 5)}, 67),
     ],
 )
-def test_rows_on_which_clusterings_are_compared(changes, n_common):
+def test_common_rows_are_used_if_too_few_rows_are_shared(changes, n_common):
     plan = dataclasses.replace(plan_of([2], 3, sample_size=20_000), n_rows=10**6)
     assert dataclasses.replace(plan, **changes).n_common == n_common

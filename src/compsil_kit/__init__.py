@@ -1,4 +1,4 @@
-"""How many clusters? Composite Silhouette: exact, fast, and honest about its uncertainty."""
+"""Select the number of clusters with the Composite Silhouette method, and report how certain the choice is."""
 
 from compsil_kit._util.imports import lazy_names
 

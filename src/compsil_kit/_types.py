@@ -1,4 +1,4 @@
-"""Types of arguments: words, protocols, and the keywords of functions."""
+"""Argument types: literals, protocols, and keyword dicts of the public functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Estimator(Protocol):
 
 
 class Column(Protocol):
-    """A column of a table of pandas or Polars."""
+    """A column of a pandas or Polars table."""
 
     def to_list(self) -> list[Any]: ...
 
@@ -52,7 +52,7 @@ Transform = TransformName | Callable[[Any], Any]
 
 
 class ClusteringKeywords(TypedDict, total=False):
-    """Keywords that selections and comparisons share."""
+    """Keywords shared by selections and comparisons."""
 
     ks: Iterable[int] | int
     clusterer: ClustererLike
@@ -65,7 +65,7 @@ class ClusteringKeywords(TypedDict, total=False):
 
 
 class ChoiceKeywords(TypedDict, total=False):
-    """Keywords that only decide how k is chosen from finished trials."""
+    """Keywords that affect only how k is chosen from finished trials."""
 
     criterion: Criterion
     transform: Transform
@@ -74,7 +74,7 @@ class ChoiceKeywords(TypedDict, total=False):
 
 
 class SelectionKeywords(ClusteringKeywords, ChoiceKeywords, total=False):
-    """Keywords of a ``SelectionConfig``."""
+    """Keywords of ``SelectionConfig``."""
 
     n_starts: int | Literal["auto"]
     n_calibration: int

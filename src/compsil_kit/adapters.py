@@ -1,6 +1,6 @@
-"""What the adapters of this project need beyond the public names; documented for authors of further adapters.
+"""Internal names that the adapters of this project use; authors of other adapters may use them too.
 
-Names are loaded on first use. They may change between minor releases, with a line in the changelog.
+Names are imported on first use. They may change between minor releases; the changelog lists such changes.
 """
 
 from compsil_kit._util.imports import lazy_names

@@ -1,7 +1,7 @@
-"""Selections in independent parts: plan the batches, run them anywhere, and combine the results.
+"""Divide a selection into independent batches, run them anywhere, and combine the results.
 
-Batches are plain data for strict JSON, so that a scheduler can pass them between machines. Each contains the whole
-plan; a finished one also contains the packed trials of its subsamples.
+Batches are plain data that can be written as strict JSON, so that a scheduler can pass them between machines. Each
+batch contains the whole plan; a finished batch also contains the packed trials of its subsamples.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def plan_batches(
 ) -> list[Batch]:
     """Divide a selection into batches of subsamples that independent workers can run.
 
-    The plan in each batch contains every decision, also the seeds of ``random_state=None``; workers only need X and
-    their batch. Batches are small for any data: the names of many columns are passed to :func:`combine_batches`.
+    The plan in each batch contains every decision, including the seeds drawn for ``random_state=None``; a worker needs
+    only X and its batch. Batches stay small for any data: if X has many columns, their names are not stored in the
+    batches but passed to :func:`combine_batches`.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def plan_batches(
     Returns
     -------
     list of dict
-        Batches for :func:`run_batch`, plain data for strict JSON.
+        Batches for :func:`run_batch`, as plain data that can be written as strict JSON.
 
     Examples
     --------
@@ -110,23 +111,23 @@ def run_batch(
     X : array, sparse matrix or table of shape (n_rows, n_features)
         The data for which the batch was planned; other data raise an error.
     batch : mapping
-        One of the batches that :func:`plan_batches` returned, or what JSON made of it.
+        A batch returned by :func:`plan_batches`, possibly after a round trip through JSON.
     clusterer : str, estimator or callable, optional
-        The clusterer of the plan. A batch contains its name only: pass an estimator or a function again.
+        The clusterer of the plan. A batch contains only its name, so an estimator or a function must be passed again.
     metric : str or callable, optional
-        The metric of the plan. A batch contains its name only: pass a function again.
+        The metric of the plan. A batch contains only its name, so a function must be passed again.
     n_jobs : int or "auto", optional
         Number of workers, as in :func:`select_k`.
 
     Returns
     -------
     dict
-        The batch with its trials, plain data for strict JSON, for :func:`combine_batches`.
+        The batch with its trials, for :func:`combine_batches`, as plain data that can be written as strict JSON.
 
     Raises
     ------
     ValueError
-        X, clusterer, metric or library versions differ from those of the plan; the message says which.
+        X, the clusterer, the metric or the library versions differ from the plan; the message lists the differences.
     ClusteringError
         A clusterer failed and the plan has ``on_failure="raise"``.
     """
@@ -146,15 +147,15 @@ def run_batch(
         config=config,
     )
     table = open_data(X)
-    # The shape first: the plan's rows can be read only from data of the same shape.
+    # Check the shape first, because the planned rows can be read only from data of the same shape.
     shape = {"rows": table.shape[0], "features": table.shape[1], "dtype": str(table.dtype)}
     check_planned({name: planned.get(name) for name in shape}, shape)
     data = load(table, plan, Events(), indices=indices, digest=True)
     check_planned(planned, fingerprint(plan, data))
-    # Clusterers that silence warnings in two threads at once leave the filters changed.
+    # If clusterers silence warnings in two threads at the same time, the warning filters can stay changed.
     with warnings.catch_warnings():
         trials = sorted(run(data.matrix, plan, Events(), indices=indices), key=lambda trial: trial.index)
-        # In one batch only.
+        # Only one batch runs the structure test.
         found = dump(find_structure(data.matrix, plan)) if 0 in indices else None
     done = {"indices": [trial.index for trial in trials], "structure": found, "versions": current_versions()}
     return schema.signed({**batch, **done, "trials": [pack_trial(trial, plan) for trial in trials]})
@@ -167,18 +168,19 @@ def combine_batches(
     preparation: Preparation | Mapping[str, Any] | None = None,
     **keywords: Unpack[ChoiceKeywords],
 ) -> SelectionResult:
-    """Combine the finished batches of a selection; the result equals that of :func:`select_k` bit for bit.
+    """Combine the finished batches of a selection; the result is bit-for-bit identical to :func:`select_k`.
 
-    The batches contain every setting. Settings passed here select from the same trials in another way, as
-    :meth:`SelectionResult.reweigh` does.
+    The batches contain every setting. Settings passed here change how k is selected from the same trials, as in
+    :meth:`SelectionResult.reweigh`.
 
     Parameters
     ----------
     batches : sequence of mapping
-        What :func:`run_batch` returned for every batch of a plan, in any order.
+        The batches returned by :func:`run_batch`, all batches of one plan, in any order.
     preparation : Preparation or mapping, optional
-        The ``preparation`` of the planned table, or the same as a dict, for the result. It is needed only if the
-        column names are longer than a thousand characters; otherwise the batches contain it.
+        The ``preparation`` attribute of the planned table, or its dict form, to store in the result. Needed only if the
+        preparation is longer than a thousand characters, as for tables with many columns; otherwise the batches
+        contain it.
     {keywords}
 
     Returns
@@ -189,24 +191,24 @@ def combine_batches(
     Raises
     ------
     ValueError
-        Batches are missing, duplicate, not run yet, or not of the same plan and data; the message says which.
+        Batches are missing, duplicated, not run yet, or from another plan or other data; the message lists them.
     SelectionError
-        Too many subsamples failed for every k; ``.result`` has the causes.
+        Too many subsamples failed for every k; ``.result`` contains the causes.
     """
     if isinstance(batches, Mapping | str) or not isinstance(batches, Sequence) or not batches:
-        raise ValueError("batches must be a non-empty list of what run_batch returned.")
+        raise ValueError("batches must be a non-empty list of batches returned by run_batch.")
     plan, *_ = [read_plan(batch, f"batches[{at}]") for at, batch in enumerate(batches)]
     first = batches[0]
     choice = dict(first.get("choice", DEFAULT_CHOICE))
     if choice["transform"] not in TRANSFORMS:
         if "transform" not in keywords:
             raise ValueError(
-                f"batches were planned with transform={choice['transform']}, a function, which they cannot contain. "
-                "Pass the same transform= again."
+                f"batches were planned with transform={choice['transform']}, a function, which cannot be stored in a "
+                "batch. Pass the same transform= again."
             )
         choice["transform"] = keywords["transform"]
     check_names(keywords, dict.fromkeys(CHOICE))
-    # Validates the keywords, alone and together.
+    # Validate each keyword and their combination.
     plan.config.changed(**{**choice, **keywords})
     trials = read_trials(batches, plan)
     plan = replace(plan, config=plan.config.changed(**choice))

@@ -1,4 +1,4 @@
-"""The settings of a selection, a comparison, a table and a run: frozen, and validated only at construction."""
+"""Frozen settings for a selection, a comparison, a table and a run, validated at construction."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ __all__ = [
     "CHOICE", "ComparisonConfig", "Events", "SelectionConfig", "Setting", "TableConfig", "interactive_defaults",
     "settings_of",
 ]  # fmt: skip
-# The settings that only decide how k is chosen from finished trials.
+# Settings that affect only how k is chosen from finished trials.
 CHOICE = ("criterion", "transform", "rule", "z")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ClusteringConfig(Config):
-    """Settings of both selections and comparisons."""
+    """Settings shared by selections and comparisons."""
 
     ks: Sequence[int] = setting(
         range(2, 11), values.validate_ks, "iterable of int, default=range(2, 11)",
@@ -62,39 +62,39 @@ class _ClusteringConfig(Config):
     n_subsamples: int | Literal["auto"] = setting(
         30, partial(values.validate_integer_or_auto, "n_subsamples", MAX_SUBSAMPLES, "an adaptive number"),
         'int or "auto", default=30',
-        'Number of subsamples to score. The same subsamples are used for every k. ``"auto"`` adapts it: subsamples '
-        "are added in tens until the selection probability of the best k reaches 99 % or 200 are done, and ks that "
-        "can no longer win are dropped.",
+        'Number of subsamples to score. The same subsamples are used for every k. With ``"auto"`` the number is '
+        "adaptive: subsamples are added in tens until the selection probability of the best k reaches 99 % or 200 "
+        "subsamples are finished, and candidates that can no longer win are dropped.",
         parse=values.parse_integer_or_auto, flags=("-B",), choices=(AUTO,), text_form="a number, or auto", metavar="N",
     )  # fmt: skip
     sample_size: int | float | Literal["auto", "paper"] = setting(
         "auto", values.validate_sample_size, '"auto", "paper", int or float, default="auto"',
-        'Number of rows in a subsample. ``"auto"`` follows the paper up to 50,000 rows and takes 20,000 above; '
-        '``"paper"`` follows the paper at any number of rows. A float is a fraction of the rows.',
+        'Number of rows in a subsample. ``"auto"`` uses the size from the paper for up to 50,000 rows and '
+        '20,000 for more; ``"paper"`` always uses the size from the paper. A float is a fraction of the rows.',
         parse=values.parse_sample_size, choices=(AUTO, "paper"), metavar="M",
-        text_form="auto, paper, a number, or a fraction such as 0.5",
+        text_form="auto, paper (the size used in the paper), a number, or a fraction such as 0.5",
     )  # fmt: skip
     metric: MetricLike = setting(
         "euclidean", values.validate_metric, 'str or callable, default="euclidean"',
-        'Distance used by the silhouettes. A scikit-learn metric, a function of two points, or ``"precomputed"``.',
+        'Distance metric for the silhouettes. A scikit-learn metric, a function of two points, or ``"precomputed"``.',
         choices=METRIC_NAMES, metavar="NAME",
     )  # fmt: skip
     on_failure: OnFailure = one_of(
         "on_failure", get_args(OnFailure),
         "What to do when a clustering fails or does not return k clusters: raise an error, or count the failure and "
-        "continue. A k with more than a fifth of its subsamples failed cannot be selected.",
+        "continue. A candidate k cannot be selected if more than a fifth of its subsamples failed.",
     )  # fmt: skip
     random_state: Seeds = setting(
         42, values.validate_random_state, "int, None or sequence of int, default=42",
-        "Seed of the subsamples. An integer from which the seed of each subsample is derived, None for new seeds in "
-        "every call, or one seed per subsample (``range(42, 72)`` reproduces the authors' runs).",
+        "Random seed for drawing the subsamples. An integer from which the seed of each subsample is derived, None for "
+        "new seeds in every call, or one seed per subsample (``range(42, 72)`` reproduces the authors' runs).",
         parse=values.parse_optional(values.parse_seeds), flags=("--seed",), metavar="N",
     )  # fmt: skip
     n_jobs: int | Literal["auto"] | None = setting(
         None, values.validate_n_jobs, 'int or "auto", default=None',
         'Number of workers, as in joblib. None means 1 and -1 means all cores; ``"auto"`` means all cores, or fewer '
-        "if memory is short. Workers are threads unless ``joblib.parallel_config`` sets another backend. The result "
-        "does not depend on it.",
+        "if memory is limited. Workers are threads unless ``joblib.parallel_config`` sets another backend. The result "
+        "does not depend on the number of workers.",
         parse=values.parse_optional(values.parse_integer_or_auto), flags=("-j",), choices=(AUTO,), metavar="N",
         text_form="a number, -1 for all cores, or auto for as many as memory allows", interactive=AUTO,
     )  # fmt: skip
@@ -135,8 +135,8 @@ class _ClusteringConfig(Config):
 class SelectionConfig(_ClusteringConfig):
     """All settings of a selection.
 
-    The keywords are those of :func:`compsil_kit.select_k`, except ``progress`` and ``checkpoint``. Values are validated
-    and normalised at construction, alone and against each other.
+    Takes the same keywords as :func:`compsil_kit.select_k`, except ``progress`` and ``checkpoint``. The values
+    and their combination are validated and normalised at construction.
 
     Examples
     --------
@@ -146,87 +146,92 @@ class SelectionConfig(_ClusteringConfig):
     """
 
     n_starts: int | Literal["auto"] = setting(
-        AUTO, partial(values.validate_integer_or_auto, "n_starts", MAX_STARTS, "what the criterion needs"),
+        AUTO, partial(values.validate_integer_or_auto, "n_starts", MAX_STARTS, "the number that the criterion needs"),
         '"auto" or int, default="auto"',
-        "Number of initialisations of each clustering. The paper's score uses the first one, whatever the number; the "
-        "best one is stored as well, for ``criterion`` and the confidence. ``\"auto\"`` is 5 with "
+        "Number of initialisations of each clustering. The score from the paper always uses the first initialisation; "
+        "the best one is stored as well, for ``criterion`` and the confidence. ``\"auto\"`` is 5 with "
         '``criterion="stable"`` or ``"likely"`` and 1 otherwise. Only for clusterers with ``n_init``.',
         parse=lambda text: values.parse_integer_or_auto(text or AUTO), choices=(AUTO,), metavar="N",
         text_form="auto or a number",
     )  # fmt: skip
     n_calibration: int = setting(
         0, partial(check_integer, "n_calibration", minimum=0, maximum=MAX_SUBSAMPLES), "int, default=0",
-        "Number of additional subsamples that are used only to estimate the largest discrepancy of each k. With them "
-        "the Hoeffding guarantee holds strictly. 0 estimates it on the scored subsamples, as in the paper.",
+        "Number of additional subsamples that are used only to estimate the largest discrepancy for each k. They "
+        "make the Hoeffding guarantee hold strictly. With 0, the discrepancy is estimated on the scored subsamples, as "
+        "in the paper.",
         parse=values.parse_integer, metavar="N",
     )  # fmt: skip
     structure: bool = setting(
         False, partial(check_bool, "structure"), "bool, default=False",
-        "Also test whether the data contain any clusters. The data are compared with random data of the same spread "
-        "that have none; ``result.structure`` holds the p-value. For dense data, ``clusterer=\"kmeans\"`` and "
-        '``metric="euclidean"`` only.',
+        "Also test whether the data contain any clusters. The data are compared with random data that have the "
+        "same spread but no clusters; ``result.structure`` contains the p-value. Requires dense data, "
+        '``clusterer="kmeans"`` and ``metric="euclidean"``.',
         parse=values.parse_switch,
     )  # fmt: skip
     criterion: Criterion = one_of(
         "criterion", get_args(Criterion),
-        "Score to select by. The composite silhouette of the paper; the micro- or macro-averaged silhouette alone; "
+        "Score to select by. The composite silhouette from the paper; the micro- or macro-averaged silhouette alone; "
         '``"stable"``, the micro-averaged silhouette of the best initialisation times the stability; or ``"likely"``, '
         "the confidence that k is correct, for k-means only.",
     )  # fmt: skip
     transform: Transform = setting(
         "tanh", check_transform, '{"tanh", "linear", "sigmoid", "step"} or callable, default="tanh"',
-        "Transformation of the normalised discrepancy into the weight of micro.", choices=get_args(TransformName),
+        "Function that maps the normalised discrepancy to the weight of the micro average.",
+        choices=get_args(TransformName),
     )  # fmt: skip
     rule: Rule = one_of(
         "rule", get_args(Rule), "What to maximise: the score, or its lower confidence bound ``score - z * sem``."
     )
     z: float = setting(
         1.0, partial(check_real, "z", low=0.0, high=1e6), "float, default=1.0",
-        "Width of the lower confidence bound in standard errors.", parse=values.parse_number, metavar="Z",
+        "Distance of the lower confidence bound below the score, in standard errors.",
+        parse=values.parse_number, metavar="Z",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        """Validate the settings, alone and together."""
+        """Validate each setting and their combination."""
         super().__post_init__()
         # Resolving validates the clusterer and the metric, alone and together.
         _ = self.resolved_clusterer
         if isinstance(self.random_state, tuple):
             make_seeds(self.random_state, self.max_subsamples, self.n_calibration)
         if self.rule == "lcb" and self.criterion == "likely":
-            raise ValueError("rule must be 'max' with criterion='likely': a confidence has no lower confidence bound.")
+            raise ValueError(
+                "rule must be 'max' with criterion='likely', because a confidence has no lower confidence bound."
+            )
         if self.rule == "lcb":
             check_integer("n_subsamples with rule='lcb'", self.max_subsamples, minimum=2)
 
     @property
     def choice(self) -> dict[str, Any]:
-        """The settings that only decide how k is chosen from finished trials."""
+        """The settings that affect only how k is chosen from finished trials."""
         return {name: getattr(self, name) for name in CHOICE}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonConfig(_ClusteringConfig):
-    """All settings of a comparison; the keywords are those of :func:`compsil_kit.compare`, except ``progress``."""
+    """All settings of a comparison. Takes the same keywords as :func:`compsil_kit.compare`, except ``progress``."""
 
     criteria: str | Sequence[str] = setting(
         "all", values.validate_criteria, '"all" or sequence of str, default="all"',
         'Criteria to compare. ``"composite"``, ``"micro"``, ``"macro"`` (means over subsamples), ``"full-micro"``, '
         '``"full-macro"``, ``"calinski-harabasz"``, ``"davies-bouldin"``, ``"elbow"`` (means over repeated runs on '
-        'all the data), and ``"gap"``.',
+        'the full data set), and ``"gap"``.',
         parse=values.parse_names, choices=("all", *get_args(ComparedCriterion)),
-        text_form=f"all, or some of {', '.join(get_args(ComparedCriterion))}", metavar="A,B,...",
+        text_form=f"all, or any of {', '.join(get_args(ComparedCriterion))}", metavar="A,B,...",
     )  # fmt: skip
     n_repeats: int | None = setting(
         None, values.optional(partial(check_integer, "n_repeats", minimum=1)), "int, default=None",
-        "Number of runs on all the data. None means one per subsample.",
+        "Number of runs on the full data set (default: one per subsample).",
         parse=values.parse_optional(values.parse_integer), metavar="N",
     )  # fmt: skip
     n_references: int = setting(
         20, partial(check_integer, "n_references", minimum=2), "int, default=20",
-        "Number of reference data sets of the gap statistic.", parse=values.parse_integer, metavar="N",
+        "Number of reference data sets for the gap statistic.", parse=values.parse_integer, metavar="N",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        """Validate the settings."""
+        """Validate the settings, and raise if the number of subsamples is adaptive."""
         super().__post_init__()
         # Validates the clusterer and the metric.
         _ = self.selection
@@ -241,60 +246,62 @@ class ComparisonConfig(_ClusteringConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class TableConfig(Config):
-    """How a table is prepared; the keywords are those of :func:`compsil_kit.prepare`."""
+    """Settings for preparing a table. Takes the same keywords as :func:`compsil_kit.prepare`."""
 
     columns: Any = setting(
         None, lambda value: value, "name or list of names, optional",
-        "Columns to use. All numeric and boolean ones if None.",
-        parse=values.parse_optional(values.parse_names), text_form="a,b,...", metavar="A,B,...",
+        "Columns to use (default: all numeric and boolean columns).",
+        parse=values.parse_optional(values.parse_names), metavar="A,B,...",
     )  # fmt: skip
     scale: Scale | None = setting(
         "standard", check_scale, '{"standard", "robust", "minmax"} or None, default="standard"',
         "How to scale the columns.", parse=values.parse_optional(str), choices=(*get_args(Scale), "none"),
     )  # fmt: skip
-    missing: Missing = one_of("missing", get_args(Missing), "Rows with missing values: raise an error, or drop them.")
+    missing: Missing = one_of(
+        "missing", get_args(Missing), "Whether to raise an error for rows with missing values or drop them."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Events(Config):
-    """How a run reports its progress, where it keeps finished subsamples, and how it can be stopped.
+    """Settings for reporting the progress of a run, saving finished subsamples, and stopping the run.
 
     Attributes
     ----------
     progress, checkpoint
-        The keywords of :func:`compsil_kit.select_k`.
+        The same as in :func:`compsil_kit.select_k`.
     stop : threading.Event or None
-        Setting it in another thread ends the run after the subsamples in progress.
+        An event that another thread sets to end the run after the subsamples in progress.
     pause_between : bool
         Whether the threads pause while the caller processes a result.
     """
 
     checkpoint: PathLikeOrStr | None = setting(
         None, values.validate_checkpoint, "str or path, default=None",
-        "File in which finished subsamples are kept. The same call resumes from it after an interruption, also with "
-        "more subsamples or another transform, rule or z, and returns the result of an uninterrupted run bit for bit. "
-        "A file of other data, settings or library versions is refused, never overwritten. Estimators are compared by "
-        "class and parameters; functions passed as ``clusterer`` or ``metric`` by name, code, defaults and the plain "
-        "values they capture. Changes in the functions they call, in global variables and inside other objects are "
-        "not detected. Only one run at a time may use a file.",
+        "Save finished subsamples to this file, and resume from it. After an interruption, repeat the same call; it "
+        "may use more subsamples or another transform, rule or z. The result is bit-for-bit identical to an "
+        "uninterrupted run. A file written for other data, settings or library versions raises an error and is never "
+        "overwritten. Estimators are compared by class and parameters; functions passed as ``clusterer`` or ``metric`` "
+        "are compared by name, code, defaults and the plain values they capture. Changes in the functions they call, "
+        "in global variables and inside other objects are not detected. Only one run at a time may use a file.",
         metavar="FILE",
     )  # fmt: skip
     progress: Progress = setting(
         None, values.validate_progress, "bool or callable, default=None",
-        "Whether to show a progress bar. None shows one in a terminal or a notebook. A function is called with "
-        "(done, total); if it has an attribute ``rows``, that is called with the rows read and the total number of "
-        "rows while an out-of-core table is read.",
+        "Whether to show a progress bar. None shows it only in a terminal or a notebook. A function is called with "
+        "``(done, total)``. If the function has a ``rows`` attribute, that attribute is called with the number of rows "
+        "read and the total number of rows while an out-of-core table is read.",
     )  # fmt: skip
     stop: Event | None = None
     pause_between: bool = False
 
     @property
     def stopped(self) -> bool:
-        """Whether the run is to end."""
+        """Whether the ``stop`` event is set."""
         return self.stop is not None and self.stop.is_set()
 
     def require_repeatable(self, random_state: Seeds) -> None:
-        """Raise if a checkpoint is requested for subsamples that differ in every run.
+        """Raise if a checkpoint is requested but the subsamples differ in every run.
 
         Parameters
         ----------
@@ -303,6 +310,6 @@ class Events(Config):
         """
         if self.checkpoint is not None and random_state is None:
             raise ValueError(
-                "checkpoint needs the same seeds in every run, but random_state=None draws new ones each time. Pass an "
-                "integer as random_state."
+                "checkpoint needs the same seeds in every run, but random_state=None draws new seeds each time. Pass "
+                "an integer as random_state."
             )

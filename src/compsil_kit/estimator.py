@@ -1,4 +1,4 @@
-"""``CompositeSilhouette``: the selection as a scikit-learn estimator."""
+"""``CompositeSilhouette``, a scikit-learn estimator that selects the number of clusters."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _DEFAULT_KS = tuple(settings_of(SelectionConfig)["ks"].default)
 
 
 class _Parameter:
-    """A parameter hidden as an attribute: scikit-learn treats any object with ``transform`` as a transformer."""
+    """Hide a parameter as an attribute, because scikit-learn treats any object with ``transform`` as a transformer."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        raise AttributeError(f"{self._name!r} is a parameter, not a method: read get_params()[{self._name!r}].")
+        raise AttributeError(f"{self._name!r} is a parameter, not a method. Read get_params()[{self._name!r}].")
 
     def __set__(self, instance: object, value: Any) -> None:
         instance.__dict__[self._name] = value
@@ -56,34 +56,34 @@ class _Parameter:
 
 @documented(SelectionConfig, Events)
 class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Select the number of clusters by Composite Silhouette and fit the clusterer with it.
+    """Select the number of clusters using Composite Silhouette, and fit the clusterer with the selected k.
 
-    The default candidates are limited to k smaller than the number of rows. The refit uses the seed of the first
+    The default candidates are limited to values of k below the number of rows. The refit uses the seed of the first
     subsample.
 
     Parameters
     ----------
     {keywords}
     refit : bool, default=True
-        Whether to fit the clusterer on all of X with the selected k. ``"kmeans"`` then keeps the best of ten
-        initialisations.
+        Whether to fit the clusterer to all of X with the selected k. If it is ``"kmeans"``, the best of ten
+        initialisations is kept.
 
     Attributes
     ----------
     best_k_ : int
         The selected number of clusters.
     best_score_ : float
-        Its score.
+        The score of the selected k.
     result_ : SelectionResult
-        Everything else.
+        The complete result of the selection.
     best_estimator_ : estimator or None
-        The clusterer fitted on all of X; None for a function. Only with ``refit``.
+        The clusterer fitted to all of X, or None if the clusterer is a function. Only with ``refit=True``.
     labels_ : ndarray of shape (n_rows,)
-        Labels of X. Only with ``refit``.
+        Labels of X. Only with ``refit=True``.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray
-        Names of the features, if X was a table with string names.
+        Names of the features if X is a table whose column names are strings.
 
     Examples
     --------
@@ -134,17 +134,17 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             setattr(self, name, passed[name])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, as scikit-learn's estimators do.
+        """Return the parameters by name, as in scikit-learn.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to add the parameters of a clusterer that is an estimator, as ``clusterer__name``.
+            Whether to include the parameters of the clusterer, as ``clusterer__name``, if it is an estimator.
 
         Returns
         -------
         dict
-            Names and values.
+            Parameter names and values.
         """
         params = {name: vars(self)[name] for name in self._get_param_names()}
         if deep and hasattr(self.clusterer, "get_params") and not isinstance(self.clusterer, type):
@@ -152,12 +152,12 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return params
 
     def fit(self, X: Any, y: Any = None) -> CompositeSilhouette:  # noqa: ARG002  (scikit-learn's signature)
-        """Select k, and refit the clusterer with it.
+        """Select k, and refit the clusterer with the selected k.
 
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_rows, n_features)
-            The data, or the return value of :func:`prepare`. An out-of-core table is loaded.
+            The data, or a table returned by :func:`prepare`. An out-of-core table is loaded into memory.
         y : ignored
             Present for compatibility with scikit-learn.
 
@@ -189,7 +189,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(lambda self: self.refit)  # type: ignore[untyped-decorator]
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
-        """Select k, refit the clusterer with it, and return the labels of X.
+        """Select k, refit the clusterer with the selected k, and return the labels of X.
 
         Parameters
         ----------
@@ -205,10 +205,10 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.fit(X, y).labels_
 
-    # Before fit it is unknown whether the clusterer can label new points.
+    # Before fitting, it is unknown whether the clusterer can label new points.
     @available_if(lambda self: not hasattr(self, "result_") or hasattr(self.best_estimator_, "predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the cluster of each row, from the clusterer fitted with the selected k.
+        """Predict the cluster of each row with the refitted clusterer.
 
         Parameters
         ----------
@@ -223,24 +223,24 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "best_estimator_")
         table = load_data(X, min_rows=1)
         validate_data(self, with_names(X, table), skip_check_array=True, reset=False)
-        # scikit-learn's k-means predicts only data of the dtype it was fitted to.
+        # scikit-learn's k-means can predict only data of the dtype to which it was fitted.
         labels: NDArray[Any] = self.best_estimator_.predict(table.matrix.astype(self.result_.plan.dtype, copy=False))
         return labels
 
     def plot_silhouette(self, X: Any, *, ax: Axes | None = None) -> Axes:
-        """Draw the silhouette of every point of the refitted clustering, cluster by cluster.
+        """Plot the silhouette of every point in the refitted clustering, grouped by cluster.
 
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_rows, n_features)
-            The data that was fitted.
+            The data passed to ``fit``.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure if None.
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         Axes
-            The axes drawn on.
+            The axes with the plot.
         """
         from compsil_kit._show.cluster_plots import plot_silhouettes
 
@@ -249,30 +249,32 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return plot_silhouettes(scores, self.labels_, ax=ax)
 
     def plot_map(self, X: Any, *, ax: Axes | None = None) -> Axes:
-        """Draw the points on two principal components, coloured by the refitted clustering.
+        """Plot the points on two principal components, coloured by cluster of the refitted clustering.
 
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_rows, n_features)
-            The data that was fitted.
+            The data passed to ``fit``.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure if None.
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         Axes
-            The axes drawn on.
+            The axes with the plot.
         """
         from compsil_kit._show.cluster_plots import plot_map
 
         return plot_map(self._fitted(X), self.labels_, ax=ax)
 
     def _fitted(self, X: Any) -> Any:
-        """Return X as a matrix if it can be the data whose labels are known."""
+        """Return X as a matrix; raise unless it has as many rows as the fitted data."""
         check_is_fitted(self, "labels_")
         matrix = load_data(X).matrix
         if matrix.shape[0] != len(self.labels_):
-            raise ValueError(f"X must be the data that was fitted, {len(self.labels_)} rows; got {matrix.shape[0]}.")
+            raise ValueError(
+                f"X must be the data passed to fit, with {len(self.labels_)} rows; got {matrix.shape[0]} rows."
+            )
         return matrix
 
     def __sklearn_tags__(self) -> Any:
@@ -283,7 +285,7 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             if config is None or config.clusterer is not self.clusterer or config.metric is not self.metric:
                 config = SelectionConfig(clusterer=self.clusterer, metric=self.metric)
         except (TypeError, ValueError, ImportError):
-            # fit raises an error that explains the problem.
+            # The error is raised in fit, with an explanation.
             return tags
         tags.input_tags.sparse = config.resolved_metric.takes_sparse and takes_sparse(config.resolved_clusterer)
         tags.input_tags.pairwise = config.resolved_metric.precomputed

@@ -1,4 +1,4 @@
-"""Everything that is decided before computing, as a frozen :class:`Plan` that can be printed and saved."""
+"""The frozen :class:`Plan` of a selection, with every decision made before computing; it can be printed and saved."""
 
 from __future__ import annotations
 
@@ -18,46 +18,48 @@ from compsil_kit._util import schema
 from compsil_kit._util.format import format_bytes, format_ks, format_seconds
 from compsil_kit.config import SelectionConfig
 
-# Subsamples of less than this share of the rows have too few rows in common to compare their clusterings on those.
+# Smaller subsamples, as a fraction of all rows, share too few rows to compare their clusterings on the shared rows.
 MIN_SHARED_FRACTION = 1 / 20
 MAX_COMMON_ROWS = 2_000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a selection will compute: its settings, and everything that follows from them and from the data.
+    """The computation planned for a selection: the settings, and everything derived from them and the data.
 
     Attributes
     ----------
     n_rows, n_features : int
         Shape of the data.
     ks : tuple of int
-        Candidate numbers of clusters, ascending.
+        Candidate numbers of clusters, in ascending order.
     n_subsamples, n_calibration : int
-        Number of scored subsamples, and of additional ones that only estimate the largest discrepancies.
+        Number of scored subsamples, and number of additional subsamples that are used only to estimate the largest
+        discrepancies.
     sample_size : int
         Number of rows in each subsample.
     seeds : tuple of int
-        One seed per subsample, the scored ones first.
+        One seed per subsample; scored subsamples come first.
     clusterer, metric, dtype : str
-        Names of the clusterer, of the metric and of the data type.
+        Names of the clusterer, the metric and the data type.
     n_starts : int
-        Number of initialisations of each clustering. The first and the best of them are kept.
+        Number of initialisations of each clustering. The first and the best initialisation are kept.
     structure : bool
         Whether the structure test runs.
     adaptive : str
-        The criterion that decides when enough subsamples are done and which ks are dropped; empty if the number of
-        subsamples is fixed. ``n_subsamples`` is then the maximum and, in a result, the number that was run.
+        The criterion that determines when to stop adding subsamples and which candidates to drop, or an empty string if
+        the number of subsamples is fixed. With a criterion, ``n_subsamples`` is the maximum in a plan and the number
+        of subsamples run in a result.
     scanned_bytes : int
         Approximate uncompressed size of an out-of-core table; 0 for data in memory.
     on_failure : {"raise", "skip"}
         What to do when a clustering fails.
     config : SelectionConfig
-        The settings. Plans read from a file have settings that reproduce the run; functions and estimators are
-        replaced by placeholders that raise when they are called.
+        The settings. In a plan read from a file they reproduce the run, but functions and estimators are placeholders
+        that raise when called.
     """
 
-    # With the validation of plans that come from a file.
+    # The annotations contain the validation of plans that are read from a file.
     n_rows: Annotated[int, schema.integer(2)]
     n_features: Annotated[int, schema.integer(1)]
     ks: Annotated[tuple[int, ...], schema.list_of(schema.integer(2))]
@@ -76,13 +78,13 @@ class Plan:
     config: SelectionConfig = field(default=None, compare=False, repr=False)  # type: ignore[assignment]  # see below
 
     def __post_init__(self) -> None:
-        """Rebuild the settings of a plan that has none."""
+        """Rebuild the settings if the plan was created without them."""
         if self.config is None:
             object.__setattr__(self, "config", _rebuild_config(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data for JSON."""
-        # Files of plans that raise, the default, stay as they were before on_failure was stored.
+        # The default on_failure is omitted, so that such plans are written as before the field was added.
         left_out = {"scanned_bytes", *(["on_failure"] if self.on_failure == "raise" else [])}
         values = {name: getattr(self, name) for name in _RECORD if name not in left_out}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
@@ -94,7 +96,7 @@ class Plan:
         Parameters
         ----------
         data : mapping
-            What ``to_dict`` returned, or what JSON made of it.
+            A dict returned by ``to_dict``, possibly after a round trip through JSON.
         where : str
             Name of the data in error messages.
         """
@@ -106,37 +108,37 @@ class Plan:
         if len(seeds) != found["n_subsamples"] + found["n_calibration"]:
             raise ValueError(f"{where}.seeds must contain one seed per subsample.")
         if not ks[-1] < found["sample_size"] <= found["n_rows"]:
-            raise ValueError(f"{where}.sample_size must lie between the largest k and the number of rows.")
+            raise ValueError(f"{where}.sample_size must be greater than the largest k and at most the number of rows.")
         try:
             return cls(**{**found, "ks": ks, "seeds": seeds})
         except (ValueError, TypeError) as error:
             raise ValueError(f"{where} is not a plan of this package ({type(error).__name__}).") from error
 
     def before(self, index: int) -> int | None:
-        """Return the seed of the subsample whose clusterings are compared with those of this one, or None.
+        """Return the seed of the subsample with which this subsample is compared, or None.
 
         Parameters
         ----------
         index : int
-            Position of a subsample. The first one and the calibration subsamples have no predecessor.
+            Position of a subsample. The first subsample and the calibration subsamples have no predecessor.
         """
         return self.seeds[index - 1] if 0 < index < self.n_subsamples else None
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs of points whose distance is computed, over all subsamples."""
+        """Number of pairwise distances to compute over all subsamples."""
         if self.metric in (*CLOSED_FORMS, "precomputed"):
             return 0
         return len(self.seeds) * (self.sample_size * (self.sample_size - 1) // 2)
 
     @property
     def n_clusterings(self) -> int:
-        """Number of clusterings, over all subsamples and ks."""
+        """Number of clusterings over all subsamples and candidates."""
         return len(self.seeds) * len(self.ks)
 
     @property
     def n_fetched(self) -> int:
-        """Expected number of distinct rows in all subsamples and in the common rows."""
+        """Expected number of distinct rows in all subsamples and the common rows."""
         untouched = (1 - self.sample_size / self.n_rows) ** len(self.seeds) * (1 - self.n_common / self.n_rows)
         return round(self.n_rows * (1 - untouched))
 
@@ -159,7 +161,7 @@ class Plan:
         return self.sample_size == self.n_rows
 
     def estimate_seconds(self, n_workers: int = 1) -> float:
-        """Return a rough estimate of the run time; the cost of clusterers without a name is not known.
+        """Return a rough estimate of the run time; the cost of custom clusterers is unknown.
 
         Parameters
         ----------
@@ -169,8 +171,9 @@ class Plan:
         Returns
         -------
         float
-            Seconds, accurate to a factor of two for k-means on data with clusters, and of three for other clusterers.
-            On data without clusters k-means needs more iterations: up to seven times as long in our measurements.
+            Seconds, accurate to within a factor of two for k-means on data with clusters, and of three for other
+            clusterers. On data without clusters, k-means needs more iterations and took up to seven times as long in
+            our measurements.
         """
         return cost_of(self).seconds(n_workers)
 
@@ -198,14 +201,14 @@ _RECORD = schema.checks_of(Plan)
 
 
 class NotStored:
-    """Stand in for a function or an estimator of a run that was read from a file; calling it raises."""
+    """Placeholder for a function or estimator of a run that was read from a file; calling it raises."""
 
     def __init__(self, name: str) -> None:
-        """Keep the name."""
+        """Store the name of the function or estimator."""
         self.__name__ = name
 
     def __call__(self, *_: Any) -> NoReturn:
-        """Raise, because files contain names only."""
+        """Raise, because files contain only names."""
         raise ValueError(f"{self.__name__} is not stored with a plan; pass it again.")
 
 

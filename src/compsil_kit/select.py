@@ -1,4 +1,4 @@
-"""``select_k``, ``stream``, ``plan_selection`` and ``label_rows``: the whole pipeline behind four functions."""
+"""Run the whole pipeline: ``select_k``, ``stream``, ``plan_selection`` and ``label_rows``."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def select_k(
     checkpoint: PathLikeOrStr | None = None,
     progress: Progress = None,
 ) -> SelectionResult:
-    """Select the number of clusters by Composite Silhouette.
+    """Select the number of clusters using Composite Silhouette.
 
-    Clusters many subsamples under every candidate k, combines the micro- and macro-averaged silhouette of each with a
-    weight derived from their discrepancy, averages over the subsamples, and selects the best k.
+    Cluster many subsamples with every candidate k, combine the micro- and macro-averaged silhouettes of each clustering
+    with a weight derived from their discrepancy, average over the subsamples, and select the best k.
 
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
-        The data: NumPy, SciPy sparse, pandas, Polars or PyArrow, numeric or boolean and finite, or the return value
-        of :func:`prepare`. With ``metric="precomputed"``, a square matrix of distances. Out-of-core tables are read
-        in one pass: the path, glob or URL of Parquet files, a ``pyarrow`` dataset, a Polars LazyFrame, a DuckDB
-        relation, a Zarr or h5py array, Dask, Spark.
+        The data: NumPy, SciPy sparse, pandas, Polars or PyArrow, numeric or boolean and finite, or a table returned
+        by :func:`prepare`. With ``metric="precomputed"``, a square matrix of distances. Out-of-core tables are read
+        in one pass: the path, glob or URL of Parquet files, a PyArrow dataset, a Polars LazyFrame, a DuckDB
+        relation, a Zarr or h5py array, or a Dask or Spark table.
     {keywords}
 
     Returns
@@ -80,13 +80,13 @@ def select_k(
     Raises
     ------
     ValueError, TypeError
-        A parameter or the data are invalid; the message names the parameter, the rule, the value and the fix.
+        A parameter or the data are invalid. The message names the parameter, the rule, the value and the fix.
     ClusteringError
-        A clusterer failed and ``on_failure="raise"``; ``.result`` has the finished part.
+        A clusterer failed and ``on_failure="raise"``; ``.result`` contains the partial result.
     SelectionError
-        Too many subsamples failed for every k; ``.result`` has the causes.
+        Too many subsamples failed for every k; ``.result`` contains the causes.
     Interrupted
-        A ``KeyboardInterrupt`` whose ``.result`` has the finished part.
+        A ``KeyboardInterrupt`` whose ``.result`` contains the partial result.
 
     References
     ----------
@@ -107,18 +107,19 @@ def select_k(
     events.require_repeatable(config.random_state)
     table = open_data(X)
     plan = make_plan(table, config)
-    # After the plan: it determines the rows that are read of an out-of-core table.
+    # Load after planning, because the plan determines which rows of an out-of-core table are read.
     data = load(table, plan, events)
     return run_selection(plan, data, events)
 
 
 @takes(SelectionConfig, Events, leave_out=("progress",))
 def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResult]:
-    """Yield a growing result after every scored subsample; the last one equals that of :func:`select_k`.
+    """Yield a growing result after every scored subsample; the last result equals the one from :func:`select_k`.
 
-    Leaving the loop stops the work. The subsamples of a checkpoint are the first result. Keywords are validated at the
-    call, before the first result is requested. The workers pause while the caller processes a result, and BLAS uses its
-    own threads in between, so several workers take a little longer than in :func:`select_k`.
+    Leaving the loop stops the computation. With a checkpoint, the first result contains the subsamples saved in it.
+    Keywords are validated when the function is called, before the first result is requested. The workers pause while
+    the caller processes a result, so that BLAS can use its own threads; with several workers, this takes a little
+    longer than :func:`select_k`.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
     Yields
     ------
     SelectionResult
-        The selection from the subsamples finished so far, ``partial`` until the last.
+        The selection from the subsamples finished so far. ``partial`` is true for every result but the last.
 
     Examples
     --------
@@ -149,19 +150,19 @@ def stream(X: Any, **keywords: Unpack[StreamKeywords]) -> Iterator[SelectionResu
 
 @takes(SelectionConfig)
 def plan_selection(X: Any, **keywords: Unpack[SelectionKeywords]) -> Plan:
-    """Return what :func:`select_k` would compute, without computing it.
+    """Return the plan of :func:`select_k` without running it.
 
     Parameters
     ----------
     X : array, sparse matrix or table of shape (n_rows, n_features)
-        The data, as in :func:`select_k`. Of a large out-of-core table, only the number of rows and the types of the
-        columns are read.
+        The data, as in :func:`select_k`. Only the number of rows and the column types of a large out-of-core table are
+        read.
     {keywords}
 
     Returns
     -------
     Plan
-        The plan. ``print(plan)`` describes it and estimates the run time.
+        The plan. ``print(plan)`` describes the computation and estimates its run time.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def plan_selection(X: Any, **keywords: Unpack[SelectionKeywords]) -> Plan:
     table = open_data(X)
     plan = make_plan(table, SelectionConfig.from_dict(keywords))
     if isinstance(table, SourceTable):
-        resolve_workers(plan, held=fetched_bytes(plan))
+        resolve_workers(plan, pending_bytes=fetched_bytes(plan))
     else:
         load(table, plan, Events())
     return plan
@@ -189,11 +190,11 @@ def label_rows(
     random_state: Seeds = 42,
     progress: Progress = None,
 ) -> Iterator[NDArray[np.int64]]:
-    """Cluster all rows into k clusters, and yield their labels in row order, some rows at a time.
+    """Cluster all rows into k clusters, and yield their labels in row order, in chunks.
 
-    Data in memory are clustered as a whole. For a large out-of-core table, the clusterer is fitted to the rows of the
-    first subsample, which one pass fetches; a second pass predicts the cluster of every row. ``"kmeans"`` keeps the
-    best of ten initialisations.
+    Data in memory are clustered as a whole. For a large out-of-core table, one pass fetches the rows of the first
+    subsample, to which the clusterer is fitted, and a second pass predicts the cluster of every row. ``"kmeans"`` keeps
+    the best of ten initialisations.
 
     Parameters
     ----------
@@ -202,20 +203,22 @@ def label_rows(
     k : int
         Number of clusters.
     clusterer : str, estimator or callable, default="kmeans"
-        Clustering algorithm, as in :func:`select_k`. For a large out-of-core table it needs ``predict``.
+        Clustering algorithm, as in :func:`select_k`. For a large out-of-core table, it needs a
+        ``predict`` method.
     metric : str or callable, default="euclidean"
-        The metric of the selection. Only ``"precomputed"``, agglomerative clustering and k-medoids use it.
+        The metric of the selection. It matters only if it is ``"precomputed"``, or for agglomerative clustering and
+        k-medoids.
     sample_size : "auto", "paper", int or float, default="auto"
-        Number of rows to which the clusterer is fitted, for a large out-of-core table.
+        Number of rows to which the clusterer is fitted if X is a large out-of-core table.
     random_state : int, None or sequence of int, default=42
-        Seed. Of a sequence, such as ``result.plan.seeds``, the first one.
+        Random seed. If a sequence is passed, such as ``result.plan.seeds``, its first seed is used.
     progress : bool or callable, default=None
-        Whether to show the progress of the pass over an out-of-core table, as in :func:`select_k`.
+        Whether to show a progress bar while an out-of-core table is read, as in :func:`select_k`.
 
     Yields
     ------
     ndarray of int
-        The clusters of the next rows; 0 is the largest one among the rows that the clusterer was fitted to.
+        The labels of the next rows. Label 0 is the largest cluster among the rows to which the clusterer was fitted.
 
     Examples
     --------
@@ -235,11 +238,11 @@ def label_rows(
     )
     events, table = Events(progress=progress), open_data(X)
     used = config.resolved_clusterer
-    # Before the table is read.
+    # Raise before the table is read.
     if isinstance(table, SourceTable) and not hasattr(used.estimator, "predict"):
         raise ValueError(
-            f"clusterer={used.name!r} has no predict, so it can label only rows that it was fitted to, and X is "
-            "too large for that. Pass 'kmeans', 'gmm' or another clusterer with predict, or load X."
+            f"clusterer={used.name!r} has no predict method, so it can label only the rows it was fitted to, and X is "
+            "too large to fit. Pass 'kmeans', 'gmm' or another clusterer with predict, or load X into memory first."
         )
     plan = make_plan(table, config)
     data = load(table, plan, events, indices=[0], warn=False)
@@ -251,9 +254,9 @@ def label_rows(
 
 
 def fit_rows(config: SelectionConfig, matrix: Any, k: int, seed: int) -> tuple[Any, NDArray[Any]]:
-    """Cluster all rows of a matrix, such as ``open_data(X).matrix``, with the clusterer of a selection.
+    """Cluster all rows of a matrix, such as ``open_data(X).matrix``, with the configured clusterer.
 
-    Return the fitted estimator (None for a function), and the labels as the clusterer numbered them.
+    Return the fitted estimator (None if the clusterer is a function) and the labels as numbered by the clusterer.
     """
     return fit_all_rows(config.resolved_clusterer, matrix, k, seed)
 

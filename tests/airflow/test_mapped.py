@@ -94,7 +94,7 @@ def test_data_that_change_between_steps_are_rejected(frame, log):
     done = run_mapped(python_callable=load, n_batches=1, **RETRY)
     assert done.state == "failed"
     assert done.task("select_k.batch", 0).try_number == 1
-    assert "batch was planned for another selection: the content of X differs" in log()
+    assert "batch was planned for another selection: the contents of X differ" in log()
 
 
 def test_checkpoint_is_not_supported():

@@ -269,7 +269,7 @@ def test_a_killed_worker_is_replaced(engine, tmp_path):
 def test_a_closed_client_raises(engine):
     with Client(engine.client.scheduler.address) as other, engine.spread():
         other.close()
-        with pytest.raises(RuntimeError, match=r"'dask' belongs to a Client that is closed. Create a Client"):
+        with pytest.raises(RuntimeError, match=r"'dask' uses a Client that is closed. Create a Client"):
             select_k(X, **SMALL)
 
 
@@ -315,7 +315,7 @@ def errors_of(code, env=None):
         (
             "from ray.util.joblib import register_ray; register_ray(); "
             f"joblib.parallel_config('ray', n_jobs=-1); {RUN}",
-            "RuntimeError: joblib's backend 'ray' is set, but Ray has not been started. Call ray.init()",
+            "RuntimeError: joblib's backend is 'ray', but Ray has not been started. Call ray.init()",
         ),
         (
             "joblib.parallel_config(backend='spark')",

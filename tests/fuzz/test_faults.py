@@ -37,7 +37,7 @@ def test_incomplete_files_are_detected(tmp_path):
         faults.check_files(tmp_path)
     (tmp_path / "report.html").unlink()
     (tmp_path / "run.json").write_text(json.dumps({"trials": [], "digest": "no"}))
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(ValueError, match="corrupted"):
         faults.check_files(tmp_path)
 
 

@@ -406,5 +406,5 @@ class TestData:
 
     def test_explore_without_ipywidgets_raises_and_names_the_package(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "ipywidgets", None)
-        with pytest.raises(ImportError, match=r"the explorer needs the package 'ipywidgets'.*pip install ipywidgets"):
+        with pytest.raises(ImportError, match=r"the explorer needs the 'ipywidgets' package.*pip install ipywidgets"):
             _ = compsil_jupyter.explore

@@ -54,4 +54,4 @@ def test_warmup_names_the_missing_package_without_numba(monkeypatch, capsys):
 
     monkeypatch.setitem(sys.modules, "numba", None)
     assert main(["warmup"]) == 2
-    assert "compsil-kit warmup needs the package 'numba'" in capsys.readouterr().err
+    assert "compsil-kit warmup needs the 'numba' package" in capsys.readouterr().err

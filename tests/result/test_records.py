@@ -118,7 +118,7 @@ def test_an_incomplete_result_is_refused(saved, name):
 def test_a_changed_result_is_noticed_by_its_digest(saved):
     changed = json.loads(saved)
     changed["trials"]["micro"][0][0] /= 2
-    with pytest.raises(ValueError, match="changed or damaged since it was written"):
+    with pytest.raises(ValueError, match="changed or corrupted after it was written"):
         SelectionResult.from_dict(changed)
     # Files of the first release have no digest.
     del changed["digest"]

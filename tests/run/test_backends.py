@@ -1,4 +1,4 @@
-"""What backends of joblib lack, and how results come back from them. Real clusters are in tests/engines."""
+"""Limitations of joblib backends, and how they return results. Tests on real clusters are in tests/engines."""
 
 import pickle
 import sys
@@ -19,12 +19,12 @@ from compsil_kit._run.workers import n_workers
     ("name", "how"),
     [("ray", "from ray.util.joblib import register_ray"), ("spark", "from joblibspark import register_spark")],
 )
-def test_an_unregistered_backend_says_how_it_is_registered(name, how):
+def test_an_unregistered_backend_raises_with_the_registration_code(name, how):
     with pytest.raises(ValueError, match=rf"'{name}' is not registered. Run '{how}; register_{name}\(\)' before"):
         joblib.parallel_config(backend=name)
 
 
-def test_a_registered_backend_is_left_alone(monkeypatch):
+def test_a_registered_backend_is_not_replaced(monkeypatch):
     monkeypatch.setitem(BACKENDS, "ray", "the real one")
     monkeypatch.delitem(BACKENDS, "spark")
     workers.explain_unregistered()
@@ -45,14 +45,14 @@ class SparkDistributedBackend(SequentialBackend):
     uses_threads = supports_return_generator = False
 
 
-def test_the_cluster_must_have_been_started(monkeypatch):
+def test_a_cluster_that_is_not_running_raises(monkeypatch):
     workers.check_started(DaskDistributedBackend("running"))
-    with pytest.raises(RuntimeError, match=r"belongs to a Client that is closed. Create a Client"):
+    with pytest.raises(RuntimeError, match=r"uses a Client that is closed. Create a Client"):
         workers.check_started(DaskDistributedBackend("closed"))
     started = [True, False]
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: started.pop(0)))
     workers.check_started(RayBackend())
-    with pytest.raises(RuntimeError, match=r"Ray has not been started. Call ray.init\(\) before"):
+    with pytest.raises(RuntimeError, match=r"Ray has not been started. Call ray.init\(\) first"):
         workers.check_started(RayBackend())
 
 
@@ -61,9 +61,9 @@ def test_the_cluster_must_have_been_started(monkeypatch):
 
 @pytest.fixture
 def spark(monkeypatch):
-    """A session whose workers answer as told, without Spark."""
+    """Return a function that simulates a Spark session whose workers return a given answer or error."""
 
-    def answering(answer, remote=False):
+    def simulate(answer, remote=False):
         def collect():
             if isinstance(answer, Exception):
                 raise answer
@@ -78,44 +78,44 @@ def spark(monkeypatch):
             monkeypatch.setitem(sys.modules, name, module)
         return SparkDistributedBackend()
 
-    return answering
+    return simulate
 
 
-def test_workers_like_this_process_and_those_that_cannot_be_asked(spark):
+def test_worker_versions_are_checked_only_on_spark_without_connect(spark):
     engine.check_workers(spark(engine.current_versions()))
     engine.check_workers(RayBackend())
     engine.check_workers(spark(ValueError("never asked"), remote=True))
 
 
-def test_workers_with_another_python(spark):
+def test_spark_workers_without_compsil_kit_raise(spark):
     error = ValueError("Job aborted:\n  File x\nModuleNotFoundError: No module named 'compsil_kit'\n at java.base")
-    with pytest.raises(RuntimeError) as refused:
+    with pytest.raises(RuntimeError) as caught:
         engine.check_workers(spark(error))
-    assert str(refused.value) == (
+    assert str(caught.value) == (
         "Spark's workers run 'python3', which cannot compute subsamples for this process: ModuleNotFoundError: No "
-        "module named 'compsil_kit'. Set PYSPARK_PYTHON to a Python of the workers that has compsil-kit, in the "
-        "versions of this one, before the Spark session starts; on one machine: os.environ['PYSPARK_PYTHON'] = "
+        "module named 'compsil_kit'. Before the Spark session starts, set PYSPARK_PYTHON to a Python on the workers "
+        "with compsil-kit and the same library versions as here; on a single machine: os.environ['PYSPARK_PYTHON'] = "
         "sys.executable."
     )
-    assert refused.value.__cause__ is error
+    assert caught.value.__cause__ is error
 
 
-def test_workers_that_fail_otherwise_or_have_other_versions(spark):
-    with pytest.raises(RuntimeError, match=r"for this process: OSError. Set PYSPARK_PYTHON"):
-        engine.check_workers(spark(OSError("no words that could be quoted")))
+def test_spark_workers_that_fail_or_have_other_versions_raise(spark):
+    with pytest.raises(RuntimeError, match=r"for this process: OSError. Before the Spark session"):
+        engine.check_workers(spark(OSError("unquotable")))
     here = engine.current_versions()
-    with pytest.raises(RuntimeError, match=f"it has numpy 1.0 instead of {np.__version__}. Set PYSPARK_PYTHON"):
+    with pytest.raises(RuntimeError, match=f"it has numpy 1.0 instead of {np.__version__}. Before the Spark session"):
         engine.check_workers(spark({**here, "numpy": "1.0"}))
 
 
-# --- the way back -----------------------------------------------------------------------------------------------------
+# --- returned results and errors --------------------------------------------------------------------------------------
 
 
 def divide(a, b):
     return a / b
 
 
-def test_errors_are_returned_where_they_would_be_lost():
+def test_errors_on_spark_workers_are_returned_and_raised_by_the_caller():
     found = pickle.loads(pickle.dumps(engine._return_error(divide, 1, 0)))
     assert isinstance(found, ZeroDivisionError)
     assert "in divide" in found.__notes__[0]
@@ -136,7 +136,7 @@ def test_a_failure_on_spark_is_raised_with_its_traceback(spark, monkeypatch):
     assert "On the worker" in caught.value.__notes__[0]
 
 
-def test_portions_are_taken_one_by_one():
+def test_calls_are_submitted_in_portions():
     taken = []
 
     def calls():
@@ -151,8 +151,8 @@ def test_portions_are_taken_one_by_one():
         assert list(arriving) == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_cluster_that_is_still_starting_has_one_worker(monkeypatch):
-    """Spark counts none until the first executor has registered."""
+def test_a_starting_cluster_counts_as_one_worker(monkeypatch):
+    """Spark reports no workers until the first executor has registered."""
     monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 0)
     assert n_workers(-1) == 1
     assert list(engine.in_portions((joblib.delayed(abs)(-i) for i in range(5)), 1)) == [0, 1, 2, 3, 4]
@@ -160,22 +160,22 @@ def test_a_cluster_that_is_still_starting_has_one_worker(monkeypatch):
 
 
 @pytest.mark.parametrize("message", ["'_ExceptionWithTraceback' object is not iterable", "another"])
-def test_what_joblibspark_makes_of_errors(message):
+def test_errors_hidden_by_joblibspark_refer_to_the_spark_log(message):
     def fail():
         raise TypeError(message)
 
-    expected = (TypeError, "another") if message == "another" else (RuntimeError, "which is in Spark's log")
+    expected = (TypeError, "another") if message == "another" else (RuntimeError, "See Spark's log")
     with pytest.raises(expected[0], match=expected[1]):
         list(engine.in_portions([joblib.delayed(fail)()], 1))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_processes_that_hand_over_all_at_once(n_jobs):
-    """A backend of joblib itself that has no generators; its processes are forked, and OpenMP does not outlive that."""
+def test_multiprocessing_backend_reports_progress_and_errors(n_jobs):
+    """joblib's multiprocessing backend has no generators. Its processes are forked, which OpenMP does not survive."""
     seen = []
     with joblib.parallel_config(backend="multiprocessing", n_jobs=n_jobs):
         there = run(clusterer=split, progress=lambda done, total: seen.append((done, total)))
-        # Its pool of two may wait for itself for ever once a task has failed; errors of others are tested with Ray.
+        # A pool of two may hang after a task has failed; errors in several workers are tested with Ray.
         if n_jobs == 1:
             with pytest.raises(ClusteringError, match="clustering into k=3 failed"):
                 run(clusterer=no_luck)

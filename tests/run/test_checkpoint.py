@@ -1,4 +1,4 @@
-"""Interrupted runs that resume: the same bits, nothing is computed twice, and no other file is touched."""
+"""Interrupted runs resume with identical results, compute nothing twice, and never overwrite other files."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def path(tmp_path):
     return tmp_path / "run.json"
 
 
-def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
-    """The interrupt may come before or after the trial was added to the file."""
+def test_an_interrupt_while_a_trial_is_saved_loses_nothing(path, monkeypatch):
+    """The interrupt may occur before or after the trial is added to the file."""
     monkeypatch.setattr("compsil_kit._run.select.dump_trial", interrupting(dump_trial, 3))
     with pytest.raises(Interrupted) as stop:
         run(checkpoint=path)
@@ -40,7 +40,7 @@ def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
 # --- resuming ---------------------------------------------------------------------------------------------------------
 
 
-def test_memory_maps_and_other_layouts_are_the_same_data(path, tmp_path, monkeypatch):
+def test_a_checkpoint_accepts_memory_maps_and_other_memory_layouts(path, tmp_path, monkeypatch):
     monkeypatch.setattr("compsil_kit._data.matrix._BLOCK_BYTES", 1000)
     np.save(tmp_path / "rows.npy", X)
     first = run(data=np.load(tmp_path / "rows.npy", mmap_mode="r"), checkpoint=path)
@@ -53,7 +53,7 @@ def test_nothing_is_computed_twice(path):
     with pytest.raises(Interrupted):
         run(clusterer=first, checkpoint=path, progress=stop_after(2))
     result = run(clusterer=second, checkpoint=path)
-    # Four subsamples, and the one before them for its labels, with which those of the next are compared.
+    # Four subsamples, and the subsample before them, with which the first of the four is compared.
     assert len(second.calls) == (1 + 4) * 3
     assert identical(run(clusterer=third, checkpoint=path), result)
     settings = {"transform": "step", "rule": "lcb", "z": 2.0}
@@ -61,15 +61,15 @@ def test_nothing_is_computed_twice(path):
     assert third.calls == []
 
 
-def test_more_subsamples_continue_from_the_first_ones(path):
+def test_a_checkpoint_can_be_extended_with_more_subsamples(path):
     counting = Counting()
     run(clusterer=counting, n_subsamples=3, n_calibration=2, checkpoint=path)
     assert len(counting.calls) == 5 * 3
     grown = run(clusterer=counting, n_subsamples=7, n_calibration=3, checkpoint=path)
-    # The third is clustered once more, to be compared with the fourth.
+    # The third subsample is clustered again for the comparison with the fourth.
     assert len(counting.calls) == (5 + 1 + 5) * 3
     assert identical(grown, run(clusterer=Counting(), n_subsamples=7, n_calibration=3))
-    # Fewer are part of the file, which loses nothing.
+    # With fewer subsamples, the file is used as it is and keeps all trials.
     fewer = run(clusterer=counting, n_subsamples=4, checkpoint=path)
     assert identical(fewer, run(clusterer=Counting(), n_subsamples=4))
     assert len(counting.calls) == (5 + 1 + 5) * 3
@@ -77,8 +77,8 @@ def test_more_subsamples_continue_from_the_first_ones(path):
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_backends_keep_and_resume(backend, path):
-    """An interrupt must not make joblib warn about discarded work: warnings are errors here."""
+def test_runs_on_backends_resume_from_a_checkpoint(backend, path):
+    """An interrupt must not cause a joblib warning about discarded work; warnings are errors here."""
     with joblib.parallel_config(backend=backend, n_jobs=2):
         with pytest.raises(Interrupted):
             run(checkpoint=path, n_subsamples=12, progress=stop_after(2))
@@ -91,7 +91,7 @@ def test_backends_keep_and_resume(backend, path):
 # --- the stream -------------------------------------------------------------------------------------------------------
 
 
-def test_a_stream_begins_with_the_part_finished_by_one_that_was_left(path):
+def test_a_stream_starts_with_the_subsamples_in_its_checkpoint(path):
     first = flow(checkpoint=path)
     assert [next(first).n_subsamples for _ in range(2)] == [1, 2]
     first.close()
@@ -104,26 +104,26 @@ def test_a_stream_begins_with_the_part_finished_by_one_that_was_left(path):
     assert identical(whole, run())
 
 
-def test_a_stream_raises_at_the_call_and_writes_nothing_before_it_is_started(path):
+def test_a_stream_validates_its_checkpoint_immediately_and_writes_later(path):
     flow(checkpoint=path)
     assert not path.exists()
     path.write_text("mine")
-    with pytest.raises(ValueError, match="is not a checkpoint"):
+    with pytest.raises(ValueError, match="is not a compsil-kit checkpoint"):
         flow(checkpoint=path)
 
 
-# --- whatever ends a run ----------------------------------------------------------------------------------------------
+# --- runs that end early ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_any_other_error_keeps_the_finished_part(path, n_jobs):
+def test_any_other_error_has_the_partial_result(path, n_jobs):
     with pytest.raises(ZeroDivisionError) as ended:
         run(checkpoint=path, n_jobs=n_jobs, progress=lambda done, total: done < 3 or 1 / 0)
     assert ended.value.result.partial
     assert ended.value.result.n_subsamples == len(kept(path)["trials"]) == 3
 
 
-def test_a_run_without_a_choice_leaves_a_complete_file(path):
+def test_a_run_without_a_selectable_k_writes_a_complete_checkpoint(path):
     for _ in range(2):
         with pytest.raises(SelectionError) as caught:
             run(clusterer=lambda X, k, seed: np.zeros(X.shape[0]), on_failure="skip", checkpoint=path)
@@ -137,7 +137,7 @@ def picky(X, k, seed):
     return split(X, k, seed)
 
 
-def test_failures_of_calibration_subsamples_move_with_them(path):
+def test_failures_in_a_checkpoint_get_the_new_positions_of_their_subsamples(path):
     settings = {"clusterer": picky, "on_failure": "skip", "n_calibration": 4}
     run(**settings, checkpoint=path)
     grown = run(**settings, n_subsamples=8, checkpoint=path)
@@ -145,8 +145,8 @@ def test_failures_of_calibration_subsamples_move_with_them(path):
     assert len(grown.failures) > 0
 
 
-def test_a_failed_run_continues_when_failures_are_skipped(path):
-    """This is the advice in the message of the failure."""
+def test_a_failed_run_resumes_with_failures_skipped(path):
+    """The error message gives this advice."""
     with pytest.raises(ClusteringError, match="on_failure='skip'"):
         run(clusterer=picky, checkpoint=path)
     skipping = {"clusterer": picky, "on_failure": "skip"}
@@ -183,12 +183,12 @@ def child(mode, n_jobs, path):
 
 
 @pytest.mark.parametrize(("how", "n_jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 1)])
-def test_another_process_continues_after_a_killed_one(how, n_jobs, path):
-    # Twelve calls are at least three subsamples of three ks each, two of which follow a finished one; then the
-    # clusterer does not return.
+def test_a_killed_run_resumes_in_another_process(how, n_jobs, path):
+    # Twelve calls cover at least three subsamples with three values of k each, and two of these subsamples follow a
+    # finished subsample. Then the clusterer does not return.
     with child("stuck", n_jobs, path) as first:
         try:
-            until(lambda: path.exists() and len(kept(path)["trials"]) >= 2, "two subsamples are kept", first)
+            until(lambda: path.exists() and len(kept(path)["trials"]) >= 2, "two subsamples are saved", first)
             first.send_signal(how)
             first.communicate(timeout=PATIENCE)
         finally:
@@ -207,8 +207,8 @@ def test_another_process_continues_after_a_killed_one(how, n_jobs, path):
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def test_quick_subsamples_are_written_together(path, monkeypatch):
-    """That a subsample is written while the next one runs is tested with processes that are killed."""
+def test_fast_subsamples_are_written_together(path, monkeypatch):
+    """Tests with killed processes cover writing a subsample while the next one runs."""
     writes, write = [], running.write_atomically
 
     def counted(path, content):
@@ -240,13 +240,13 @@ def test_writing_takes_at_most_a_twentieth_of_the_time(path, monkeypatch):
     monkeypatch.setattr(running, "time", clock)
     monkeypatch.setattr(running, "write_atomically", slow)
     run(checkpoint=path, n_subsamples=4, progress=lambda done, total: done < total and timers[-1].end())
-    # The pause is at least a second.
+    # The pause is at least one second.
     assert [each.seconds for each in timers] == pytest.approx([60.0, 5.0, 1.0, 1.0])
     assert len(kept(path)["trials"]) == 4
     assert next(durations, None) is None
 
 
-def test_a_full_disk_is_reported_and_costs_no_result(path, monkeypatch):
+def test_a_full_disk_gives_a_warning_and_a_complete_result(path, monkeypatch):
     write = running.write_atomically
 
     def full(path, content):
@@ -261,14 +261,14 @@ def test_a_full_disk_is_reported_and_costs_no_result(path, monkeypatch):
     assert kept(path)["trials"] == []
 
 
-def test_progress_starts_at_the_finished_part(path):
+def test_progress_starts_at_the_number_of_saved_subsamples(path):
     run(n_subsamples=4, checkpoint=path)
     seen = []
     run(checkpoint=path, progress=lambda *numbers: seen.append(numbers))
     assert seen == [(4, 6), (5, 6), (6, 6)]
 
 
-def test_the_path_is_that_of_the_call_and_a_link_stays_a_link(tmp_path, monkeypatch):
+def test_a_checkpoint_path_is_resolved_at_the_call_and_links_are_kept(tmp_path, monkeypatch):
     (tmp_path / "there").mkdir()
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     monkeypatch.chdir(tmp_path)
@@ -282,17 +282,17 @@ def test_the_path_is_that_of_the_call_and_a_link_stays_a_link(tmp_path, monkeypa
     assert list((tmp_path / "there").iterdir()) == []
 
 
-# --- files that are refused -------------------------------------------------------------------------------------------
+# --- rejected files ---------------------------------------------------------------------------------------------------
 
 MOVED = X.copy()
 MOVED[-1, -1] += 1e-12
 OTHER = {
-    "cell": ({"data": MOVED}, "the content of X differs"),
-    "order": ({"data": X[::-1]}, "the content of X differs"),
-    "rows": ({"data": X[:-1]}, "the content of X differs; rows was 90 and is now 89"),
+    "cell": ({"data": MOVED}, "the contents of X differ"),
+    "order": ({"data": X[::-1]}, "the contents of X differ"),
+    "rows": ({"data": X[:-1]}, "the contents of X differ; rows was 90 and is now 89"),
     "columns": ({"data": X[:, :1]}, "features was 2 and is now 1"),
     "type": ({"data": X.astype(np.float32)}, "dtype was float64 and is now float32"),
-    "sparse": ({"data": sparse.csr_array(X)}, "the content of X differs"),
+    "sparse": ({"data": sparse.csr_array(X)}, "the contents of X differ"),
     "ks": ({"ks": (2, 3)}, r"ks was \[2, 3, 4\] and is now \[2, 3\]"),
     "size": ({"sample_size": 61}, "sample_size was 60 and is now 61"),
     "clusterer": ({"clusterer": "gmm"}, "another selection: clusterer was kmeans and is now gmm[.]"),
@@ -304,7 +304,7 @@ OTHER = {
 
 
 @pytest.mark.parametrize(("keywords", "message"), OTHER.values(), ids=OTHER)
-def test_a_file_of_another_selection_is_refused(keywords, message, path):
+def test_a_checkpoint_of_another_selection_is_rejected(keywords, message, path):
     run(checkpoint=path)
     before = path.read_bytes()
     with pytest.raises(ValueError, match=f"{message}.*Pass another path, or delete the file") as caught:
@@ -313,7 +313,7 @@ def test_a_file_of_another_selection_is_refused(keywords, message, path):
     assert path.read_bytes() == before
 
 
-def test_other_parameters_of_an_estimator_are_named(path):
+def test_changed_estimator_parameters_are_named(path):
     run(clusterer=KMeans(n_init=3, tol=1e-3), checkpoint=path)
     message = r"selection: clusterer's n_init was 3 and is now 4; clusterer's tol was 0.001"
     with pytest.raises(ValueError, match=message):
@@ -323,11 +323,11 @@ def test_other_parameters_of_an_estimator_are_named(path):
 
 
 @pytest.mark.parametrize("library", ["numpy", "scikit-learn", "scipy", "compsil-kit", "numba", "python"])
-def test_other_versions_are_refused_except_of_python(library, path, monkeypatch):
+def test_a_checkpoint_with_other_library_versions_is_rejected(library, path, monkeypatch):
     run(checkpoint=path)
     versions = {**fingerprint.current_versions(), library: "0.0.1"}
     monkeypatch.setattr(fingerprint, "current_versions", lambda: versions)
-    # The compiled kernel rounds differently.
+    # The result depends on whether Numba is installed, because the compiled kernel rounds differently.
     monkeypatch.setattr(fingerprint, "has", lambda name: library != "numba")
     if library == "python":
         run(checkpoint=path)
@@ -350,9 +350,9 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
-def test_a_file_that_is_no_checkpoint_is_refused(content, path):
+def test_a_file_that_is_not_a_checkpoint_is_rejected(content, path):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"is not a checkpoint of compsil-kit, or is damaged .*Pass another") as caught:
+    with pytest.raises(ValueError, match=r"is not a compsil-kit checkpoint, or is corrupted .*Pass another") as caught:
         run(checkpoint=path)
     assert "secret" not in str(caught.value)
     assert path.read_bytes() == content
@@ -369,17 +369,17 @@ def test_a_file_that_is_no_checkpoint_is_refused(content, path):
     ],
     ids=str,
 )
-def test_a_damaged_trial_is_refused(change, path):
+def test_a_corrupted_trial_is_rejected(change, path):
     run(checkpoint=path)
     data = kept(path)
     del data["digest"]
     data["trials"][2].update(change)
     path.write_text(json.dumps(data))
-    with pytest.raises(ValueError, match="is not a checkpoint of compsil-kit, or is damaged"):
+    with pytest.raises(ValueError, match="is not a compsil-kit checkpoint, or is corrupted"):
         run(checkpoint=path)
 
 
-def test_fresh_seeds_and_later_formats_are_refused(path):
+def test_random_seeds_and_later_formats_are_rejected(path):
     with pytest.raises(ValueError, match=r"checkpoint needs the same seeds .*Pass an integer as random_state"):
         run(random_state=None, checkpoint=path)
     assert not path.exists()
@@ -391,16 +391,16 @@ def test_fresh_seeds_and_later_formats_are_refused(path):
 @pytest.mark.parametrize(
     ("place", "error", "message"),
     [
-        ("missing/run.json", FileNotFoundError, "no such folder for the checkpoint"),
-        (".", IsADirectoryError, "checkpoint must be a file; this is a folder"),
+        ("missing/run.json", FileNotFoundError, "the folder for the checkpoint does not exist"),
+        (".", IsADirectoryError, "checkpoint must be a file, not a folder"),
         ("run.json", PermissionError, "Permission denied"),
     ],
 )
-def test_an_impossible_place_is_refused_before_the_work(place, error, message, tmp_path, monkeypatch):
-    def refuse(path, content):
+def test_an_unwritable_checkpoint_raises_before_computing(place, error, message, tmp_path, monkeypatch):
+    def deny(path, content):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(running, "write_atomically", refuse)
+    monkeypatch.setattr(running, "write_atomically", deny)
     counting = Counting()
     with pytest.raises(error, match=message):
         run(clusterer=counting, checkpoint=tmp_path / place)

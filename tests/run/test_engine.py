@@ -1,4 +1,4 @@
-"""Every subsample gives the same bits whoever computes it."""
+"""Every subsample gives bit-for-bit identical results in any thread, process or cluster."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ print(hashlib.sha256(r.micro.tobytes() + r.macro.tobytes() + r.scores.tobytes())
 
 
 def bits_elsewhere(n_points, backend, **variables):
-    """The bits of a selection in a new process."""
+    """Return a digest of a selection run in a new process."""
     command = [sys.executable, "-c", SCRIPT, str(n_points), backend]
     environment = {**os.environ, **variables}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE)
     return run.stdout.strip()
 
 
-def test_forked_workers(points):
-    """Forked from a new process: this one has run OpenMP, and what is forked after that may hang in k-means."""
+def test_forked_workers_give_identical_results(points):
+    """Fork from a new process, because k-means may hang in a process forked after OpenMP was used."""
     assert bits_elsewhere(len(points), "multiprocessing") == bits(select_k(points, **SETTINGS))
 
 
-def test_a_subset_of_ks(points):
+def test_results_do_not_depend_on_the_other_candidates(points):
     size = 500
     whole = select_k(points, ks=range(2, 8), n_subsamples=3, sample_size=size)
     part = select_k(points, ks=[3, 6], n_subsamples=3, sample_size=size)
@@ -64,12 +64,12 @@ def test_a_subset_of_ks(points):
     np.testing.assert_allclose(part.macro, whole.macro[[1, 4]], rtol=0, atol=1e-12)
 
 
-def test_across_interpreters_and_thread_settings():
+def test_results_do_not_depend_on_hash_seed_or_thread_settings():
     one, other = {"PYTHONHASHSEED": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "3"}
     assert bits_elsewhere(4000, "threading", **one) == bits_elsewhere(4000, "threading", **other)
 
 
-def test_dask_backend(points):
+def test_dask_gives_identical_results(points):
     from distributed import Client, LocalCluster
 
     with (
@@ -81,7 +81,7 @@ def test_dask_backend(points):
     assert bits(spread) == bits(select_k(points, **SETTINGS))
 
 
-def test_fresh_seeds_can_be_repeated(points):
+def test_random_seeds_can_be_reused(points):
     fresh = select_k(points, ks=[2, 3], n_subsamples=3, random_state=None)
     assert fresh.plan.seeds != select_k(points, ks=[2, 3], n_subsamples=3, random_state=None).plan.seeds
     again = select_k(points, ks=[2, 3], n_subsamples=3, random_state=fresh.plan.seeds)
@@ -100,7 +100,7 @@ def test_settings_of_scikit_learn_reach_the_workers():
     assert seen == {77}
 
 
-def test_the_global_random_state_does_not_matter():
+def test_results_do_not_depend_on_the_global_random_state():
     results = []
     for seed in (1, 2):
         np.random.seed(seed)

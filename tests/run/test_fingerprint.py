@@ -1,4 +1,4 @@
-"""What the numbers depend on: functions and other objects told apart, in every process alike."""
+"""Fingerprints distinguish functions and other objects, and are the same in every process."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("build", PAIRS.values(), ids=PAIRS)
-def test_what_differs_is_noticed_and_what_is_equal_is_not(build):
+def test_descriptions_are_equal_only_for_equal_objects(build):
     assert fingerprint.describe(build(3)) == fingerprint.describe(build(3))
     assert fingerprint.describe(build(3)) != fingerprint.describe(build(4))
 
 
-def test_the_code_is_described_without_what_a_function_collects():
+def test_functions_are_described_by_code_but_not_by_mutable_state():
     bodies = [eval(f"lambda X, k, seed: {body}") for body in ("X + 1", "X + 2", "X - 1", "X @ k")]
     assert len({fingerprint.describe(function) for function in [*bodies, np.add, np.subtract]}) == 6
     assert fingerprint.describe(numba.njit(split)) == fingerprint.describe(split)
@@ -91,7 +91,7 @@ def test_the_code_is_described_without_what_a_function_collects():
     assert fingerprint.describe(taking) == before
 
 
-def test_a_name_without_value_is_no_trouble():
+def test_an_unassigned_captured_variable_can_be_described():
     def outer():
         def inner(X, k, seed):
             return later
@@ -118,12 +118,12 @@ def test_the_description_is_the_same_in_another_process():
     assert len(texts) == 1
 
 
-def test_versions_of_other_packages_are_part_of_the_name():
+def test_descriptions_contain_the_versions_of_other_packages():
     assert fingerprint.describe(pd.DataFrame).endswith(f"(pandas {pd.__version__})")
     assert fingerprint.describe(KMeans) == "sklearn.cluster._kmeans.KMeans"
 
 
-def test_rows_for_stability_are_part_of_it():
+def test_the_fingerprint_contains_the_number_of_common_rows():
     X = np.random.default_rng(0).normal(size=(400, 2))
     data = open_data(X)
     few, many = (

@@ -1,4 +1,4 @@
-"""Every entry point rejects invalid data before it computes, and warns of columns of different scales."""
+"""Every entry point rejects invalid data before computing, and warns about columns with different scales."""
 
 from __future__ import annotations
 
@@ -154,14 +154,14 @@ INVALID = {**BAD_X, **NOT_NUMERIC, **NOT_FINITE}
 @pytest.mark.parametrize("name", INVALID)
 def test_invalid_data_raise(name):
     X, message = INVALID[name]
-    # Warnings are errors in these tests, so no other one is raised before.
+    # Warnings are errors in these tests, so no warning is raised before the error.
     with pytest.raises(TypeError if name in TYPE_ERRORS else ValueError, match=message) as raised:
         select_k(X, ks=(2, 3))
     assert SECRET not in str(raised.value)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_distinct_rows_are_sought_beyond_the_first_thousand(form):
+def test_distinct_rows_are_counted_beyond_the_first_thousand(form):
     X = form(np.repeat([[0.0], [1.0], [2.0], [3.0]], [1497, 1, 1, 1], axis=0))
     assert plan_selection(X, ks=4).ks == (4,)
     with pytest.raises(ValueError, match=r"X has only 4 distinct rows\. Pass values of k up to 4"):
@@ -216,7 +216,7 @@ FEW = {"ks": [2, 3], "n_subsamples": 2}
         lambda X: CompositeSilhouette(**FEW).fit(X),
     ],
 )
-def test_columns_of_different_scales_are_warned_of_once_at_the_line_of_the_call(call):
+def test_the_scale_warning_points_to_the_calling_line(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call(WIDE)
@@ -235,9 +235,9 @@ def test_columns_of_different_scales_are_warned_of_once_at_the_line_of_the_call(
         lambda: pd.DataFrame(WIDE, columns=["a", "b"]).compsil.select_k(**FEW),
         lambda: pd.DataFrame(WIDE, columns=["a", "b"]).compsil.select_k(scale=None, **FEW),
         lambda: select_k(sparse.csr_matrix(WIDE), **FEW),
-        # An outlier does not make a scale.
+        # A single outlier does not count as a difference in scale.
         lambda: select_k(np.vstack([ALIKE, [[0.0, 1e6]]]), **FEW),
-        # A constant column has no scale.
+        # A constant column is ignored.
         lambda: select_k(np.column_stack([ALIKE, np.ones(len(ALIKE))]), **FEW),
     ],
 )
@@ -248,7 +248,7 @@ def test_no_warning_if_the_scale_was_chosen_or_does_not_differ(call):
 
 
 @pytest.mark.parametrize(("factor", "warned"), [(9.9, False), (10.1, True)])
-def test_factors_above_ten_are_warned_of(factor, warned):
+def test_scale_factors_above_ten_give_a_warning(factor, warned):
     column = np.linspace(0, 1, 50)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""A selection on an out-of-core table: one pass fetches the rows of all subsamples; the result is that in memory."""
+"""Selections on out-of-core tables read the table once and give the same result as data in memory."""
 
 import json
 import warnings
@@ -46,7 +46,7 @@ def source(**settings):
     ],
     ids=lambda keywords: next(iter(keywords), "plain"),
 )
-def test_the_result_is_that_of_the_data_in_memory(keywords):
+def test_out_of_core_results_match_results_in_memory(keywords):
     settings = FAST | keywords
     expected = select_k(prepare(FRAME), **settings).to_dict()
     assert select_k(prepare(source(parts=(8_000, 20_000))), **settings).to_dict() == expected
@@ -54,8 +54,8 @@ def test_the_result_is_that_of_the_data_in_memory(keywords):
 
 
 @pytest.mark.parametrize("dtypes", [["float32"] * 3, ["int32"] * 3, ["bool"] * 3, ["float32", "int64", "bool"]])
-def test_columns_of_any_type(dtypes, tmp_path):
-    """With a constant column and a serial number, which are noted."""
+def test_columns_of_all_types_match_results_in_memory(dtypes, tmp_path):
+    """One case includes a constant column and a serial number, which are recorded in the preparation."""
     columns = {
         name: (values > 0 if dtype == "bool" else 10 * values).astype(dtype)
         for (name, values), dtype in zip(COLUMNS.items(), dtypes, strict=True)
@@ -79,13 +79,13 @@ def test_a_plan_reads_nothing():
     assert table.handed == []
 
 
-def test_needed_rows_are_those_of_all_subsamples():
+def test_needed_rows_are_the_union_of_all_subsamples():
     plan = plan_selection(FRAME, **FAST)
     drawn = [subsample_rows(seed, LARGE, 300) for seed in plan.seeds]
-    # So few rows are shared that clusterings are compared on common rows.
+    # Subsamples overlap so little that clusterings are compared on a separate, common set of rows.
     common = common_rows(LARGE, 300)
     np.testing.assert_array_equal(needed_rows(plan), np.unique(np.concatenate([*drawn, common])))
-    # A subsample is compared with the one before it.
+    # A subsample is compared with the previous subsample.
     np.testing.assert_array_equal(needed_rows(plan, [2]), np.unique(np.concatenate([*drawn[1:3], common])))
     shared = plan_selection(FRAME, **FAST | {"sample_size": 0.1})
     drawn = [subsample_rows(seed, LARGE, shared.sample_size) for seed in shared.seeds]
@@ -95,26 +95,26 @@ def test_needed_rows_are_those_of_all_subsamples():
     assert len(needed_rows(tested, [2])) == len(needed_rows(plan, [2]))
 
 
-def test_batches_are_those_of_the_data_in_memory():
+def test_out_of_core_batches_match_a_selection_in_memory():
     settings = FAST | {"structure": True, "n_calibration": 2}
     batches = json.loads(json.dumps(plan_batches(prepare(source()), **settings, n_batches=3)))
     done = [run_batch(prepare(source(parts=(5_000 + at,))), batch) for at, batch in enumerate(batches)]
     assert combine_batches(done).to_dict() == select_k(prepare(FRAME), **settings).to_dict()
-    with pytest.raises(ValueError, match="batch was planned for another selection: the content of X differs"):
+    with pytest.raises(ValueError, match="batch was planned for another selection: the contents of X differ"):
         run_batch(prepare(CutSource(columns_of(seed=1))), batches[0])
 
 
-def test_a_checkpoint_belongs_to_the_rows_of_a_table_out_of_core(tmp_path):
+def test_a_checkpoint_of_an_out_of_core_table_depends_on_its_rows(tmp_path):
     settings = FAST | {"checkpoint": tmp_path / "run.json"}
     first = select_k(prepare(source()), **settings)
     assert select_k(prepare(source(parts=(777,))), **settings).to_dict() == first.to_dict()
-    with pytest.raises(ValueError, match="belongs to another selection: the content of X differs"):
+    with pytest.raises(ValueError, match="belongs to another selection: the contents of X differ"):
         select_k(prepare(CutSource(columns_of(seed=1))), **settings)
-    with pytest.raises(ValueError, match="another selection: X was outside memory and is now in memory"):
+    with pytest.raises(ValueError, match="another selection: X was out of core and is now in memory"):
         select_k(prepare(FRAME), **settings)
 
 
-def test_a_progress_function_counts_subsamples_and_its_attribute_the_rows():
+def test_row_counts_go_to_the_rows_attribute_of_a_progress_function():
     calls, rows = [], []
 
     def progress(*counts):
@@ -126,7 +126,7 @@ def test_a_progress_function_counts_subsamples_and_its_attribute_the_rows():
     assert rows == [(20_000, LARGE), (40_000, LARGE), (LARGE, LARGE)]
 
 
-def test_a_bar_counts_the_rows_and_is_removed_whatever_happens(capfd):
+def test_the_row_progress_bar_is_removed_after_an_error(capfd):
     table = source(chunk_rows=20_000)
     chunks = table.chunks
 
@@ -144,8 +144,8 @@ def test_a_bar_counts_the_rows_and_is_removed_whatever_happens(capfd):
     assert shown.endswith("\r")
 
 
-def test_an_interrupted_pass_reports_its_progress_and_leaves_nothing_open():
-    """The error may be kept in sys.last_value, and with it the frames in which it was raised."""
+def test_an_interrupted_pass_reports_its_progress_and_closes_the_reader():
+    """sys.last_value may keep the error and its frames alive, so the reader must be closed explicitly."""
     closed = []
 
     class Reader(CutSource):
@@ -159,14 +159,14 @@ def test_an_interrupted_pass_reports_its_progress_and_leaves_nothing_open():
         pytest.fail("no subsample is computed")
 
     progress.rows = stop_after(40_000)
-    message = "stopped after 40,000 of 50,500 rows read; nothing was computed yet"
+    message = "stopped after 40,000 of 50,500 rows read; nothing has been computed yet"
     with pytest.raises(Interrupted, match=message) as caught:
         select_k(prepare(Reader(COLUMNS, chunk_rows=20_000)), **FAST, progress=progress)
     assert (caught.value.done, caught.value.total, caught.value.result) == (40_000, LARGE, None)
     assert len(closed) == 1
 
 
-def test_columns_of_different_scales_are_warned_of_unless_prepared():
+def test_columns_of_different_scales_give_a_warning_unless_prepared():
     unscaled = CutSource({**COLUMNS, "large": 1000 * COLUMNS["x0"]})
     with pytest.warns(ScaleWarning, match="the columns of X differ in scale by a factor of") as caught:
         select_k(unscaled, **FAST)
@@ -176,21 +176,19 @@ def test_columns_of_different_scales_are_warned_of_unless_prepared():
         select_k(prepare(unscaled, scale=None), **FAST)
 
 
-def test_few_distinct_rows_and_a_matrix_of_distances_raise():
+def test_few_distinct_rows_and_precomputed_distances_raise():
     for n in (1, 2):
-        # Rows that were not fetched may differ.
+        # Only fetched rows are checked; other rows may differ.
         with pytest.raises(ValueError, match=rf"ks contains 4, .*all subsamples together have only {n} distinct row"):
             select_k(CutSource({"a": np.arange(LARGE) % n}), **FAST)
-    with pytest.raises(ValueError, match="metric='precomputed' needs the matrix of distances in memory"):
+    with pytest.raises(ValueError, match="metric='precomputed' needs the distance matrix in memory"):
         select_k(source(), **FAST, metric="precomputed", clusterer="agglomerative")
 
 
 def test_rows_that_do_not_fit_into_memory_raise_before_they_are_read(monkeypatch):
     table = source()
     monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 10_000)
-    with pytest.raises(
-        MemoryError, match=r"the rows of 4 subsamples of 300 rows need about .* Pass a smaller sample_size"
-    ):
+    with pytest.raises(MemoryError, match=r"4 subsamples of 300 rows need about .* Reduce sample_size"):
         select_k(prepare(table), **FAST)
     assert table.handed == []
 

@@ -1,4 +1,4 @@
-"""Trials and their agreements with the subsamples before: the same in any order of arrival, and no labels stay."""
+"""Agreements between successive subsamples do not depend on the order of arrival, and labels are not kept."""
 
 import contextlib
 import gc
@@ -20,7 +20,7 @@ PLAN = plan_of(KS, 4)
 
 
 def paired(outcomes, plan, wanted):
-    """Yield the trials of subsamples that arrive one by one, as the engine does."""
+    """Yield the trials of subsamples that arrive one by one, as in the engine."""
     pairs = Pairs(plan, wanted)
     try:
         for arrived in outcomes:
@@ -32,7 +32,7 @@ def paired(outcomes, plan, wanted):
 
 
 def outcome(index):
-    """Return one subsample of 40 rows, clustered at random."""
+    """Return a subsample of 40 rows with random labels."""
     rng = np.random.default_rng(index)
     labelings = {at: rng.integers(k, size=40).astype(np.int8) for at, k in enumerate(KS)}
     silhouettes = tuple(0.1 * index + at for at in range(len(KS)))
@@ -40,7 +40,7 @@ def outcome(index):
 
 
 def expected(before, here):
-    """The agreement on shared rows, by dictionaries."""
+    """Return the agreements on shared rows, computed with dictionaries."""
     found = []
     for at in range(len(KS)):
         left = dict(zip(before.rows.tolist(), before.labelings[at], strict=True))
@@ -51,7 +51,7 @@ def expected(before, here):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
-def test_trials_are_handed_over_as_soon_as_both_are_there_with_the_same_agreements(order):
+def test_trials_are_yielded_once_their_predecessor_has_arrived(order):
     arrived, found = [], {}
 
     def arriving():
@@ -70,8 +70,8 @@ def test_trials_are_handed_over_as_soon_as_both_are_there_with_the_same_agreemen
 
 
 @pytest.mark.parametrize("order", [range(12), [0, 1, 2, *range(11, 2, -1)]], ids=["forwards", "backwards"])
-def test_labels_are_kept_no_longer_than_they_are_needed(order):
-    """In order, those of two subsamples at most; else of those that wait for the one before or after them."""
+def test_labels_are_released_when_no_longer_needed(order):
+    """Labels are kept only for subsamples whose predecessor or successor has not arrived yet."""
     plan, living = plan_of(KS, 12), {}
 
     def arriving():
@@ -115,27 +115,27 @@ def test_labels_of_calibration_subsamples_are_not_kept():
         ([], []),
     ],
 )
-def test_the_one_before_is_clustered_too(wanted, order):
+def test_the_preceding_subsample_is_also_clustered(wanted, order):
     assert with_predecessors(wanted, PLAN) == order
 
 
-def test_calibration_subsamples_and_the_first_follow_none():
+def test_calibration_subsamples_and_the_first_have_no_predecessor():
     assert with_predecessors([4, 2, 0], plan_of(KS, 3, n_calibration=2)) == [4, 1, 2, 0]
 
 
-def test_an_interrupted_comparison_is_made_up_for(monkeypatch):
-    """The interrupt may come while two clusterings are compared; both are there, so the trial is whole."""
+def test_an_interrupted_comparison_is_repeated(monkeypatch):
+    """The interrupt may occur during a comparison; both clusterings have arrived, so the trial is complete."""
     monkeypatch.setattr("compsil_kit._run.subsample.agreement", interrupting(agreement, 3))
     trials = []
     with pytest.raises(KeyboardInterrupt):
-        # Unlike a list that is built of it, this one keeps what came before the exception.
+        # Unlike list(), extend() keeps the items yielded before the exception.
         trials.extend(paired(map(outcome, range(4)), PLAN, range(4)))
     assert [(trial.index, trial.whole) for trial in trials] == [(0, True), (1, True), (2, True)]
     np.testing.assert_allclose(trials[2].agreement, expected(outcome(1), outcome(2)), atol=1e-7)
 
 
 @pytest.mark.parametrize("stop", [None, RuntimeError, KeyboardInterrupt])
-def test_what_waits_for_one_that_never_came_is_handed_over_in_order(stop):
+def test_trials_without_predecessor_are_yielded_in_order_at_the_end(stop):
     def arriving():
         yield outcome(3)
         yield outcome(1)

@@ -1,4 +1,4 @@
-"""Progress: which steps are reported, and when a bar is shown."""
+"""Progress: the reported steps, and when a bar is shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_function_receives_every_subsample_in_the_calling_thread(keywords):
     assert seen == [(n, n_all, threading.current_thread()) for n in range(1, n_all + 1)]
 
 
-def test_an_error_in_the_function_ends_the_run():
+def test_an_error_in_a_progress_function_ends_the_run():
     calls = []
 
     def count(X, k, seed):
@@ -36,7 +36,7 @@ def test_an_error_in_the_function_ends_the_run():
     assert len(calls) < 500
 
 
-def test_outside_terminals_and_notebooks_a_bar_is_shown_on_request_only(capfd):
+def test_a_bar_is_shown_only_on_request_outside_terminals_and_notebooks(capfd):
     for progress in (None, False):
         run(progress=progress)
         assert capfd.readouterr() == ("", "")
@@ -48,7 +48,7 @@ def test_outside_terminals_and_notebooks_a_bar_is_shown_on_request_only(capfd):
     assert err.endswith("\r")
 
 
-# --- the meters themselves --------------------------------------------------------------------------------------------
+# --- meters -----------------------------------------------------------------------------------------------------------
 
 
 def shows_bar(progress, make=Meter):
@@ -64,7 +64,7 @@ class Screen:
 
 
 @pytest.mark.parametrize("make", [Meter, make_row_meter])
-def test_a_bar_is_shown_by_default_on_a_terminal_only(make, monkeypatch):
+def test_a_bar_is_shown_by_default_in_terminals(make, monkeypatch):
     for screen in (None, Screen(watched=False), Screen(watched=True)):
         monkeypatch.setattr(sys, "stderr", screen)
         assert shows_bar(None, make) is (screen is not None and screen.isatty())
@@ -82,21 +82,21 @@ def test_a_bar_is_shown_by_default_on_a_terminal_only(make, monkeypatch):
     ],
     ids=["kernel", "shell", "no shell", "another module"],
 )
-def test_a_bar_is_shown_by_default_in_a_kernel_only(ipython, shown, monkeypatch):
+def test_a_bar_is_shown_by_default_in_kernels(ipython, shown, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setattr("compsil_kit._run.progress.has", lambda name: False)
     monkeypatch.setattr(sys, "stderr", Screen(watched=False))
     assert shows_bar(None) is shown
 
 
-def test_the_bar_resumes_and_announces_above_itself(capfd):
+def test_a_bar_can_resume_and_show_text_above_it(capfd):
     meter = Meter(True, 5)
     meter.resume(2)
     meter.announce("a long way")
     meter.advance()
     bar = meter._bar.format_dict
     meter.close()
-    # Only one of the three steps took time, which the estimate of the remaining time must consider.
+    # Only one of the three steps took time, which matters for the estimate of the remaining time.
     assert (bar["n"], bar["initial"], bar["total"]) == (3, 2, 5)
     out, err = capfd.readouterr()
     assert out == ""
@@ -105,7 +105,7 @@ def test_the_bar_resumes_and_announces_above_itself(capfd):
 
 
 def test_a_saved_notebook_contains_no_bar():
-    """In a real kernel: a front end that opens the notebook again would find no model for the bar's view."""
+    """When the notebook is opened again, the widget model of the bar no longer exists."""
     code = "import numpy as np\nfrom compsil_kit import select_k\nX = np.random.default_rng(0).normal(size=(90, 2))\n"
     cell = nbformat.v4.new_code_cell(code + "select_k(X, ks=[2, 3], n_subsamples=4).best_k")
     notebook = nbformat.v4.new_notebook(cells=[cell])

@@ -1,4 +1,4 @@
-"""A run from the outside: interrupted, streamed, announced, and leaving everything as it was."""
+"""Runs can be interrupted and streamed, announce long computations, and restore global state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from compsil_kit._result.trials import NUMBERS
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupt_in_the_main_thread_keeps_the_finished_part(n_jobs):
+def test_an_interrupt_in_the_main_thread_has_the_partial_result(n_jobs):
     with pytest.raises(Interrupted, match=r"stopped after 3 of 6 subsamples; .*\.result") as got:
         run(progress=stop_after(3), n_jobs=n_jobs)
     result = got.value.result
@@ -35,7 +35,7 @@ def test_an_interrupt_in_the_main_thread_keeps_the_finished_part(n_jobs):
     assert SelectionResult.from_dict(result.to_dict()).partial
 
 
-def test_an_interrupt_before_the_first_scored_subsample_leaves_nothing():
+def test_an_interrupt_before_the_first_scored_subsample_has_no_result():
     for keywords, done in (
         ({"clusterer": raising(KeyboardInterrupt())}, "0 of 6 subsamples"),
         ({"n_calibration": 2, "progress": stop_after(1)}, "1 of 8"),
@@ -49,7 +49,7 @@ def test_an_interrupt_before_the_first_scored_subsample_leaves_nothing():
 
 
 @pytest.mark.parametrize("keywords", [{"n_jobs": 2}, {"n_calibration": 3}])
-def test_every_step_of_a_stream_has_trials_of_the_last(keywords):
+def test_streamed_results_contain_trials_of_the_last_result(keywords):
     *results, whole = flow(**keywords)
     assert len(results) == 5
     for result in results:
@@ -58,7 +58,7 @@ def test_every_step_of_a_stream_has_trials_of_the_last(keywords):
             np.testing.assert_array_equal(getattr(result.trials, name), getattr(whole.trials, name)[:, known])
 
 
-def test_every_step_of_a_stream_is_the_result_of_the_first_subsamples():
+def test_streamed_results_match_runs_with_fewer_subsamples():
     for n, result in enumerate(flow(), start=1):
         assert result.trials.subsamples == tuple(range(n))
         fewer = run(n_subsamples=result.n_subsamples)
@@ -67,7 +67,7 @@ def test_every_step_of_a_stream_is_the_result_of_the_first_subsamples():
         assert result.best_k == fewer.best_k
 
 
-def test_a_failing_clusterer_ends_the_stream_or_is_counted():
+def test_a_failing_clusterer_ends_a_stream_or_is_counted():
     settings = {"clusterer": Fails(3, [1], no_luck), "n_subsamples": 3, "random_state": range(3)}
     results = flow(**settings)
     assert next(results).n_subsamples == 1
@@ -78,10 +78,10 @@ def test_a_failing_clusterer_ends_the_stream_or_is_counted():
     assert [len(result.failures) for result in results] == [0, 1, 1]
 
 
-# --- long and impossible work -----------------------------------------------------------------------------------------
+# --- notices before a run ---------------------------------------------------------------------------------------------
 
 
-def test_long_work_is_announced(monkeypatch, caplog, capfd):
+def test_long_runs_are_announced(monkeypatch, caplog, capfd):
     monkeypatch.setattr("compsil_kit._run.select.LONG_SECONDS", 0.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(progress=True)
@@ -92,25 +92,25 @@ def test_long_work_is_announced(monkeypatch, caplog, capfd):
     assert "Estimated time:" in capfd.readouterr().err
 
 
-def test_the_time_announced_is_that_of_what_is_left(tmp_path, monkeypatch, caplog):
+def test_the_estimated_time_excludes_saved_subsamples(tmp_path, monkeypatch, caplog):
     path = tmp_path / "run.json"
     run(n_subsamples=3, checkpoint=path)
     monkeypatch.setattr("compsil_kit.plan.Plan.estimate_seconds", lambda *_: 7200.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(checkpoint=path)
-    assert "Estimated time: 60 min (3 of 6 subsamples are finished already)." in caplog.text
+    assert "Estimated time: 60 min (3 of 6 subsamples are already finished)." in caplog.text
 
 
-def test_the_first_run_says_that_it_compiles_and_short_work_is_not_announced(monkeypatch, capfd, caplog):
+def test_the_first_run_shows_a_compile_notice_and_short_runs_are_not_announced(monkeypatch, capfd, caplog):
     for first in (True, False):
         monkeypatch.setattr("compsil_kit._method.clusterers.Clusterer.must_compile", lambda *_, first=first: first)
         with caplog.at_level(logging.DEBUG, logger="compsil_kit"):
             run(progress=True)
-        assert ("Compiling k-means, once on this machine" in capfd.readouterr().err) is first
+        assert ("Compiling k-means, once per machine" in capfd.readouterr().err) is first
     assert caplog.records == []
 
 
-# --- everything as it was ---------------------------------------------------------------------------------------------
+# --- global state -----------------------------------------------------------------------------------------------------
 
 
 def surroundings():
@@ -149,14 +149,14 @@ def overlap(**keywords):
 @pytest.mark.parametrize("clusterer", ["kmeans", "gmm", "spectral", "birch"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("do", [run, end_early, overlap])
-def test_everything_is_left_as_it_was(do, n_jobs, clusterer):
+def test_runs_restore_global_state(do, n_jobs, clusterer):
     with threadpool_limits(limits=3):
         before = surroundings()
         do(n_jobs=n_jobs, clusterer=clusterer, random_state=None)
         assert surroundings() == before
 
 
-def test_two_runs_at_once_do_not_disturb_each_other():
+def test_concurrent_runs_do_not_affect_each_other():
     expected = [run(random_state=seed, n_subsamples=10) for seed in range(4)]
     results = {}
 
@@ -165,7 +165,7 @@ def test_two_runs_at_once_do_not_disturb_each_other():
 
     with threadpool_limits(limits=3):
         before = surroundings()
-        # Daemons: one that never ends must not keep the end of the tests waiting either.
+        # Use daemon threads, so that a thread that never ends does not block the exit of the tests.
         threads = [threading.Thread(target=work, args=(seed,), daemon=True) for seed in range(4)]
         for thread in threads:
             thread.start()
@@ -174,7 +174,7 @@ def test_two_runs_at_once_do_not_disturb_each_other():
     assert all(same(results[seed], expected[seed]) for seed in range(4))
 
 
-def test_a_run_inside_a_clusterer():
+def test_a_clusterer_may_run_a_selection():
     def nested(X, k, seed):
         best = select_k(X, ks=(2, 3), n_subsamples=2, sample_size=40).best_k
         assert best in (2, 3)
@@ -186,7 +186,7 @@ def test_a_run_inside_a_clusterer():
         assert surroundings() == before
 
 
-def test_a_stream_ends_whole_even_when_calibration_is_late():
+def test_a_stream_is_complete_if_calibration_finishes_last():
     X = np.random.default_rng(0).normal(size=(60, 2))
     seeds, scored, begun = [1, 2], [], threading.Event()
 
@@ -195,7 +195,7 @@ def test_a_stream_ends_whole_even_when_calibration_is_late():
             scored.append(threading.current_thread())
             begun.set()
         else:
-            # The worker of the other subsample has ended, and with it what it did: that one arrives first.
+            # Wait until the worker of the other subsample has ended, so that its result arrives first.
             assert begun.wait(PATIENCE)
             join(scored)
         return np.arange(len(part)) % k
@@ -206,7 +206,7 @@ def test_a_stream_ends_whole_even_when_calibration_is_late():
     assert np.array_equal(last.weights, select_k(X, clusterer=split, **keywords).weights)
 
 
-def test_filters_survive_clusterers_that_silence_warnings_at_the_same_time():
+def test_warning_filters_are_restored_if_two_clusterers_silence_warnings():
     turns = threading.Barrier(2)
 
     def silencing(part, k, seed):
@@ -220,16 +220,16 @@ def test_filters_survive_clusterers_that_silence_warnings_at_the_same_time():
     assert warnings.filters == before
 
 
-# --- whatever ends a run carries what was finished --------------------------------------------------------------------
+# --- partial results --------------------------------------------------------------------------------------------------
 
 FEW = {"ks": [2, 3], "n_subsamples": 6}
 
 
-def test_a_worker_process_that_dies(blobs, tmp_path):
+def test_a_dying_worker_process_raises_with_the_partial_result(blobs, tmp_path):
     fuse = tmp_path / "fuse"
 
     def dies(X, k, seed):
-        # The first two subsamples end well; the others wait for one of them to arrive, however long that takes.
+        # The first two subsamples succeed; the others wait until one of those results has arrived.
         if seed >= 2:
             until(fuse.exists, "a result has arrived")
             os._exit(1)

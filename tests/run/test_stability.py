@@ -1,4 +1,4 @@
-"""Stability is a number of the data and the seeds: the same however subsamples were run, stopped and divided."""
+"""Stability depends only on the data and the seeds, not on workers, interruptions or batches."""
 
 import json
 from functools import partial
@@ -15,7 +15,7 @@ from compsil_kit import combine_batches, plan_batches, run_batch, select_k
 from compsil_kit._method.subsample import make_seeds
 from compsil_kit._util.schema import signed
 
-# Clusters that touch: clusterings of subsamples differ, and so do their agreements.
+# The clusters overlap, so that clusterings of subsamples differ and their agreements vary.
 X = make_blobs([70, 50, 30, 20], 2, cluster_std=2.0, center_box=(-5.0, 5.0), random_state=3)[0]
 SETTINGS = {"ks": (2, 3, 4, 5), "n_subsamples": 6, "sample_size": 100}
 
@@ -39,24 +39,24 @@ def one_start(X, k, seed, n_init=1):
 
 
 @pytest.mark.parametrize("n_starts", [1, 5])
-def test_against_plain_loops(n_starts):
+def test_stability_matches_plain_loops(n_starts):
     result = run(n_starts=n_starts)
     expected = naive.stability(X, result.ks, result.plan.seeds, 100, partial(one_start, n_init=n_starts))
     for at, k in enumerate(result.ks):
         mean, parts = expected[k]
-        # They are kept in single precision: half a unit in the last place of numbers below 1.
+        # Agreements are stored in single precision; allow half a unit in the last place of numbers below 1.
         np.testing.assert_allclose(result.trials.agreement[at], [np.nan, *parts], rtol=0, atol=2.0**-25 + 1e-12)
         assert result.stability[at] == pytest.approx(mean, abs=2.0**-25 + 1e-12)
-    # There is something to be compared: neither all the same, nor all equal to 1.
+    # Check that the test is meaningful: the agreements vary and are not all 1.
     assert len(np.unique(result.trials.agreement[:, 1:])) > 10
 
 
 @pytest.mark.parametrize("n_starts", [1, 5])
-def test_few_of_many_rows_are_compared_on_the_same_points(n_starts):
-    """Subsamples of 100 of 4,000 rows share two or three."""
+def test_small_subsamples_are_compared_on_common_rows(n_starts):
+    """Two subsamples of 100 out of 4,000 rows share only two or three rows."""
     many = make_blobs([1600, 1200, 800, 400], 2, cluster_std=2.0, center_box=(-5.0, 5.0), random_state=3)[0] + 1e6
     result = run(many, n_starts=n_starts)
-    # Drawn by a seed that belongs to no selection.
+    # The common rows are drawn with a seed that no subsample uses.
     seed = int(np.random.SeedSequence((0, 0), spawn_key=(5,)).generate_state(1)[0])
     common = many[naive.subsample(seed, 4000, 100)]
     cluster = partial(one_start, n_init=n_starts)
@@ -68,17 +68,17 @@ def test_few_of_many_rows_are_compared_on_the_same_points(n_starts):
     assert result.plan.n_common == 100
 
 
-def test_other_clusterers_are_compared_on_shared_rows_alone():
+def test_other_clusterers_are_compared_only_on_shared_rows():
     many = make_blobs(4000, 2, random_state=3)[0]
     result = run(many, clusterer=one_start, ks=(5, 6, 7))
     assert np.isnan(result.stability).all()
 
 
-# --- who computes -----------------------------------------------------------------------------------------------------
+# --- workers ----------------------------------------------------------------------------------------------------------
 
 
-def test_late_subsamples_are_compared_all_the_same(whole):
-    """The first subsample is finished last: the second waits for it, and nothing else does."""
+def test_subsamples_that_finish_last_are_compared(whole):
+    """The first subsample finishes last, so only the second must wait for its comparison."""
     others_done, waited = Event(), Event()
     first = whole.plan.seeds[0]
 
@@ -99,13 +99,13 @@ def test_late_subsamples_are_compared_all_the_same(whole):
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_the_first_subsamples_are_a_shorter_run(whole, n):
+def test_a_prefix_of_the_subsamples_equals_a_shorter_run(whole, n):
     shorter = run(n_subsamples=n)
     assert identical(whole.reweigh(n_subsamples=n), shorter)
     assert np.isnan(shorter.stability).all() == (n == 1)
 
 
-def test_calibration_subsamples_do_not_come_between(whole):
+def test_calibration_subsamples_do_not_affect_stability(whole):
     calibrated = run(n_calibration=3)
     assert_same_agreements(calibrated, whole)
     assert np.isnan(calibrated.calibration.agreement).all()
@@ -117,7 +117,7 @@ def test_calibration_subsamples_do_not_come_between(whole):
 
 @pytest.mark.parametrize("gap", [(0,), (2,), (2, 3), (0, 5), (1, 3, 5)], ids=str)
 def test_gaps_in_a_checkpoint_are_filled(tmp_path, gap):
-    """Only what is missing is scored; of those before it the clusterings alone are computed again."""
+    """Only missing subsamples are scored; their predecessors are clustered again for the comparison."""
     path, counted = tmp_path / "run.json", Counting(one_start)
     expected = run(clusterer=counted, checkpoint=path)
     data = json.loads(path.read_text())
@@ -131,8 +131,8 @@ def test_gaps_in_a_checkpoint_are_filled(tmp_path, gap):
     assert sorted(counted.calls) == sorted(seeds[at] for at in needed for _ in SETTINGS["ks"])
 
 
-def test_seeds_in_another_order_have_other_neighbours(tmp_path):
-    """A checkpoint knows subsamples by their seeds; the agreements of those that now follow another one are not its."""
+def test_reordered_seeds_give_the_agreements_of_their_new_order(tmp_path):
+    """A checkpoint identifies subsamples by seed; agreements with another predecessor must be recomputed."""
     path, seeds = tmp_path / "run.json", list(make_seeds(42, 6, 0))
     counted = Counting(one_start)
     assert identical(
@@ -146,18 +146,18 @@ def test_seeds_in_another_order_have_other_neighbours(tmp_path):
         assert counted.calls == []
 
 
-def test_only_changed_neighbours_are_computed_again(tmp_path):
+def test_only_subsamples_with_a_new_predecessor_are_computed_again(tmp_path):
     path, seeds = tmp_path / "run.json", list(make_seeds(42, 6, 0))
     counted = Counting(one_start)
     run(clusterer=counted, random_state=seeds, checkpoint=path)
     counted.calls.clear()
-    # The second half comes first: only its beginning, and that of the other half, follow another subsample.
+    # Swapping the halves changes the predecessor only for the first subsample of each half.
     run(clusterer=counted, random_state=[*seeds[3:], *seeds[:3]], checkpoint=path)
     assert set(counted.calls) == {seeds[3], seeds[5], seeds[0]}
 
 
-def test_a_seed_that_is_there_twice(tmp_path):
-    """Both are the same subsample, but they do not follow the same one."""
+def test_duplicate_seeds_are_saved_with_a_checkpoint(tmp_path):
+    """Equal seeds give the same subsample, but with different predecessors."""
     path, seeds = tmp_path / "run.json", [5, 5, 7, 8, 7, 7]
     expected = run(random_state=seeds)
     assert (expected.trials.agreement[:, [1, 5]] == 1.0).all()
@@ -178,33 +178,33 @@ DIVISIONS = {
 
 
 @pytest.mark.parametrize("parts", DIVISIONS.values(), ids=DIVISIONS)
-def test_any_division_into_batches(whole, parts):
+def test_any_division_into_batches_gives_the_same_result(whole, parts):
     (batch,) = plan_batches(X, **SETTINGS, n_batches=1)
     done = [json.loads(json.dumps(run_batch(X, {**batch, "indices": list(part)}))) for part in parts]
     assert identical(combine_batches(done[::-1]), whole)
 
 
-def test_a_trial_that_followed_another_subsample_is_refused():
-    """Such as one of another order of the same seeds."""
+def test_a_batch_with_another_predecessor_is_rejected():
+    """The batches may use the same seeds in another order."""
     batches = [run_batch(X, batch) for batch in plan_batches(X, **SETTINGS, n_batches=2)]
     batches[1]["trials"][0]["after"] = batches[1]["plan"]["seeds"][0]
     del batches[1]["digest"]
-    with pytest.raises(ValueError, match=r"batches\[1\] is damaged"):
+    with pytest.raises(ValueError, match=r"batches\[1\] is corrupted"):
         combine_batches(batches)
 
 
-# --- what there is to know --------------------------------------------------------------------------------------------
+# --- unknown agreements -----------------------------------------------------------------------------------------------
 
 
-def test_subsamples_that_share_too_few_rows():
-    """50 of 170 rows: neighbours share about 15, three for each of five clusters."""
+def test_stability_is_unknown_if_too_few_rows_are_shared():
+    """Successive subsamples of 50 out of 170 rows share about 15 rows, enough for five clusters but not for 16."""
     result = run(ks=(2, 16), sample_size=50, clusterer=one_start)
     assert np.isfinite(result.stability[0])
     assert np.isnan(result.stability[1])
     assert np.isfinite(result.scores).all()
 
 
-def test_a_subsample_that_failed_is_compared_with_none():
+def test_failed_clusterings_have_no_agreements():
     seeds = make_seeds(42, 6, 0)
 
     def fails(X, k, seed):

@@ -36,7 +36,7 @@ def none():
     return select_k(CLOUD, structure=True, **FEW)
 
 
-def test_data_with_and_without_clusters(found, none):
+def test_the_structure_test_distinguishes_data_with_and_without_clusters(found, none):
     assert found.structure.found
     assert found.structure.p_value == 0.05
     assert found.structure.n_null == 19
@@ -66,18 +66,18 @@ def test_a_stream_and_the_estimator_give_the_same_outcome(found):
     assert CompositeSilhouette(structure=True, **FEW).fit(BLOBS).result_.structure == found.structure
 
 
-def test_the_outcome_is_saved(found):
+def test_the_outcome_of_the_structure_test_is_saved(found):
     saved = json.loads(json.dumps(found.to_dict()))
     assert SelectionResult.from_dict(saved).structure == found.structure
     assert SelectionResult.from_dict(saved).to_dict() == found.to_dict()
     assert found.reweigh(rule="lcb").structure == found.structure
-    # Files of earlier releases have no structure test.
+    # Files written by earlier releases have no structure test.
     del saved["structure"], saved["plan"]["structure"], saved["digest"]
     assert SelectionResult.from_dict(saved).structure is None
 
 
 @pytest.mark.parametrize("change", [{"p_value": 2.0}, {"p_values": {}}, {"n_null": 0}, {"statistic": "large"}])
-def test_invalid_outcomes_in_files(found, change):
+def test_invalid_outcomes_in_files_raise(found, change):
     saved = found.to_dict()
     saved["structure"].update(change)
     del saved["digest"]
@@ -85,7 +85,7 @@ def test_invalid_outcomes_in_files(found, change):
         SelectionResult.from_dict(saved)
 
 
-def test_steps_are_counted():
+def test_progress_includes_the_structure_test():
     steps = []
     select_k(BLOBS, structure=True, progress=lambda *counts: steps.append(counts), **FEW)
     assert steps == [(done, 23) for done in range(1, 24)]
@@ -124,12 +124,12 @@ def test_a_k_with_too_few_distinct_points_is_skipped(monkeypatch):
     ],
     ids=["clusterer", "estimator", "metric", "sparse"],
 )
-def test_settings_without_validation_are_rejected(changes, reason):
+def test_unsupported_settings_of_the_structure_test_raise(changes, reason):
     with pytest.raises(ValueError, match=f"structure=True needs {reason}"):
         select_k(**{"X": BLOBS, "structure": True, **FEW, **changes})
 
 
-def test_no_clusters_is_the_first_message(none, tmp_path):
+def test_a_missing_structure_is_reported_first(none, tmp_path):
     verdict = none.structure.verdict
     assert verdict.startswith("The data show no clusters: ")
     assert none.explain().startswith(verdict)

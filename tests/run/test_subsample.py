@@ -18,7 +18,7 @@ from compsil_kit._run.workers import Cancelled
 
 
 def skipping(n_failed, *, how=no_luck, n=10, k=3, **keywords):
-    """Run n subsamples of which the first few fail at one k; seeds are 0, 1, 2, ..."""
+    """Run n subsamples with seeds 0, 1, 2, ...; the first n_failed subsamples fail for one k."""
     clusterer = Fails(k, range(n_failed), how)
     return run(clusterer=clusterer, n_subsamples=n, random_state=range(n), on_failure="skip", **keywords)
 
@@ -48,7 +48,7 @@ BAD_LABELS = {
 
 
 @pytest.mark.parametrize(("how", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
-def test_labels_that_cannot_be_scored_are_an_error_or_counted(how, message):
+def test_invalid_labels_raise_or_are_counted(how, message):
     before = X.copy()
     clusterer = Fails(3, [1], how)
     with pytest.raises(ClusteringError, match=f"k=3 failed on subsample 1 .*clusterer='Fails': .*{message}") as got:
@@ -63,7 +63,7 @@ def test_labels_that_cannot_be_scored_are_an_error_or_counted(how, message):
     assert re.search(message, failure.cause)
 
 
-def test_the_error_keeps_what_was_finished():
+def test_a_clustering_error_has_the_partial_result():
     with pytest.raises(ClusteringError, match="subsample 2") as got:
         run(clusterer=Fails(3, [2], no_luck), n_subsamples=5, random_state=range(5))
     partial = got.value.result
@@ -84,7 +84,7 @@ def test_an_estimator_that_makes_fewer_clusters_is_named():
 
 
 @pytest.mark.parametrize("n_failed", [1, 2])
-def test_up_to_a_fifth_lost_a_k_can_be_selected(n_failed):
+def test_a_k_with_at_most_a_fifth_of_failures_can_be_selected(n_failed):
     result = skipping(n_failed)
     assert result.best_k == 3
     assert result._selectable.tolist() == [True, True, True]
@@ -96,7 +96,7 @@ def test_up_to_a_fifth_lost_a_k_can_be_selected(n_failed):
 
 @pytest.mark.parametrize("n_failed", [3, 9, 10])
 @pytest.mark.parametrize("rule", ["max", "lcb"])
-def test_beyond_a_fifth_lost_a_k_cannot_be_selected(n_failed, rule):
+def test_a_k_with_more_than_a_fifth_of_failures_cannot_be_selected(n_failed, rule):
     result = skipping(n_failed, rule=rule)
     assert result._selectable.tolist() == [True, False, True]
     assert result.best_k == 2
@@ -106,18 +106,18 @@ def test_beyond_a_fifth_lost_a_k_cannot_be_selected(n_failed, rule):
 
 
 @pytest.mark.parametrize(("n", "n_failed", "selectable"), [(5, 1, True), (5, 2, False), (4, 1, False), (15, 3, True)])
-def test_a_fifth_of_any_number(n, n_failed, selectable):
+def test_the_failure_limit_applies_to_any_number_of_subsamples(n, n_failed, selectable):
     assert bool(skipping(n_failed, n=n)._selectable[1]) is selectable
 
 
 @pytest.mark.parametrize(("n_failed", "defined"), [(8, True), (9, False), (10, False)])
-def test_the_standard_error_is_undefined_below_two(n_failed, defined):
+def test_the_standard_error_needs_two_subsamples(n_failed, defined):
     result = skipping(n_failed)
     assert np.isfinite(result.sem).tolist() == np.isfinite(result.lcb).tolist() == [True, defined, True]
     assert math.isfinite(result.scores[1]) is (n_failed < 10)
 
 
-def test_what_was_lost_is_shown_everywhere():
+def test_failures_are_shown_in_every_view_of_the_result():
     result = skipping(2)
     (warning,) = (text for text in result.warnings if "failed" in text)
     assert "10 subsamples (k = 3: 2)" in warning
@@ -134,14 +134,14 @@ def test_what_was_lost_is_shown_everywhere():
     assert restored.n_failed.tolist() == [0, 2, 0]
 
 
-def test_what_was_lost_does_not_disturb_the_rest():
+def test_failures_do_not_change_other_trials():
     whole, damaged = run(n_subsamples=10, random_state=range(10)), skipping(4)
     expected = whole.micro.copy()
     expected[1, :4] = np.nan
     np.testing.assert_allclose(damaged.micro, expected, rtol=0, atol=1e-12)
 
 
-def test_losing_every_k_is_an_error_that_keeps_the_causes():
+def test_failures_for_every_k_raise_with_their_causes():
     with pytest.raises(SelectionError, match=r"No k of 2\.\.4 can be selected.*RuntimeError: no luck") as got:
         run(clusterer=raising(RuntimeError("no luck")), n_subsamples=3, on_failure="skip")
     result = got.value.result
@@ -157,7 +157,7 @@ def test_losing_every_k_is_an_error_that_keeps_the_causes():
 
 @pytest.mark.parametrize("on_failure", ["raise", "skip"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_lack_of_memory_and_interrupts_are_never_swallowed(on_failure, n_jobs):
+def test_memory_errors_and_interrupts_are_never_swallowed(on_failure, n_jobs):
     settings = {"random_state": range(4), "n_subsamples": 4, "on_failure": on_failure, "n_jobs": n_jobs}
     with pytest.raises(MemoryError, match="all gone") as got:
         run(clusterer=Fails(3, [3], raising(MemoryError("all gone"))), **settings)
@@ -171,9 +171,9 @@ def test_lack_of_memory_and_interrupts_are_never_swallowed(on_failure, n_jobs):
 
 
 @pytest.mark.parametrize("on_failure", ["raise", "skip"])
-def test_a_stop_is_never_taken_for_a_failure(on_failure):
+def test_cancellation_is_never_counted_as_a_failure(on_failure):
     plan = plan_selection(X, ks=[2, 3], clusterer=split, on_failure=on_failure)
-    # One tick for each clustering; the next one is that of the distances.
+    # There is one tick for each clustering, and another tick for the distances.
     for n_ticks in range(3):
         left = iter(range(n_ticks))
 
@@ -185,6 +185,6 @@ def test_a_stop_is_never_taken_for_a_failure(on_failure):
             run_subsample((0, True, (0, 1)), tick, plan, X, None)
 
 
-def test_leaving_the_interpreter_is_never_swallowed():
+def test_system_exit_is_never_swallowed():
     with pytest.raises(SystemExit, match="4"):
         run(clusterer=raising(SystemExit(4)), on_failure="skip")

@@ -1,4 +1,4 @@
-"""Every way to run a selection gives the bits of one run in this thread: workers, streams, checkpoints and batches."""
+"""Workers, streams, checkpoints and batches give results that are bit-for-bit identical to a plain run."""
 
 import json
 
@@ -14,7 +14,7 @@ from tables import CutSource, columns_of
 
 from compsil_kit import Interrupted, combine_batches, plan_batches, prepare, run_batch, select_k, stream
 
-# Functions without a name are sent to processes by value: these modules cannot be imported there.
+# Lambdas are sent to processes by value, because the processes cannot import the test modules.
 KINDS = {
     "calibration": {"n_calibration": 3},
     "several initialisations": {"n_starts": 3, "criterion": "stable"},
@@ -62,7 +62,7 @@ def streamed(X, path, **settings):
 
 
 def resumed(X, path, **settings):
-    with pytest.raises(Interrupted, match="from which the same call continues") as stop:
+    with pytest.raises(Interrupted, match="Repeat the same call to resume from") as stop:
         select_k(X, **settings, checkpoint=path, progress=stop_after(4))
     assert stop.value.result.partial
     assert len(kept(path)["trials"]) == 4
@@ -74,7 +74,7 @@ def resumed(X, path, **settings):
 
 
 def in_batches(X, path, **settings):
-    """Batches travel as strict JSON, without functions and estimators."""
+    """Run a selection in batches that are passed as strict JSON, without functions and estimators."""
     again = {name: settings[name] for name in ("clusterer", "metric") if not isinstance(settings.get(name, ""), str)}
     batches = json.loads(json.dumps(plan_batches(X, **settings, n_batches=4), allow_nan=False))
     done = json.dumps([run_batch(X, batch, **again) for batch in batches[::-1]], allow_nan=False)
@@ -95,6 +95,6 @@ def kind(request):
 
 
 @pytest.mark.parametrize("way", [in_threads, in_all_threads, in_processes, streamed, resumed, in_batches])
-def test_every_way_gives_the_same_bits(kind, way, tmp_path):
+def test_every_way_to_run_gives_identical_results(kind, way, tmp_path):
     settings, expected = kind
     assert identical(way(path=tmp_path / "run.json", **settings), expected)

@@ -44,36 +44,36 @@ settings = {
 }[mode]
 X = np.random.default_rng(0).normal(size=(20000, 5))
 
-def tell(done, total):
+def report(done, total):
     arrived.set()
     if mode in ("busy", "holding") and done == 2:
         os.write(1, b"busy\\n")
 
 try:
-    select_k(X, n_jobs=n_jobs, progress=tell, **settings)
+    select_k(X, n_jobs=n_jobs, progress=report, **settings)
 except KeyboardInterrupt as stop:
     result = stop.result
     line = json.dumps([str(stop), result.n_subsamples, result.partial, result.best_k])
-    # One write: print makes two of it if Python is unbuffered, and a worker may write between them.
+    # Use a single write, because print may write twice, and a worker may write in between.
     os.write(1, line.encode() + b"\\n")
 """
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("mode", ["busy", "holding", "asleep", "native"])
-def test_ctrl_c_waits_for_no_worker_and_keeps_the_finished_part(mode, n_jobs):
+def test_ctrl_c_ends_the_run_immediately_with_the_partial_result(mode, n_jobs):
     command = [sys.executable, "-c", CHILD, mode, str(n_jobs)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout.readline() == "busy\n"
             child.send_signal(signal.SIGINT)
-            # Workers that wait for ever, or are in native code for many minutes, hold up neither the interrupt nor the
-            # end of the program.
+            # Workers that block forever, or run native code for minutes, delay neither the interrupt nor the exit of
+            # the program.
             out, errors = child.communicate(timeout=PATIENCE)
         finally:
             child.kill()
     assert (errors, child.returncode) == ("", 0)
-    # A second worker may say that it is busy after that.
+    # A second worker may print "busy" afterwards.
     (line,) = (line for line in out.splitlines() if line != "busy")
     message, n_subsamples, partial, best_k = json.loads(line)
     assert message.startswith(f"stopped after {n_subsamples} of ")
@@ -84,7 +84,7 @@ def test_ctrl_c_waits_for_no_worker_and_keeps_the_finished_part(mode, n_jobs):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("leave", ["close", "forget"])
-def test_leaving_a_stream_stops_the_work(n_jobs, leave):
+def test_leaving_a_stream_stops_the_workers(n_jobs, leave):
     calls, gate = [], threading.Semaphore(2 * n_jobs)
 
     def gated(X, k, seed):
@@ -100,14 +100,14 @@ def test_leaving_a_stream_stops_the_work(n_jobs, leave):
         del results
     gate.release(1000)
     wait_for_workers()
-    # Each worker had one subsample finished and may have been inside a call of the next; none started another.
+    # Each worker finished one subsample and may have been in a call for the next, but did not start another.
     assert len(calls) <= 3 * n_jobs
 
 
-# --- the pool itself --------------------------------------------------------------------------------------------------
+# --- thread pool ------------------------------------------------------------------------------------------------------
 
 
-def test_no_more_workers_than_items():
+def test_there_are_no_more_workers_than_items():
     gate, seen = threading.Barrier(2), set()
 
     def work(item, tick):
@@ -120,7 +120,7 @@ def test_no_more_workers_than_items():
     assert all(thread.daemon and thread.name == "compsil" for thread in seen)
 
 
-def test_what_a_worker_raises_is_raised_here_and_ends_the_others():
+def test_an_error_in_a_worker_is_raised_and_stops_the_other_workers():
     def work(item, tick):
         if item == 1:
             raise ZeroDivisionError("one")
@@ -134,7 +134,7 @@ def test_what_a_worker_raises_is_raised_here_and_ends_the_others():
 
 
 @pytest.mark.parametrize("how", ["stop", "close"])
-def test_endless_work_ends_at_its_next_step(how):
+def test_endless_work_stops_at_the_next_tick(how):
     stop, begun = threading.Event(), threading.Event()
 
     def work(item, tick):
@@ -151,7 +151,7 @@ def test_endless_work_ends_at_its_next_step(how):
         stop.set()
         assert list(results) == []
     else:
-        # The event is not set: another pool may use it next.
+        # Closing must not set the event, because another pool may use it.
         results.close()
         assert not stop.is_set()
     join(threads("compsil"))
@@ -161,7 +161,7 @@ def test_endless_work_ends_at_its_next_step(how):
 
 
 def limits(*kinds):
-    """Return the limits of the native thread pools of these kinds; of all if none is given."""
+    """Return the limits of the native thread pools of these kinds, or of all kinds by default."""
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] in (kinds or ("blas", "openmp"))}
 
 
@@ -179,7 +179,7 @@ def test_workers_use_one_native_thread_each(n_jobs):
 
 
 @pytest.mark.parametrize("leaving", ["the first", "the second"])
-def test_the_end_of_a_run_keeps_the_limit_of_another(leaving):
+def test_ending_one_run_keeps_the_thread_limit_of_another(leaving):
     left, seen = threading.Event(), set()
 
     def look(X, k, seed):
@@ -204,7 +204,7 @@ def test_the_end_of_a_run_keeps_the_limit_of_another(leaving):
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_stream_restores_the_limit_between_results(n_jobs, kept, tmp_path):
+def test_a_stream_restores_the_blas_limit_between_results(n_jobs, kept, tmp_path):
     seen = []
 
     def look(X, k, seed):
@@ -216,22 +216,22 @@ def test_a_stream_restores_the_limit_between_results(n_jobs, kept, tmp_path):
         for step, result in enumerate(flow(clusterer=look, n_jobs=n_jobs, **keywords), start=1):
             assert result.n_subsamples == step
             assert limits("blas") == {3}
-            # No worker computes meanwhile: there were three ks for each subsample of the portions so far.
+            # No worker is active now; three values of k were clustered for each subsample started so far.
             join(threads("compsil"))
             assert len(seen) == 3 * -(-step // n_jobs) * n_jobs
     assert all(limit == {1} for limit in seen)
 
 
-def test_each_limit_leaves_the_other_kind_alone():
+def test_blas_and_openmp_limits_are_independent():
     with threadpool_limits(limits=3), contextlib.ExitStack() as blas:
         with one_openmp_thread(process_controller()):
             assert (limits("blas"), limits("openmp")) == ({3}, {1})
             blas.enter_context(one_blas_thread())
-        # A worker that ends restores its own limit only.
+        # A worker that ends restores only its own limit.
         assert (limits("blas"), limits("openmp")) == ({1}, {3})
 
 
-def test_the_pools_of_a_process_are_looked_up_again_only_after_imports(monkeypatch):
+def test_thread_pools_are_searched_again_only_after_imports(monkeypatch):
     before = process_controller()
     assert process_controller() is before
     monkeypatch.setitem(sys.modules, "brings a library", None)
@@ -240,7 +240,7 @@ def test_the_pools_of_a_process_are_looked_up_again_only_after_imports(monkeypat
 
 def test_the_traceback_of_an_error_shows_no_data_while_its_worker_still_runs():
     class Slow(threading.Event):
-        """A request to stop that keeps the failed worker in its loop until the traceback has been rendered."""
+        """A stop event that keeps the failed worker in its loop until the traceback has been rendered."""
 
         failed, rendered = False, threading.Event()
 

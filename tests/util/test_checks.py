@@ -1,4 +1,4 @@
-"""Checks of plain values: errors name the parameter, the rule and the value."""
+"""Checks of parameters raise errors that name the parameter, the rule and the value."""
 
 import math
 
@@ -23,7 +23,7 @@ from compsil_kit._util.checks import check_bool, check_choice, check_integer, ch
         (2**300, "an integer of 301 bits"),
     ],
 )
-def test_descriptions_of_values(value, text):
+def test_describe_shortens_values_and_hides_contents(value, text):
     assert describe(value) == text
 
 
@@ -41,7 +41,7 @@ WORDS = {"allowed": ("max", "lcb")}
         (check_bool, {}, [True, False]),
     ],
 )
-def test_valid_values_become_plain_ones(check, rule, values):
+def test_valid_values_are_converted_to_python_types(check, rule, values):
     kind = {check_integer: int, check_real: float, check_choice: str, check_bool: bool}[check]
     for value in values:
         found = check("x", value, **rule)
@@ -63,7 +63,7 @@ def test_valid_values_become_plain_ones(check, rule, values):
         (check_bool, {}, TypeError, "True or False", [1, 0, "yes", None, np.True_]),
     ],
 )
-def test_invalid_values_are_refused(check, rule, error, message, values):
+def test_invalid_values_raise(check, rule, error, message, values):
     for value in values:
         with pytest.raises(error, match=rf"^x must be {message}; got .+\.$"):
             check("x", value, **rule)

@@ -1,4 +1,4 @@
-"""Numbers, percentages, durations, lists and errors as text."""
+"""Formatting of numbers, percentages, durations, lists and errors."""
 
 import numpy as np
 import pytest
@@ -55,18 +55,18 @@ CASES = [
 
 
 @pytest.mark.parametrize(("function", "cases"), CASES, ids=lambda value: getattr(value, "__name__", ""))
-def test_texts(function, cases):
+def test_format_functions(function, cases):
     for value, shown in cases:
         assert function(value) == shown, value
 
 
-def test_texts_with_arguments():
+def test_format_functions_with_further_arguments():
     assert number(-2, 1) == "-2.0"
     assert listed(["a"], "is", "are") == "'a' is"
     assert listed(["a", "b"], "is", "are") == "'a', 'b' are"
 
 
-def test_the_nearest_spelling():
+def test_did_you_mean_suggests_the_most_similar_name():
     assert did_you_mean(["luck", "gpa"], ["micro", "gap"]) == " Did you mean 'gap'?"
     assert did_you_mean(["-b"], ["-B", "--ks"]) == " Did you mean '-B'?"
     assert did_you_mean(["CITY"], ["city"]) == " Did you mean 'city'?"

@@ -1,4 +1,4 @@
-"""Lazy names, optional packages, and the paused garbage collector."""
+"""Lazy imports, optional packages, and pausing the garbage collector."""
 
 import gc
 import importlib
@@ -31,7 +31,7 @@ def test_packages_are_found_without_importing_them(monkeypatch):
 def test_a_missing_package_is_named_with_its_purpose(tmp_path, monkeypatch):
     assert require("os.path", purpose="a test") is importlib.import_module("os.path")
     for name in ("no_such_package", "no_such_package.inner"):
-        with pytest.raises(ImportError, match=r"^drawing needs the package 'no_such_package'\. .*pip install"):
+        with pytest.raises(ImportError, match=r"^drawing needs the 'no_such_package' package\. .*pip install"):
             require(name, purpose="drawing")
     (tmp_path / "half_there.py").write_text("import no_such_dependency\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -46,7 +46,7 @@ def _restored():
 
 
 @pytest.mark.usefixtures("_restored")
-def test_collection_resumes_unless_it_was_off():
+def test_collection_resumes_unless_it_was_disabled():
     with gc_paused():
         assert not gc.isenabled()
     with pytest.raises(KeyError), gc_paused():

@@ -1,4 +1,4 @@
-"""Validation of data from files: what each check accepts, and errors that name the path and quote nothing."""
+"""Checks of data from files: accepted values, and errors that name the path but never quote the contents."""
 
 import json
 import math
@@ -32,7 +32,7 @@ WORD = schema.choice(("max", "lcb"))
         (schema.anything, [SECRET], [SECRET]),
     ],
 )
-def test_valid_data(check, value, expected):
+def test_checks_accept_valid_data(check, value, expected):
     found = check(value, "x")
     assert (found, type(found)) == (expected, type(expected))
 
@@ -43,7 +43,7 @@ def test_valid_data(check, value, expected):
         (schema.integer(2, 9), " must be a whole number of at least 2 and at most 9.", [1, 10, 2.5, "3", math.nan]),
         (schema.integer(0), " must be a whole number of at least 0.", [True, None]),
         (schema.real(0.0, 1.0), " must be a number in [0, 1].", [-0.1, 1.1, 10**400, math.nan, False, "0.5", None]),
-        (schema.text, " must be text of at most 100,000 characters.", [3, "x" * 100_001]),
+        (schema.text, " must be a string of at most 100,000 characters.", [3, "x" * 100_001]),
         (schema.flag, " must be true or false.", [0]),
         (WORD, " must be one of max, lcb.", [SECRET, None, ["max"], {"max": 1}]),
         (schema.optional(schema.flag), " must be true or false.", [3]),
@@ -52,35 +52,35 @@ def test_valid_data(check, value, expected):
         (schema.list_of(schema.flag), "[1] must be true or false.", [[True, SECRET]]),
         (schema.mapping_of(schema.flag), " must map names to values.", [{3: True}, SECRET]),
         (schema.mapping_of(schema.flag), ".a must be true or false.", [{"a": SECRET}]),
-        (RECORD, " is incomplete: it has no k, cause.", [{"later": SECRET}]),
+        (RECORD, " is incomplete; missing: k, cause.", [{"later": SECRET}]),
         (RECORD, " must map names to values.", [[SECRET]]),
         (RECORD, ".k must be a whole number of at least 2.", [{"k": 1, "cause": SECRET}]),
     ],
 )
-def test_invalid_data(check, message, values):
+def test_checks_reject_invalid_data(check, message, values):
     for value in values:
-        with pytest.raises(ValueError, match=r"^data\.x") as refused:
+        with pytest.raises(ValueError, match=r"^data\.x") as caught:
             check(value, "data.x")
-        assert str(refused.value) == f"data.x{message}"
+        assert str(caught.value) == f"data.x{message}"
 
 
-def test_digests_depend_on_the_data_and_not_on_the_program_that_wrote_them():
+def test_digests_depend_only_on_the_data():
     data = {"b": [1, 2.0], "a": {"x": None, "y": 0.5}}
     same = {"a": {"y": 0.5, "x": None}, "b": (1.0, 2)}
     assert schema.digest(same) == schema.digest(data) == schema.digest(json.loads(json.dumps(data)))
     assert schema.digest({1: 0, "a": 2}) == schema.digest({"1": 0, "a": 2})
     for other in ({**data, "b": [1, 2.5]}, {**data, "c": 1}, {**data, "b": [2, 1]}):
         assert schema.digest(other) != schema.digest(data)
-    # Files of earlier releases stay valid.
+    # Files written by earlier releases stay valid.
     assert schema.digest({"a": 1, "b": [0.5, None]}) == "2a724c28f1e12322b0065c89402ef555"
 
 
-def test_changed_data_are_refused():
+def test_changed_data_raise():
     signed = schema.signed({"a": 1, "b": "text"})
     schema.check_digest(json.loads(json.dumps(signed)), "file")
-    # Files of earlier releases have no digest.
+    # Files written by earlier releases have no digest.
     schema.check_digest({"a": 1}, "file")
-    with pytest.raises(ValueError, match="file was changed or damaged since it was written"):
+    with pytest.raises(ValueError, match="file was changed or corrupted after it was written"):
         schema.check_digest({**signed, "a": 2}, "file")
     deep = {}
     for _ in range(10_000):

@@ -1,4 +1,4 @@
-"""Files are written completely, locks exclude other runs, and the limits of available memory are found."""
+"""Atomic writes, file locks, and limits on the available memory."""
 
 import os
 import resource
@@ -36,7 +36,7 @@ def test_new_files_follow_the_umask_and_replaced_ones_keep_their_permissions(tmp
     assert names(tmp_path) == {"file.json"}
 
 
-# Brackets, as browsers number downloads, are a pattern to glob.
+# Browsers number downloads with brackets, which glob would treat as a pattern.
 @pytest.mark.parametrize("name", ["file.json", "file[1].json"])
 def test_only_files_of_ended_processes_are_removed(tmp_path, name, monkeypatch):
     def ask(process, signal):
@@ -52,7 +52,7 @@ def test_only_files_of_ended_processes_are_removed(tmp_path, name, monkeypatch):
     assert names(tmp_path) == {name, another_user.name, own.name}
 
 
-def test_files_that_another_run_removes_first_are_no_error(tmp_path, monkeypatch):
+def test_files_already_removed_by_another_run_are_ignored(tmp_path, monkeypatch):
     left = tmp_path / ".file.json.1-0a0b0c0d.tmp"
     left.touch()
     monkeypatch.setattr(system, "_is_alive", lambda process: bool(left.unlink()))
@@ -62,7 +62,7 @@ def test_files_that_another_run_removes_first_are_no_error(tmp_path, monkeypatch
     assert names(tmp_path) == {"file.json"}
 
 
-def test_runs_that_start_as_others_end_exclude_each_other(tmp_path):
+def test_runs_that_start_while_others_end_exclude_each_other(tmp_path):
     """A run that has just opened the lock file, which is removed at the end, must not lock the removed file."""
     code = """
 import os, sys, time
@@ -87,7 +87,7 @@ print(held)
 
 
 def test_another_thread_can_release_the_lock(tmp_path):
-    """As when a thread closes a stream that another one started."""
+    """This happens when a thread closes a stream that another thread started."""
     path = tmp_path / "file.json"
     held = locked(path)
     held.__enter__()
@@ -101,10 +101,10 @@ def test_another_thread_can_release_the_lock(tmp_path):
 
 @pytest.mark.parametrize("use", [lambda path: select_k(X, ks=[2, 3], n_subsamples=2, checkpoint=path),
                                  lambda path: write_atomically(path, b"x")])  # fmt: skip
-def test_pipes_are_refused(tmp_path, use):
+def test_pipes_raise(tmp_path, use):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match="must be an ordinary file"):
+    with pytest.raises(OSError, match="must be a regular file"):
         use(pipe)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
@@ -122,7 +122,7 @@ def test_locks_exclude_other_runs_and_errors_name_the_file(tmp_path):
 
 
 def test_failed_writes_keep_the_old_file_and_name_it(tmp_path):
-    """The system itself names no file if the disk is full."""
+    """The original error does not name a file if the disk is full."""
     path, before = tmp_path / "result.json", resource.getrlimit(resource.RLIMIT_FSIZE)
     write_atomically(path, (bytes([65 + at]) * 3 for at in range(3)))
 
@@ -167,7 +167,7 @@ def groups(tmp_path, monkeypatch):
         (2, "0::/", {}, 8),
         (2, "0::/outer/inner", {"outer/inner": ("max", GIB, 0)}, 8),
         (2, "0::/outer/inner", {"outer": (4 * GIB, 3 * GIB, GIB // 2)}, 1.5),
-        # Limits that are not whole numbers are ignored.
+        # A usage that is not a whole number is ignored.
         (2, "0::/outer/inner", {"outer": (3 * GIB, 2 * GIB, 0), "outer/inner": (2 * GIB, 1.5 * GIB, 0)}, 1),
         (2, "0::/outer/inner", {"outer": (4 * GIB, 2 * GIB, 0), "outer/inner": (2 * GIB, GIB, 0)}, 1),
         (2, "0::/", {".": (GIB, 2 * GIB, 0)}, 0),
@@ -175,7 +175,7 @@ def groups(tmp_path, monkeypatch):
         (1, "4:cpu,cpuacct:/a\n3:memory:/docker/x", {"memory/docker/x": (3 * GIB, GIB, GIB)}, 3),
     ],
 )
-def test_memory_limits_of_control_groups(version, group, limits, expected, groups):
+def test_control_groups_limit_the_available_memory(version, group, limits, expected, groups):
     own, root = groups
     own.write_text(f"{group}\n")
     for name, values in limits.items():
@@ -188,12 +188,12 @@ def test_memory_limits_of_control_groups(version, group, limits, expected, group
     assert available_bytes() == expected * GIB
 
 
-def test_memory_of_a_system_that_does_not_report_it(groups):
+def test_available_memory_is_none_if_the_system_does_not_report_it(groups):
     (groups[0].parents[1] / "meminfo").unlink()
     assert available_bytes() is None
 
 
-def test_memory_limit_of_the_process():
+def test_the_process_limit_bounds_the_available_memory():
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))\n"
         "from compsil_kit._util.system import available_bytes; print(available_bytes())"

@@ -1,1 +1,1 @@
-"""How settings are described, validated and parsed from text; the settings themselves are in ``compsil_kit.config``."""
+"""Describe, validate and parse settings; the settings are defined in ``compsil_kit.config``."""

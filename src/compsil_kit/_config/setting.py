@@ -1,4 +1,4 @@
-"""Settings as dataclass fields with a description, the configs made of them, and their documentation in functions."""
+"""Settings as described dataclass fields, config classes made of them, and their documentation in functions."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ Documented = TypeVar("Documented", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Setting:
-    """Describe one setting for every surface."""
+    """Description of one setting, used by every interface."""
 
-    # As numpydoc shows it. A type ``bool`` makes an option without a value on a command line.
+    # The type as written in numpydoc. On the command line, a ``bool`` setting is an option without a value.
     type: str
     default: Any
-    # Returns the validated value, or raises with the name of the setting, the rule and the value.
+    # Returns the validated value, or raises an error that names the setting, the rule and the value.
     validate: Callable[[Any], Any]
-    # The first sentence is the help text on a command line.
+    # The first sentence is the help text on the command line.
     doc: str
     parse: Callable[[str], Any] = str
     choices: tuple[str, ...] = ()
-    # How to write the value as text.
+    # How to write the value as a string.
     text_form: str = ""
-    # Further names on a command line, such as ``-B``.
+    # Additional option names on the command line, such as ``-B``.
     flags: tuple[str, ...] = ()
     metavar: str | None = None
-    # Default of the interactive surfaces (command line, magic, explorer, accessor), if it differs.
+    # Default in the interactive interfaces (command line, magic, explorer, accessor), if it differs.
     interactive: Any = None
 
     @property
     def help(self) -> str:
-        """Return the help text on a command line: meaning, text form and default."""
+        """Return the help text for the command line: the meaning, how to write the value, and the default."""
         first = self.doc.partition(". ")[0].rstrip(".")
         text_form = f": {self.text_form}" if self.text_form else ""
         default = "" if self.default is None or self.is_switch else f" (default: {_default_text(self.default)})"
@@ -49,24 +49,24 @@ class Setting:
 
     @property
     def is_switch(self) -> bool:
-        """Whether the option has no value on a command line."""
+        """Whether the setting is an option without a value on the command line."""
         return self.type.partition(",")[0] == "bool"
 
 
 def setting(default: Any, validate: Callable[[Any], Any], type: str, doc: str, **others: Any) -> Any:
-    """Return a dataclass field with this description."""
+    """Return a dataclass field for a setting with this description."""
     return field(default=default, metadata={"setting": Setting(type, default, validate, doc, **others)})
 
 
 def one_of(name: str, words: tuple[str, ...], doc: str) -> Any:
-    """Return the dataclass field of a setting that is one of these words, by default the first."""
+    """Return a dataclass field for a setting with a fixed set of words; the first word is the default."""
     listed = ", ".join(f'"{word}"' for word in words)
     type = f'{{{listed}}}, default="{words[0]}"'
     return setting(words[0], partial(check_choice, name, allowed=words), type, doc, choices=words)
 
 
 def settings_of(*configs: type, interactive: bool = False) -> dict[str, Setting]:
-    """Return the settings of config classes by name, optionally with the defaults of interactive surfaces."""
+    """Return the settings of config classes by name, optionally with the defaults of interactive interfaces."""
     fields = [each for config in configs for each in dataclasses.fields(config)]
     found = {each.name: each.metadata["setting"] for each in fields if "setting" in each.metadata}
     for name, each in found.items():
@@ -77,12 +77,12 @@ def settings_of(*configs: type, interactive: bool = False) -> dict[str, Setting]
 
 
 def interactive_defaults(config: type) -> dict[str, Any]:
-    """Return the settings with another default on interactive surfaces, and that default."""
+    """Return the interactive defaults that differ from the normal defaults, by the name of the setting."""
     return {name: each.interactive for name, each in settings_of(config).items() if each.interactive is not None}
 
 
 def check_names(names: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Raise for unknown keywords, with the nearest name."""
+    """Raise for an unknown keyword, and suggest the most similar name."""
     for name in names:
         if name not in known:
             hint = did_you_mean([name], known)
@@ -90,7 +90,7 @@ def check_names(names: Mapping[str, Any], known: Mapping[str, Any]) -> None:
 
 
 class Config:
-    """Settings that are validated at construction, with text and JSON forms."""
+    """Settings that are validated at construction and can be converted to and from strings and JSON."""
 
     def __post_init__(self) -> None:
         """Validate every setting."""
@@ -102,60 +102,60 @@ class Config:
 
     @classmethod
     def from_text(cls, texts: Mapping[str, Any]) -> Self:
-        """Build a config from settings as text, such as ``{"ks": "2:10"}``; values that are not text stay as they are.
+        """Build a config from strings, such as ``{"ks": "2:10"}``; values that are not strings stay as they are.
 
         Parameters
         ----------
         texts : mapping
-            Text by the name of the setting; the defaults apply to the others.
+            Strings by the name of the setting; missing settings have their default values.
         """
         known = settings_of(cls)
         check_names(texts, known)
         return cls(**{name: parse_setting(name, known[name], value) for name, value in texts.items()})
 
     def to_text(self) -> dict[str, str]:
-        """Return the settings as text that :meth:`from_text` reads; functions and estimators by their name."""
+        """Return the settings as strings for :meth:`from_text`; functions and estimators become their names."""
         return {name: _as_text(value) for name, value in self.to_dict().items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], **others: Any) -> Self:
-        """Build a config from keywords or from :meth:`to_dict`; an unknown name raises with the nearest one.
+        """Build a config from keywords or a dict from :meth:`to_dict`; unknown names raise an error.
 
         Parameters
         ----------
         data : mapping
-            Settings by name; the defaults apply to missing ones.
+            Settings by name; missing settings have their default values.
         **others
-            Settings that replace those in ``data``: JSON cannot hold functions and estimators, so pass them here.
+            Settings that override ``data``, such as functions and estimators, which JSON cannot represent.
         """
         check_names({**data, **others}, settings_of(cls))
         return cls(**{**data, **others})
 
     def to_dict(self, *, defaults: bool = True) -> dict[str, Any]:
-        """Return the settings as plain data for JSON; functions and estimators by their name.
+        """Return the settings as plain data for JSON; functions and estimators are replaced by their names.
 
         Parameters
         ----------
         defaults : bool, default=True
-            Whether to include the settings that have their default.
+            Whether to include settings that have their default value.
         """
         known = settings_of(type(self))
         values = {name: _as_plain(getattr(self, name)) for name in known}
         return {name: value for name, value in values.items() if defaults or value != _as_plain(known[name].default)}
 
     def changed(self, **changes: Any) -> Self:
-        """Return a copy with other values for some settings.
+        """Return a copy with some settings changed.
 
         Parameters
         ----------
         **changes
-            Settings by name.
+            New values by the name of the setting.
         """
         return self.from_dict({name: getattr(self, name) for name in settings_of(type(self))}, **changes)
 
 
 def parse_setting(name: str, description: Setting, value: Any) -> Any:
-    """Parse text into the value of a setting, with the name in errors; return anything else as it is."""
+    """Parse a string into the value of a setting, and return other values unchanged; errors name the setting."""
     try:
         return description.parse(value) if isinstance(value, str) else value
     except ValueError as error:
@@ -181,9 +181,9 @@ def _as_text(value: Any) -> str:
 def takes(
     *configs: type, leave_out: tuple[str, ...] = (), interactive: bool = False
 ) -> Callable[[Documented], Documented]:
-    """Give a function with ``**keywords`` the signature and the documentation of these settings.
+    """Add these settings to the signature and docstring of a function that accepts ``**keywords``.
 
-    With ``interactive`` it shows the defaults of interactive surfaces; the function must apply them.
+    ``interactive`` shows the defaults of interactive interfaces, which the function must apply.
     """
     settings = settings_of(*configs, interactive=interactive)
     shown = {name: each for name, each in settings.items() if name not in leave_out}
@@ -203,7 +203,7 @@ def takes(
 
 
 def documented(*configs: type) -> Callable[[Documented], Documented]:
-    """Fill in the documentation of settings where a docstring has ``{keywords}``."""
+    """Replace ``{keywords}`` in a docstring with the documentation of the settings."""
     return lambda thing: _fill_in(thing, settings_of(*configs))
 
 
@@ -212,7 +212,7 @@ def _fill_in(thing: Documented, shown: Mapping[str, Setting]) -> Documented:
         f"{name} : {each.type}\n{textwrap.fill(each.doc, 110, initial_indent='    ', subsequent_indent='    ')}\n"
         for name, each in shown.items()
     )
-    # There is no docstring under python -OO.
+    # With python -OO there are no docstrings.
     thing.__doc__ = thing.__doc__ and PLACEHOLDER.sub(lambda at: textwrap.indent(entries, at[1]), thing.__doc__)
     return thing
 

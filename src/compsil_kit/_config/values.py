@@ -1,6 +1,6 @@
-"""The values of single settings: parsed from text, and validated.
+"""Parse single settings from strings, and validate their values.
 
-Callers of parsers prepend the name of the setting to their errors; the errors of validators contain it.
+Errors from validators name the setting. Errors from parsers do not, so callers prepend the name.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from compsil_kit._util.checks import check_choice, check_integer, check_real, de
 from compsil_kit._util.system import check_regular
 
 AUTO = "auto"
-# Larger numbers are rejected before seeds or labels fill the memory.
+# Larger numbers are rejected before seeds or labels exhaust memory.
 MAX_SUBSAMPLES = 1_000_000
 MAX_KS = 1_000
 MAX_STARTS = 1_000
 NONE_WORDS = ("", "none", "null")
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
-# A quoted name, an unclosed quote with the rest of the text, or the text before the next comma.
+# A quoted name, an unclosed quote and everything after it, or the characters before the next comma.
 _NAME = re.compile(rf"""(?:^|,)\s*((?:{QUOTED}|['"].*)?[^,]*)""", re.DOTALL)
 _RANGE = re.compile(r"range\((-?\d+), ?(-?\d+)(?:, ?(-?\d+))?\)")
 
@@ -48,7 +48,7 @@ parse_number: Callable[[str], float] = partial(_convert, float, "a number")
 
 
 def parse_optional(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a parser that maps "none", "null" and the empty text to None."""
+    """Return a parser that maps "none", "null" and the empty string to None."""
     return lambda text: None if text.strip().lower() in NONE_WORDS else parse(text)
 
 
@@ -77,7 +77,7 @@ def parse_seeds(text: str) -> int | range | list[int]:
 
 
 def parse_switch(text: str) -> bool:
-    """Parse true or false, yes or no, on or off, 1 or 0; the empty text means false."""
+    """Parse true or false, yes or no, on or off, 1 or 0; an empty string means false."""
     word = text.strip().lower()
     if word in ("true", "yes", "on", "1"):
         return True
@@ -107,12 +107,12 @@ def parse_names(text: str) -> list[str]:
 
 
 def split_list(text: str) -> list[str]:
-    """Split text at commas outside quotes; the quotes are kept."""
+    """Split a string at commas outside quotes; the quotes are kept."""
     return [name.strip() for name in _NAME.findall(text)]
 
 
 def unquote(word: str) -> str:
-    r"""Remove the quotes around a word; inside them, \' and \" stand for the quote itself."""
+    r"""Remove the quotes around a word, and replace the escaped quotes \' and \" inside it."""
     return re.sub(r"""\\(['"])""", r"\1", word[1:-1]) if re.fullmatch(QUOTED, word, re.DOTALL) else word
 
 
@@ -130,16 +130,16 @@ def optional(validate: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def validate_ks(ks: Any) -> tuple[int, ...]:
-    """Return the candidate ks in ascending order without duplicates."""
+    """Return the candidate values of k in ascending order without duplicates."""
     if is_integer(ks):
         ks = [ks]
     flat = not isinstance(ks, np.ndarray) or ks.ndim == 1
     if isinstance(ks, str | bytes | dict) or not isinstance(ks, Iterable) or not flat:
         raise TypeError(f"ks must be integers of at least 2, such as range(2, 11); got {describe(ks)}.")
-    # One more than allowed: the iterator may be endless.
+    # Take only one more than allowed, because the iterator may be infinite.
     counts = list(islice(ks, MAX_KS + 1))
     if not counts:
-        raise ValueError("ks must contain at least one integer of at least 2; it is empty.")
+        raise ValueError("ks must contain at least one integer of at least 2, but it is empty.")
     distinct = {check_integer("ks", k, minimum=2) for k in counts}
     if len(counts) > MAX_KS:
         raise ValueError(
@@ -175,13 +175,13 @@ def validate_sample_size(sample_size: Any) -> str | int | float:
         return check_real("sample_size as a fraction", sample_size, low=0.0, high=1.0)
     error = ValueError if isinstance(sample_size, str) else TypeError
     raise error(
-        "sample_size must be 'auto', 'paper', an integer number of rows, or a fraction of the rows in (0, 1]; "
+        "sample_size must be 'auto', 'paper', a number of rows, or a fraction of the rows in (0, 1]; "
         f"got {describe(sample_size)}."
     )
 
 
 def validate_random_state(random_state: Any) -> int | tuple[int, ...] | None:
-    """Return the seed or seeds; :class:`SelectionConfig` validates their number."""
+    """Return the seed or seeds; the number of seeds is validated in :class:`SelectionConfig`."""
     several = hasattr(random_state, "__len__") and not isinstance(random_state, str | bytes | Mapping)
     n_seeds = len(random_state) if several else 1
     if n_seeds > MAX_SUBSAMPLES:
@@ -218,13 +218,13 @@ def validate_checkpoint(checkpoint: Any) -> Path | None:
         return None
     if not isinstance(checkpoint, str | PathLike):
         raise TypeError(f"checkpoint must be the path of a file, or None; got {describe(checkpoint)}.")
-    # Absolute, because the program may change its working directory. Writing through a link must not replace the link.
+    # The program may change its working directory, and writing through a link must not replace the link.
     path = Path(checkpoint).resolve()
     if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "checkpoint must be a file; this is a folder", str(path))
+        raise IsADirectoryError(errno.EISDIR, "checkpoint must be a file, not a folder", str(path))
     check_regular(path)
     if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder for the checkpoint", str(path.parent))
+        raise FileNotFoundError(errno.ENOENT, "the folder for the checkpoint does not exist", str(path.parent))
     return path
 
 

@@ -1,1 +1,1 @@
-"""How a selection runs: planning, loading, workers, progress, checkpoints, fingerprints and batches."""
+"""Run a selection: planning, loading, workers, progress, checkpoints, fingerprints and batches."""

@@ -1,4 +1,4 @@
-"""Batches as plain data: what they contain, and how it is divided, validated and read."""
+"""Divide subsamples into batches, and validate and read batches as plain data."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from compsil_kit.plan import Plan
 FORMAT = "compsil-kit/batch"
 VERSION = 1
 DIGEST = "digest of the preparation"
-# A longer description of the table, with the names of many columns, is not part of every batch.
+# A longer preparation, with the names of many columns, is not stored in every batch.
 MAX_PREPARATION = 1000
-# Batches of earlier releases have no choice.
+# Batches written by earlier releases lack the choice settings.
 DEFAULT_CHOICE = {name: setting.default for name, setting in settings_of(SelectionConfig).items() if name in CHOICE}
 
 _PLANNED = {
@@ -43,7 +43,7 @@ Batch = dict[str, Any]
 
 
 def divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
-    """Return consecutive ranges, ``n_batches`` of nearly equal length or each of ``batch_size``."""
+    """Return consecutive ranges: either ``n_batches`` of nearly equal length, or ranges of length ``batch_size``."""
     if (n_batches is None) == (batch_size is None):
         raise ValueError("pass either n_batches or batch_size.")
     if batch_size is not None:
@@ -57,11 +57,11 @@ def divide(n_items: int, n_batches: Any, batch_size: Any) -> list[range]:
 def read_plan(batch: Any, name: str) -> Plan:
     """Validate a batch and return its plan."""
     if not isinstance(batch, Mapping) or batch.get("format") != FORMAT:
-        raise ValueError(f"{name} must be what plan_batches or run_batch returned, with format {FORMAT!r}.")
+        raise ValueError(f"{name} must be a batch returned by plan_batches or run_batch, in format {FORMAT!r}.")
     if batch.get("version") != VERSION:
         raise ValueError(
             f"{name} has version {describe(batch.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
-            "Use one release for planning, running and combining."
+            "Use the same release for planning, running and combining."
         )
     schema.record(_FINISHED if "trials" in batch else _PLANNED)({"choice": DEFAULT_CHOICE, **batch}, name)
     plan = Plan.from_dict(batch["plan"], f"{name}.plan")
@@ -70,7 +70,7 @@ def read_plan(batch: Any, name: str) -> Plan:
 
 
 def check_planned(planned: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    """Raise if a batch is run with other data or settings than it was planned for."""
+    """Raise if a batch is run with data or settings other than those for which it was planned."""
     differing = differences(planned, here)
     if differing:
         raise ValueError(
@@ -80,16 +80,17 @@ def check_planned(planned: Mapping[str, Any], here: Mapping[str, Any]) -> None:
 
 
 def passed_or_named(name: str, value: Any, planned: Mapping[str, Any], names: Any) -> Any:
-    """Return the clusterer or the metric: as passed, or by its name in the batch."""
+    """Return the clusterer or metric that was passed, or otherwise its name from the batch."""
     if value is None and planned[name] not in names:
         raise ValueError(
-            f"batch was planned with {name}={planned[name]}, which a batch cannot contain. Pass the same {name}= again."
+            f"batch was planned with {name}={planned[name]}, which cannot be stored in a batch. "
+            f"Pass the same {name}= again."
         )
     return planned[name] if value is None else value
 
 
 def read_trials(batches: Sequence[Mapping[str, Any]], plan: Plan) -> list[Trial]:
-    """Return the trials of all batches; raise unless each subsample of the plan is in one of them."""
+    """Return the trials of all batches; raise unless the batches contain every planned subsample exactly once."""
     trials: list[Trial] = []
     for at, batch in enumerate(batches):
         _check_finished(batch, batches[0], at)
@@ -99,7 +100,7 @@ def read_trials(batches: Sequence[Mapping[str, Any]], plan: Plan) -> list[Trial]
             trials += [read_trial(record, index, plan) for index, record in records]
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"batches[{at}] is damaged: its trials are not those of its subsamples. Run it again."
+                f"batches[{at}] is corrupted: its trials do not match its subsamples. Run the batch again."
             ) from error
     counts = Counter(trial.index for trial in trials)
     doubled = sorted(index for index, count in counts.items() if count > 1)
@@ -114,40 +115,41 @@ def read_trials(batches: Sequence[Mapping[str, Any]], plan: Plan) -> list[Trial]
 
 
 def _check_finished(batch: Mapping[str, Any], first: Mapping[str, Any], at: int) -> None:
-    """Raise if a batch belongs to another plan than the first one, or has not been run."""
+    """Raise if a batch has not been run, or if its plan differs from the plan of the first batch."""
     differing = differences(batch["fingerprint"], first["fingerprint"])
     if not differing and json.dumps(batch["plan"]) != json.dumps(first["plan"]):
-        differing = ["its plan has other seeds or numbers of subsamples"]
+        differing = ["the plan has other seeds or another number of subsamples"]
     if differing:
         raise ValueError(
-            f"batches must belong to one selection; batches[{at}] differs from batches[0]: {'; '.join(differing)}."
+            f"all batches must belong to the same selection; batches[{at}] differs from batches[0]: "
+            f"{'; '.join(differing)}."
         )
     if "trials" not in batch:
-        raise ValueError(f"batches[{at}] has not been run: pass what run_batch returned for it.")
+        raise ValueError(f"batches[{at}] has not been run. Pass the batch returned by run_batch.")
 
 
 def shorten_preparation(preparation: Batch | None) -> Batch | None:
-    """Return the preparation, or its digest if it is too long for every batch."""
+    """Return the preparation, or its digest if it is too long to store in each batch."""
     if preparation is None or len(json.dumps(preparation)) <= MAX_PREPARATION:
         return preparation
     return {"n_columns": len(preparation["columns"]), DIGEST: schema.digest(preparation)}
 
 
 def restore_preparation(
-    held: Mapping[str, Any] | None, passed: Preparation | Mapping[str, Any] | None
+    stored: Mapping[str, Any] | None, passed: Preparation | Mapping[str, Any] | None
 ) -> Preparation | None:
-    """Return the preparation in the batches, or the passed one if they contain its digest."""
-    if held is None or DIGEST not in held:
-        return rebuild(Preparation, held, "preparation")
+    """Return the preparation stored in the batches, or ``passed`` if only a digest is stored."""
+    if stored is None or DIGEST not in stored:
+        return rebuild(Preparation, stored, "preparation")
     if passed is None:
         warnings.warn(
-            f"the names of {held['n_columns']:,} columns are not part of batches, and are missing in the result; "
-            "pass preparation=table.preparation of the prepared table to combine_batches.",
+            f"the names of {stored['n_columns']:,} columns are not stored in the batches, so they are missing from the "
+            "result; pass preparation=table.preparation, from the prepared table, to combine_batches.",
             RuntimeWarning,
             stacklevel=3,
         )
         return None
     plain = dump(passed) if isinstance(passed, Preparation) else dict(passed)
-    if schema.digest(plain) != held[DIGEST]:
-        raise ValueError("preparation must be that of the table for which the batches were planned; it differs.")
+    if schema.digest(plain) != stored[DIGEST]:
+        raise ValueError("preparation does not match the table for which the batches were planned.")
     return rebuild(Preparation, plain, "preparation")

@@ -34,7 +34,7 @@ from compsil_kit.config import Events
 from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 
-# Subsamples per worker in a portion, for backends that return results only at the end of a call.
+# Subsamples per worker and call, for backends that return results only when a call ends.
 PER_WORKER = 2
 
 
@@ -46,9 +46,9 @@ def run(
     *,
     indices: Collection[int] | None = None,
 ) -> Generator[Trial, None, None]:
-    """Yield the trials that are not known yet, calibration subsamples first; ``indices`` restricts the subsamples.
+    """Yield the trials that are not in ``known``, calibration subsamples first; ``indices`` restricts the subsamples.
 
-    Closing the iterator stops the work; ``events.stop`` ends it at the latest when the next subsample is finished.
+    Closing the iterator stops the workers. Setting ``events.stop`` ends the run after the next subsample at the latest.
     """
     everywhere = range(len(plan.seeds)) if indices is None else indices
     done = {trial.index for trial in known}
@@ -69,7 +69,7 @@ def run(
                         trials.append(trial)
                         yield trial
                     if events.stopped and not in_process:
-                        # Threads stop on their own and first return what they have finished.
+                        # Threads stop by themselves, after returning the work they have finished.
                         return
             if events.stopped:
                 break
@@ -80,7 +80,7 @@ def run(
 
 
 def _schedule(plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]) -> Iterator[list[Task]]:
-    """Yield the tasks of each round; a fixed number of subsamples is one round."""
+    """Yield the tasks of each round; if the number of subsamples is fixed, there is only one round."""
     clustered: set[int] = set()
     one_round = iter([(wanted, tuple(range(len(plan.ks))))])
     for indices, positions in _adaptive_rounds(plan, wanted, trials) if plan.adaptive else one_round:
@@ -93,13 +93,13 @@ def _schedule(plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]) -> Ite
 def _adaptive_rounds(
     plan: Plan, wanted: Sequence[int], trials: Sequence[Trial]
 ) -> Iterator[tuple[Sequence[int], Positions]]:
-    """Yield the missing subsamples of each round and the positions of its ks; ``trials`` grows between the rounds."""
+    """Yield each round's missing subsamples and candidate positions; ``trials`` grows between rounds."""
     # A round depends only on the trials of earlier rounds, so that a resumed run equals an uninterrupted one.
     positions: Positions = tuple(range(len(plan.ks)))
     calibration = [index for index in wanted if index >= plan.n_subsamples]
     for low in range(0, plan.n_subsamples, ROUND):
         high = min(low + ROUND, plan.n_subsamples)
-        # Calibration subsamples belong to the first round: the weights depend on them.
+        # Calibration subsamples belong to the first round, because the weights depend on them.
         missing = [*(calibration if low == 0 else ()), *(index for index in wanted if low <= index < high)]
         if missing:
             yield missing, positions
@@ -117,7 +117,7 @@ def _in_threads(
     settings = _sklearn_settings(plan)
     if not events.pause_between:
         return in_threads(work, tasks, workers, events.stop, **settings)
-    # Each worker computes one subsample, then all of them pause: the limit of BLAS holds for the whole process.
+    # After one subsample per worker all workers pause, because the BLAS limit applies to the whole process.
     return (
         clustered
         for at in range(0, len(tasks), workers)
@@ -126,12 +126,12 @@ def _in_threads(
 
 
 def _common_points(X: Any, plan: Plan) -> Any:
-    """Return the points that all subsamples label; None if the rows that two subsamples share are compared."""
+    """Return the points that every subsample labels, or None if clusterings are compared on shared rows."""
     return X[common_rows(plan.n_rows, plan.n_common)] if plan.n_common else None
 
 
 def _sklearn_settings(plan: Plan) -> dict[str, bool]:
-    """Return scikit-learn settings that skip validation done before."""
+    """Return scikit-learn settings that skip repeated validation."""
     return {"assume_finite": True, "skip_parameter_validation": plan.config.resolved_clusterer.by_name}
 
 
@@ -146,21 +146,21 @@ def _on_backend(X: Any, tasks: list[Task], plan: Plan, n_jobs: int | None) -> Ge
     call = joblib.delayed(partial(_return_error, _run_remotely) if spark else _run_remotely)
     common = _common_points(X, plan)
     if callable(plan.config.transform):
-        # Workers do not need it, and some backends cannot send functions.
+        # Workers do not need the transform, and some backends cannot send functions.
         plan = replace(plan, config=plan.config.changed(transform="tanh"))
     calls = (call((take(X, plan, task[0]), common), task, plan) for task in tasks)
     with ExitStack() as stack:
         if type(backend).__name__ == DASK:
             import dask
 
-            # Tasks contain their subsample, so that lost workers lose no data: Dask warns about their size.
+            # Dask warns about large tasks. Tasks contain their subsample, so that losing a worker loses no data.
             stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}))
         if getattr(backend, "supports_return_generator", False):
             arriving = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
         else:
             arriving = in_portions(calls, n_jobs)
         try:
-            # Not "yield from": it would pass an early end on to joblib before the warnings are silenced.
+            # "yield from" would close joblib's generator before the warnings are silenced.
             for clustered in arriving:  # noqa: UP028
                 yield clustered
         finally:
@@ -171,23 +171,23 @@ def _on_backend(X: Any, tasks: list[Task], plan: Plan, n_jobs: int | None) -> Ge
 
 
 def _run_remotely(data: tuple[Part, Any], task: Task, plan: Plan) -> Clustered:
-    # The data as one tuple: joblib would scatter separate arrays to a single Dask worker, and lose them with it.
+    # The data are one tuple, because joblib would scatter separate arrays to one Dask worker and could lose them.
     part, common = data
     settings = sklearn.config_context(**_sklearn_settings(plan))
     with settings, one_blas_thread(), one_openmp_thread(process_controller()):
-        # No tick: the backend stops a worker in another process.
+        # Ticks are not needed, because the backend stops workers in other processes.
         return run_subsample(task, lambda: None, plan, None, common, part)
 
 
 def check_workers(backend: Any) -> None:
-    """Raise if Spark's workers run another Python or other library versions; joblibspark hides the cause."""
+    """Raise if Spark's workers run another Python or other library versions, because joblibspark hides the cause."""
     if type(backend).__name__ != SPARK:
         return
     from pyspark.sql import SparkSession
     from pyspark.sql.utils import is_remote
 
     if is_remote():
-        # Spark Connect gives clients no access to the workers.
+        # With Spark Connect, clients have no access to the workers.
         return
     context = SparkSession.builder.getOrCreate().sparkContext
     try:
@@ -206,17 +206,17 @@ def _versions(_: Any) -> dict[str, str]:
 
 
 def _other_python(command: str, why: str) -> RuntimeError:
-    # The workers run the interpreter in PYSPARK_PYTHON, by default the first python3 on the path, outside virtual
-    # environments.
+    # The workers run the interpreter in PYSPARK_PYTHON, by default the first python3 on the path, which ignores
+    # virtual environments.
     return RuntimeError(
-        f"Spark's workers run {command!r}, which cannot compute subsamples for this process: {why.rstrip('.')}. Set "
-        "PYSPARK_PYTHON to a Python of the workers that has compsil-kit, in the versions of this one, before the Spark "
-        "session starts; on one machine: os.environ['PYSPARK_PYTHON'] = sys.executable."
+        f"Spark's workers run {command!r}, which cannot compute subsamples for this process: {why.rstrip('.')}. "
+        "Before the Spark session starts, set PYSPARK_PYTHON to a Python on the workers with compsil-kit and the same "
+        "library versions as here; on a single machine: os.environ['PYSPARK_PYTHON'] = sys.executable."
     )
 
 
 def _return_error(function: Callable[..., Any], *args: Any) -> Any:
-    """Return an error instead of raising it; joblibspark turns every raised one into a TypeError."""
+    """Return an error instead of raising it, because joblibspark turns every raised error into a TypeError."""
     try:
         return function(*args)
     except Exception as error:  # noqa: BLE001  (the caller raises it)
@@ -225,7 +225,7 @@ def _return_error(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def in_portions(calls: Iterable[Any], n_jobs: int | None) -> Generator[Any, None, None]:
-    """Yield the results, for progress and checkpoints, from a backend that returns nothing until a call is done."""
+    """Split the calls, so that a backend that returns results only at the end can still report progress."""
     remaining = iter(calls)
     with joblib.Parallel(n_jobs=n_jobs) as parallel:
         size = PER_WORKER * n_workers(n_jobs)
@@ -237,9 +237,9 @@ def in_portions(calls: Iterable[Any], n_jobs: int | None) -> Generator[Any, None
                 if "_ExceptionWithTraceback" not in f"{error} {error.__context__}":
                     raise
                 raise RuntimeError(
-                    "Spark could not finish a subsample, and joblibspark does not report the cause, which is in "
-                    "Spark's log. Usually workers were lost, ran out of memory or cannot import the clusterer or the "
-                    "metric, or the Spark Connect session has no cluster."
+                    "Spark could not finish a subsample, and joblibspark does not report the cause. See Spark's log: "
+                    "usually, workers were lost, ran out of memory or cannot import the clusterer or the metric, or "
+                    "the Spark Connect session has no cluster."
                 ) from error
             for found in results:
                 if isinstance(found, Exception):

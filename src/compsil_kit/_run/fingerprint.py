@@ -1,4 +1,4 @@
-"""The fingerprint of a selection: the data, settings and versions that its numbers depend on, as plain data."""
+"""The fingerprint of a selection, which identifies the data, settings and versions that determine its result."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from compsil_kit.plan import Plan
 
 Fingerprint = dict[str, Any]
 
-_SHOWN = 80
-_MOST = 3
+_MAX_CHARACTERS = 80
+_MAX_DIFFERENCES = 3
 _PARAMETER = "clusterer's "
 _PLAIN = bool | int | float | complex | str | bytes | None
 
 
 def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
-    """Return everything that determines the trial of a seed, as plain data."""
-    # With an adaptive number of subsamples, the ks of a trial depend on the choice from earlier trials.
+    """Return everything that determines the trial for a seed, as plain data."""
+    # With an adaptive number of subsamples, earlier trials and the choice settings determine the candidates of a trial.
     how = {name: describe(value) for name, value in plan.config.choice.items()}
     adaptive = {"n_subsamples": "auto", "n_calibration": plan.n_calibration, "seeds": _digest(str(plan.seeds)), **how}
-    # How a seed determines rows; files without this entry are from before the second way of drawing.
+    # Version of the method that draws rows. Files without this entry were written before version 2 was added.
     draw = draw_version(plan.n_rows, plan.sample_size)
     metric = plan.config.resolved_metric
     return {
@@ -58,23 +58,23 @@ def fingerprint(plan: Plan, data: Dataset) -> Fingerprint:
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     """Return the differences between two fingerprints, one phrase each."""
-    # Files of earlier releases do not record the number of initialisations, which was one.
+    # Earlier releases always used one initialisation, and did not store the number.
     there, here = {"n_starts": 1, **there}, {"n_starts": 1, **here}
     names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
     if "clusterer" in names:
-        # Another clusterer has other parameters anyway.
+        # Parameters of different clusterers cannot be compared.
         names = [name for name in names if not name.startswith(_PARAMETER)]
-    found = [_phrase(name, there, here) for name in names[:_MOST]]
-    return found if len(names) <= _MOST else [*found, f"and {len(names) - _MOST} more"]
+    found = [_phrase(name, there, here) for name in names[:_MAX_DIFFERENCES]]
+    return found if len(names) <= _MAX_DIFFERENCES else [*found, f"and {len(names) - _MAX_DIFFERENCES} more"]
 
 
 def _phrase(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     if name == "data":
         places = [str(each.get("data")).startswith(OUT_OF_CORE) for each in (there, here)]
-        was, is_now = ("outside memory" if outside else "in memory" for outside in places)
-        return "the content of X differs" if was == is_now else f"X was {was} and is now {is_now}"
+        was, is_now = ("out of core" if outside else "in memory" for outside in places)
+        return "the contents of X differ" if was == is_now else f"X was {was} and is now {is_now}"
     if name == "seeds":
-        return "random_state gives other seeds"
+        return "random_state gives different seeds"
     was, is_now = (_shown(each.get(name, "not given")) for each in (there, here))
     return f"{_shown(name)} was {was} and is now {is_now}"
 
@@ -83,15 +83,15 @@ def _shown(value: Any) -> str:
     try:
         text = value if isinstance(value, str) else json.dumps(value)
     except (TypeError, ValueError, RecursionError):
-        # A forged file may contain anything.
+        # A manipulated file may contain anything.
         text = type(value).__name__
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 3] + "..."
 
 
 def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
     if clusterer.function is not None:
         return {"clusterer": describe(clusterer.function)}
-    # These two differ for every clustering.
+    # The omitted parameters differ between clusterings.
     params = {
         name: describe(value)
         for name, value in clusterer.estimator.get_params(deep=False).items()
@@ -102,13 +102,13 @@ def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of the numerical libraries; the compiled kernel rounds differently from the plain one."""
+    """Return the versions of the numerical libraries, including Numba, whose kernel rounds differently."""
     known = {name: number for name, number in current_versions().items() if name != "python"}
     return {**known, "numba": version("numba") if has("numba") else "not installed"}
 
 
 def describe(value: Any, seen: frozenset[int] = frozenset()) -> str:
-    """Return a text that is equal for equal values in every process; for unknown objects, their type."""
+    """Return a string that is the same for equal values in every process; for unknown objects, the name of the type."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, _PLAIN):
@@ -138,9 +138,9 @@ def _describe_object(value: Any, seen: frozenset[int]) -> str:
 
 
 def _describe_function(function: Any, seen: frozenset[int]) -> str:
-    """Return the name of a function, and a digest of its code, its defaults and the plain values it captures."""
+    """Return the name of a function and a digest of its code, defaults and captured plain values."""
     if not isinstance(function, FunctionType):
-        # Functions compiled by numba or wrapped by a cache have the original function as an attribute.
+        # Functions compiled by Numba or wrapped by a cache have an attribute with the original function.
         function = getattr(function, "py_func", getattr(function, "__wrapped__", function))
     if isinstance(function, functools.partial):
         parts = (function.func, function.args, function.keywords)
@@ -162,7 +162,7 @@ def _describe_function(function: Any, seen: frozenset[int]) -> str:
 
 
 def _describe_holder(thing: Any, seen: frozenset[int]) -> str:
-    """Describe a callable object by the code of its calls and its plain attributes."""
+    """Describe a callable object by the code of its ``__call__`` method and its plain attributes."""
     held = [f"{name}={_captured(value, seen)}" for name, value in sorted(getattr(thing, "__dict__", {}).items())]
     call = vars(type(thing)).get("__call__")
     code = _describe_code(call.__code__) if isinstance(call, FunctionType) else ""
@@ -170,14 +170,14 @@ def _describe_holder(thing: Any, seen: frozenset[int]) -> str:
 
 
 def _captured(value: Any, seen: frozenset[int]) -> str:
-    """Describe a captured value; of mutable containers, which the function may change, only the type."""
+    """Describe a captured value; use only the type of a mutable container, because the function may change it."""
     lasting = isinstance(value, _PLAIN | tuple | np.generic | np.ndarray) or callable(value)
     return describe(value, seen) if lasting else _qualified(type(value))
 
 
 def _describe_code(code: CodeType) -> str:
     constants = [_describe_code(item) if isinstance(item, CodeType) else describe(item) for item in code.co_consts]
-    # Bytecode depends on the version of Python.
+    # Bytecode depends on the Python version.
     names = (sys.version_info[:2], code.co_names, code.co_varnames, code.co_freevars)
     return _digest(code.co_code.hex(), describe(names), *constants)
 
@@ -187,7 +187,7 @@ def _digest(*texts: str) -> str:
 
 
 def _qualified(thing: Callable[..., Any]) -> str:
-    """Return module and name, with the version of the package unless the fingerprint contains it anyway."""
+    """Return the module and name, and the package version unless it is already in the fingerprint."""
     module = getattr(thing, "__module__", None) or "builtins"
     root = module.partition(".")[0]
     number = getattr(sys.modules.get(root), "__version__", None)

@@ -1,4 +1,4 @@
-"""Make the plan of a selection, where everything random or costly is decided, and load the data for it."""
+"""Make the plan of a selection, with every random or costly decision, and load the data."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from compsil_kit.config import Events, SelectionConfig
 from compsil_kit.errors import ROWS_READ, Interrupted, ScaleWarning, caller_level
 from compsil_kit.plan import Plan
 
-# Initialisations for the criteria that score the best of several.
+# Number of initialisations for criteria that score the best of several.
 SEVERAL_STARTS = 5
 WORKER_BYTES = 64 * 2**20
-# Per point and k: its label, its cell and its silhouette.
+# Per point and k: the label, the cell and the silhouette.
 LABEL_BYTES = 25
-# Per subsample and k while the result is written: its scores as numbers, as Python objects and as text.
+# Per subsample and k while the result is written: the scores as numbers, as Python objects and as strings.
 TRIAL_BYTES = 250
 
 
 def make_plan(table: Dataset | SourceTable, config: SelectionConfig) -> Plan:
-    """Decide what will be computed, from the settings and from the shape and dtype of what ``open_data`` returned."""
+    """Make the plan from the settings and from the shape and dtype of a table returned by ``open_data``."""
     n_rows, n_features = table.shape
     largest = config.ks[-1]
-    _check_k(largest, n_rows, "rows", table.shape, "Pass smaller ks, or more rows.")
+    _check_k(largest, n_rows, "rows", table.shape, "Pass smaller values of k, or more rows.")
     size = resolve_sample_size(config.sample_size, n_rows, largest)
-    advice = "Pass smaller ks, or a larger sample_size."
+    advice = "Pass smaller values of k, or a larger sample_size."
     _check_k(largest, size, "rows in a subsample", table.shape, advice)
     if config.resolved_metric.precomputed and isinstance(table, SourceTable):
-        raise ValueError("metric='precomputed' needs the matrix of distances in memory. Load it first.")
+        raise ValueError("metric='precomputed' needs the distance matrix in memory. Load the matrix first.")
     plan = Plan(
         n_rows=n_rows,
         n_features=n_features,
@@ -69,8 +69,8 @@ def make_plan(table: Dataset | SourceTable, config: SelectionConfig) -> Plan:
     reason = why_unknown(plan, plan.n_subsamples) if config.criterion == LIKELY else ""
     if reason:
         raise ValueError(
-            f"criterion='likely' selects k by the confidence, which is not available here: {reason}. Pass "
-            "criterion='stable' or another."
+            f"criterion='likely' selects k by the confidence, which is not available here: {reason}. Pass another "
+            "criterion, such as 'stable'."
         )
     return plan
 
@@ -84,44 +84,45 @@ def _check_k(largest: int, limit: int, what: str, shape: tuple[int, int], advice
 
 
 def resolve_starts(config: SelectionConfig, criterion: str) -> int:
-    """Return the number of initialisations of each clustering if this criterion selects k."""
+    """Return the number of initialisations per clustering for selection by this criterion."""
     clusterer, n_starts = config.resolved_clusterer, config.n_starts
     if isinstance(n_starts, str):
         return SEVERAL_STARTS if criterion in MULTI_INIT_CRITERIA and clusterer.takes_starts else 1
     if n_starts > 1 and not clusterer.takes_starts:
         raise ValueError(
-            f"n_starts must be 1 with clusterer={clusterer.name!r}, which has no n_init, or has fixed initial centres; "
-            f"got {n_starts}. Leave n_starts out, or pass clusterer='kmeans'."
+            f"n_starts must be 1 with clusterer={clusterer.name!r}, which has no n_init or has fixed initial centres; "
+            f"got {n_starts}. Omit n_starts, or pass clusterer='kmeans'."
         )
     return n_starts
 
 
-def resolve_workers(plan: Plan, n_rows: int | None = None, *, held: int = 0) -> int:
+def resolve_workers(plan: Plan, n_rows: int | None = None, *, pending_bytes: int = 0) -> int:
     """Return the number of workers that fit into the free memory; raise MemoryError if too few do.
 
-    ``n_rows`` checks runs on that many rows instead of subsamples; ``held`` is the size of rows still to be fetched.
+    With ``n_rows``, the check is for runs on that many rows instead of subsamples; ``pending_bytes`` is the size of the
+    rows still to be fetched.
     """
     workers, free = n_workers(plan.config.n_jobs), available_bytes()
     if free is None:
         return workers
-    if held > free:
+    if pending_bytes > free:
         raise MemoryError(
-            f"the rows of {len(plan.seeds):,} subsamples of {plan.sample_size:,} rows need about {held / 2**30:.1f} "
-            f"GiB, and {free / 2**30:.1f} GiB are free. Pass a smaller sample_size, or fewer n_subsamples."
+            f"{len(plan.seeds):,} subsamples of {plan.sample_size:,} rows need about {pending_bytes / 2**30:.1f} GiB, "
+            f"but only {free / 2**30:.1f} GiB is free. Reduce sample_size or n_subsamples."
         )
-    free -= held
+    free -= pending_bytes
     result = TRIAL_BYTES * len(plan.seeds) * len(plan.ks)
     if result > free:
         raise MemoryError(
-            f"the result of {len(plan.seeds):,} subsamples and {len(plan.ks):,} candidates needs about "
-            f"{result / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free. Pass fewer n_subsamples, or fewer ks."
+            f"the result for {len(plan.seeds):,} subsamples and {len(plan.ks):,} candidates needs about "
+            f"{result / 2**30:.1f} GiB, but only {free / 2**30:.1f} GiB is free. Reduce n_subsamples or pass fewer ks."
         )
     rows = plan.sample_size if n_rows is None else n_rows
-    # The rows, the copies of k-means and the silhouettes, and the exact differences of nearly equal points.
+    # The rows, the copies made by k-means and the silhouettes, and the exact differences between nearby points.
     per_point = 48 * plan.n_features + LABEL_BYTES * len(plan.ks)
     per_pair = plan.config.resolved_clusterer.bytes_per_pair + (8 if plan.metric == "precomputed" else 0)
     per_worker = WORKER_BYTES + per_point * rows + per_pair * rows**2
-    # The free memory of other machines is unknown here; each of them runs at least one worker.
+    # The free memory of other machines is unknown here; each machine runs at least one worker.
     elsewhere = type(get_active_backend()[0]).__name__ in (DASK, RAY, SPARK)
     n_busy = 1 if elsewhere else min(workers, len(plan.seeds))
     if n_busy * per_worker <= free:
@@ -130,16 +131,16 @@ def resolve_workers(plan: Plan, n_rows: int | None = None, *, held: int = 0) -> 
         if per_worker <= free:
             return free // per_worker
         n_busy = 1
-    what = "subsamples" if n_rows is None else "runs on all the data, which the other criteria need,"
+    what = "subsamples" if n_rows is None else "runs on the full data set, which the other criteria need,"
     raise MemoryError(
         f"{what} of {rows:,} rows with clusterer={plan.clusterer!r} need about {n_busy * per_worker / 2**30:.1f} GiB "
-        f"with {n_busy} worker(s), and {free / 2**30:.1f} GiB are free. Pass a smaller sample_size, fewer workers "
-        "(n_jobs), fewer ks, or a clusterer that does not store all pairs."
+        f"with {n_busy} worker(s), but only {free / 2**30:.1f} GiB is free. Reduce sample_size or n_jobs, pass fewer "
+        "ks, or use a clusterer that does not store all pairwise distances."
     )
 
 
 def fetched_bytes(plan: Plan) -> int:
-    """Return the size of the rows of all subsamples: once as they are fetched, and once more while they are joined."""
+    """Return the memory for fetching the rows of all subsamples, which are copied once when they are joined."""
     return 2 * plan.n_fetched * plan.n_features * np.dtype(plan.dtype).itemsize
 
 
@@ -152,13 +153,13 @@ def load(
     digest: bool = False,
     warn: bool = True,
 ) -> Dataset:
-    """Return the data of a selection, or of the subsamples in ``indices``, validated against the settings.
+    """Return the data for a selection, or for the subsamples in ``indices``, validated against the settings.
 
-    ``digest`` also computes a digest of all rows of an out-of-core table; ``warn`` reports columns of different scales.
+    ``digest`` also computes a digest of all rows of an out-of-core table; ``warn`` warns if columns differ in scale.
     """
     data = table
     if isinstance(data, SourceTable):
-        resolve_workers(plan, held=fetched_bytes(plan))
+        resolve_workers(plan, pending_bytes=fetched_bytes(plan))
         warn = warn and not data.prepared
         data = fetch(data, plan, events, indices, digest=digest or events.checkpoint is not None)
     else:
@@ -172,7 +173,7 @@ def load(
     check_enough_distinct(matrix, plan.ks[-1], whole=matrix is data.matrix)
     if warn and not data.prepared and not metric.precomputed:
         warn_of_scale(
-            matrix, "prepare(df, scale='standard') or StandardScaler; or keep them with prepare(df, scale=None)"
+            matrix, "prepare(df, scale='standard') or StandardScaler, or keep the scale with prepare(df, scale=None)"
         )
     return data
 
@@ -180,18 +181,18 @@ def load(
 def fetch(
     table: SourceTable, plan: Plan, events: Events, indices: Collection[int] | None, *, digest: bool
 ) -> FetchedData:
-    """Fetch the rows of all subsamples, or of those in ``indices``, in one pass; an interrupt reports its progress."""
+    """Fetch the rows of all subsamples or the ones in ``indices`` in one pass; an interrupt reports the progress."""
     meter = make_row_meter(events.progress, plan.n_rows)
     try:
         return table.fetch(needed_rows(plan, indices), meter.advance, digest=digest)
     except KeyboardInterrupt as stop:
-        raise Interrupted(meter.done, plan.n_rows, ROWS_READ, "nothing was computed yet") from stop
+        raise Interrupted(meter.done, plan.n_rows, ROWS_READ, "nothing has been computed yet") from stop
     finally:
         meter.close()
 
 
 def needed_rows(plan: Plan, indices: Collection[int] | None = None) -> NDArray[np.int64]:
-    """Return the ascending numbers of all rows that a selection, or some of its subsamples, uses."""
+    """Return the row numbers used by a selection, or by some of its subsamples, in ascending order."""
     wanted = range(len(plan.seeds)) if indices is None else with_predecessors(indices, plan)
     drawn = [subsample_rows(plan.seeds[index], plan.n_rows, plan.sample_size) for index in wanted]
     if plan.n_common:
@@ -202,12 +203,12 @@ def needed_rows(plan: Plan, indices: Collection[int] | None = None) -> NDArray[n
 
 
 def warn_of_scale(matrix: Any, advice: str) -> None:
-    """Warn, at the caller's line, that columns of a large scale dominate the distances."""
+    """Warn, with the caller's line, if columns with a large scale dominate the distances."""
     ratio = scale_ratio(matrix)
     if ratio > MAX_SCALE_RATIO:
         warnings.warn(
-            f"the columns of X differ in scale by a factor of {ratio:,.0f}, and X is used unscaled: columns of a large "
-            f"scale dominate the distances. Scale them first, with {advice}.",
+            f"the columns of X differ in scale by a factor of {ratio:,.0f}, and X is not scaled, so columns with a "
+            f"large scale dominate the distances. Scale X first, with {advice}.",
             ScaleWarning,
             stacklevel=caller_level(),
         )

@@ -1,4 +1,4 @@
-"""The progress bar: shown in terminals and notebooks by default."""
+"""The progress bar, which is shown by default in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compsil_kit._util.imports import has
 
 
 class Meter:
-    """Counts finished steps, and shows them in a bar or passes them to the user's function."""
+    """Count finished steps, and show them in a progress bar or pass them to the user's function."""
 
     def __init__(
         self,
@@ -48,11 +48,11 @@ class Meter:
             self._bar = tqdm(**settings)
 
     def resume(self, done: int) -> None:
-        """Start from the steps that an earlier run finished."""
+        """Start from the number of steps finished in an earlier run."""
         if self._bar is None:
             self.advance(done)
             return
-        # As the initial value: these steps took no time, and would distort the estimate of the remaining time.
+        # Set them as the initial value, so that they do not distort the estimate of the remaining time.
         self._bar.n = self._bar.initial = done
         self._bar.refresh()
 
@@ -65,7 +65,7 @@ class Meter:
             self._bar.update(n)
 
     def announce(self, text: str) -> None:
-        """Show a line of text above the bar, unless it is empty."""
+        """Show text above the bar, unless the text is empty."""
         if text and self._bar is not None:
             self._bar.write(text, file=sys.stderr)
 
@@ -74,18 +74,18 @@ class Meter:
         if self._bar is not None:
             self._bar.close()
         if self._shown is not None:
-            # A saved notebook would otherwise refer to a widget that no longer exists.
+            # Otherwise, a saved notebook would refer to a widget that no longer exists.
             self._shown.update({"text/plain": "", "text/html": ""}, raw=True)
 
 
 def make_row_meter(progress: Progress, n_rows: int) -> Meter:
-    """Return the meter of a pass over rows; a function receives them by its attribute ``rows``, if it has one."""
+    """Return the meter for reading rows; a progress function receives row counts through its ``rows`` attribute."""
     progress = getattr(progress, "rows", False) if callable(progress) else progress
     return Meter(progress, n_rows, desc="reading", unit="row", unit_scale=True)
 
 
 def _in_notebook() -> bool:
-    """Return whether a Jupyter kernel runs this code, without importing IPython."""
+    """Return whether the code runs in a Jupyter kernel, without importing IPython."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return hasattr(shell, "kernel")

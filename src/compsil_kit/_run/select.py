@@ -1,4 +1,4 @@
-"""Run a plan, all at once or as a stream of growing results; a checkpoint keeps finished subsamples in a file."""
+"""Run a plan, for one result or a stream of growing results, and save finished subsamples to a checkpoint file."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from compsil_kit.result import SelectionResult, collect
 
 logger = logging.getLogger("compsil_kit")
 
-# The plan is announced before runs that take at least this long.
+# The plan is shown before runs that are estimated to take at least this long.
 LONG_SECONDS = 60.0
 
 FORMAT = "compsil-kit/checkpoint"
 VERSION = 1
-# Seconds between two writes, or more if writing takes more than a twentieth of the time.
+# Minimum time between two writes. The pause is at least PAUSE_SHARE times as long as the last write.
 PAUSE_SECONDS = 1.0
 PAUSE_SHARE = 20
-_ADVICE = "Pass another path, or delete the file to start again."
+_ADVICE = "Pass another path, or delete the file to start over."
 
 _FILE = schema.record({"fingerprint": schema.mapping_of(schema.anything), "trials": schema.list_of(schema.anything)})
 
@@ -48,28 +48,28 @@ Records = dict[int, dict[str, Any]]
 
 
 def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
-    """Return the selection; an exception that ends the run early has the finished part as ``.result``."""
+    """Return the selection; an exception that ends the run early has the partial result as ``.result``."""
     meter = Meter(events.progress, len(plan.seeds) + n_steps(plan))
     trials: list[Trial] = []
     try:
         trials, arriving = _start(plan, data, events)
         _announce(plan, data, meter, len(trials))
-        # Clusterers that silence warnings in two threads at once leave the filters changed.
+        # If clusterers silence warnings in two threads at the same time, the warning filters can stay changed.
         with warnings.catch_warnings(), closing(arriving):
             for trial in arriving:
                 trials.append(trial)
-                # A trial without agreements is part of the result, but is computed again by the next run.
+                # A trial without agreements is part of the result, but the next run computes it again.
                 if trial.whole:
                     meter.advance()
             structure = find_structure(data.matrix, plan, meter.advance)
     except KeyboardInterrupt as stop:
-        kept = "" if events.checkpoint is None else f" and in {events.checkpoint}, from which the same call continues"
-        where = f"the finished part is in this exception's .result (sys.last_value.result in a notebook){kept}."
+        saved = "" if events.checkpoint is None else f" Repeat the same call to resume from {events.checkpoint}."
+        where = f"the partial result is in this exception's .result (sys.last_value.result in a notebook).{saved}"
         stopped = Interrupted(len(trials), len(plan.seeds), "subsamples", where)
         stopped.result = _partial(plan, data, trials)
         raise stopped from stop
     except BaseException as error:
-        # Memory, a progress function or a worker may have ended the run: the finished part is kept.
+        # The run may have been ended by a worker, a progress function or lack of memory; keep the partial result.
         error.result = _partial(plan, data, trials)  # type: ignore[attr-defined]
         raise
     finally:
@@ -80,19 +80,19 @@ def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
 
 
 def stream_selection(plan: Plan, data: Dataset, events: Events) -> Generator[SelectionResult, None, None]:
-    """Return a generator of growing results; the checkpoint is read at once."""
+    """Return a generator of growing results; the checkpoint is read before the first result is requested."""
     return _grow(plan, data, events, *_start(plan, data, events))
 
 
 def _start(plan: Plan, data: Dataset, events: Events) -> tuple[list[Trial], Generator[Trial, None, None]]:
-    """Return the trials of the checkpoint, and an iterator that computes the others and adds them to the file."""
+    """Return the trials in the checkpoint, and an iterator that computes the missing trials and saves them."""
     events.require_repeatable(plan.config.random_state)
     if events.checkpoint is None:
         return [], run(data.matrix, plan, events)
     path, own = Path(events.checkpoint), fingerprint(plan, data)
     kept = _read(path, own) if path.exists() else {}
-    # A trial also depends on the previous subsample, which may differ if the seeds were passed one by one.
-    # Trials of earlier releases do not record it.
+    # A trial also depends on the previous subsample, which may differ if a list of seeds was passed.
+    # Earlier releases did not store the previous seed.
     done = [
         load_trial(kept[seed], index, plan.ks)
         for index, seed in enumerate(plan.seeds)
@@ -128,14 +128,14 @@ def _collect(
 
 
 def _partial(plan: Plan, data: Dataset, trials: Sequence[Trial]) -> SelectionResult | None:
-    """Return the result of the finished trials; None without a scored one."""
+    """Return the result of the finished trials, or None if none of the subsamples has been scored."""
     return _collect(plan, data, trials) if any(trial.index < plan.n_subsamples for trial in trials) else None
 
 
 def compile_notice(plan: Plan, data: Dataset) -> str:
-    """Return a notice if the run begins with compilation, as the first run on a machine does; otherwise empty text."""
+    """Return a notice if code must be compiled first, as in the first run on a machine, or an empty string."""
     if plan.config.resolved_clusterer.must_compile(data.matrix, plan.sample_size * plan.n_starts):
-        return "Compiling k-means, once on this machine; this may take half a minute."
+        return "Compiling k-means, once per machine; this may take half a minute."
     return ""
 
 
@@ -146,7 +146,7 @@ def _announce(plan: Plan, data: Dataset, meter: Meter, n_done: int) -> None:
     n_all = len(plan.seeds)
     seconds = plan.estimate_seconds(n_workers(plan.config.n_jobs)) * (1 - n_done / n_all)
     if seconds >= LONG_SECONDS:
-        known = f" ({n_done} of {n_all} subsamples are finished already)" if n_done else ""
+        known = f" ({n_done} of {n_all} subsamples are already finished)" if n_done else ""
         text = f"Estimated time: {format_seconds(seconds)}{known}.\n{plan}"
         logger.info(text)
         meter.announce(text)
@@ -169,7 +169,7 @@ def _keep(work: Generator[Trial, None, None], plan: Plan, writer: _Writer) -> Ge
 
 
 def _read(path: Path, own: Fingerprint) -> Records:
-    """Return the trials in the file by seed; raise if it is damaged or belongs to another selection."""
+    """Return the trials in the file by seed; raise if the file is corrupted or belongs to another selection."""
     try:
         data = json.loads(path.read_bytes())
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
@@ -183,10 +183,10 @@ def _read(path: Path, own: Fingerprint) -> Records:
     if version != VERSION:
         raise ValueError(
             f"checkpoint: {path} has version {describe(version)} of {FORMAT}; this release reads version {VERSION}. "
-            f"Continue with the release that wrote it. {_ADVICE}"
+            f"Continue with the release that wrote the file. {_ADVICE}"
         )
     if theirs.get("on_failure") == "raise":
-        # Nothing has failed so far, so skipping failures from now on changes no trial.
+        # Nothing has failed so far, so skipping failures from now on does not change any trial.
         theirs["on_failure"] = own["on_failure"]
     differing = differences(theirs, own)
     if differing:
@@ -200,14 +200,14 @@ def _read(path: Path, own: Fingerprint) -> Records:
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:
-    # Without the error's text, which may quote the contents of an unrelated file.
+    # The message of the original error is omitted, because it may quote the contents of an unrelated file.
     return ValueError(
-        f"checkpoint: {path} is not a checkpoint of compsil-kit, or is damaged ({type(error).__name__}). {_ADVICE}"
+        f"checkpoint: {path} is not a compsil-kit checkpoint, or is corrupted ({type(error).__name__}). {_ADVICE}"
     )
 
 
 class _Writer:
-    """Write trials to the file shortly after they finish, and when the run ends for any reason."""
+    """Write trials to the file shortly after they finish, and again when the run ends for any reason."""
 
     def __init__(self, path: Path, own: Fingerprint, records: Records) -> None:
         self.path, self._own, self._records = path, own, dict(records)
@@ -218,14 +218,14 @@ class _Writer:
         self._problem: OSError | None = None
 
     def __enter__(self) -> _Writer:
-        # An error must be raised before the work, not after it.
+        # Raise errors in writing before the computation, not after it.
         self._write()
         return self
 
     def add(self, trial: Trial, plan: Plan) -> None:
-        """Add a trial, which is written within the next moments, even if no other one follows."""
+        """Add a trial; it is written shortly afterwards, even if no other trial follows."""
         if not trial.whole:
-            # Its agreements are missing: it is left to the next run.
+            # The agreements are missing, so the next run must compute this trial again.
             return
         record = dump_trial(trial, plan)
         with self._lock:
@@ -262,7 +262,7 @@ class _Writer:
         self._unsaved = False
 
     def _warn(self) -> None:
-        """Warn in the calling thread: a full disk must not go unnoticed, and must not end the run."""
+        """Warn in the calling thread if writing failed; a full disk should not end the run."""
         problem, self._problem = self._problem, None
         if problem is not None:
             warnings.warn(

@@ -1,4 +1,4 @@
-"""Run the structure test: cluster the data and reference data without clusters in the same way."""
+"""Run the structure test, which clusters the data and reference data without clusters in the same way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 def n_steps(plan: Plan) -> int:
-    """Return the number of steps: one for the data, and one for each group of references (one of each kind)."""
+    """Return the number of steps: one for the data and one for each group of reference data sets."""
     return 1 + N_NULL if plan.structure else 0
 
 
@@ -42,18 +42,18 @@ def compared_rows(plan: Plan) -> NDArray[np.int64]:
 def find_structure(
     X: Any, plan: Plan, advance: Callable[[], None] = lambda: None, stop: Event | None = None
 ) -> Structure | None:
-    """Return the outcome of the test; None if the plan has no test, or if ``stop`` was set before it finished."""
+    """Return the outcome of the test, or None if it was not planned or ``stop`` was set before it finished."""
     if not plan.structure:
         return None
     points = standardised(X[compared_rows(plan)])
-    # A k with too few distinct points is skipped, whatever on_failure is.
+    # Candidates with too few distinct points are skipped regardless of on_failure.
     plan = replace(plan, n_starts=n_starts(len(points)), on_failure="skip")
     with sklearn.config_context(skip_parameter_validation=True), one_blas_thread():
         draws = references(points)
 
     def work(step: int, tick: Tick) -> tuple[int, Array]:
-        """Return the silhouettes (sets by ks) of a step: step 0 is the data, the others are references."""
-        # The random numbers depend on the step only, so that results do not depend on the number of workers.
+        """Return silhouettes of shape (n_sets, n_candidates); step 0 is the data, the other steps are references."""
+        # The random numbers depend only on the step, so that results do not depend on the number of workers.
         seed = derive_seed(plan.seeds[0], step, stream=STRUCTURE_STREAM)
         random = np.random.default_rng(seed)
         sets = [break_ties(points, random)] if step == 0 else [draw(random) for draw in draws.values()]

@@ -1,4 +1,4 @@
-"""One subsample: cluster its rows under every k, score the clusterings, and compare them with the previous ones."""
+"""Cluster a subsample with every k, score the clusterings, and compare them with the previous subsample's."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from compsil_kit.errors import ClusteringError
 from compsil_kit.plan import Plan
 
 Array = NDArray[Any]
-# Labels by position in ks.
+# Labels by position of the candidate in ks.
 Labelings = dict[int, Array]
 # Positions in ks.
 Positions = tuple[int, ...]
-# Index of a subsample, whether it is scored or only clustered for the comparison with the next, and under which ks.
+# Index of a subsample, whether it is scored or only clustered for comparison with the next, and its candidates.
 Task = tuple[int, bool, Positions]
 # Rows and points of a subsample.
 Part = tuple[Array, Any]
@@ -34,10 +34,10 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Clustered:
-    """One subsample: its labels, and its trial."""
+    """The labels and the trial of one subsample."""
 
     index: int
-    # None if the labelled rows are the common rows, which every subsample labels.
+    # None if the labels are for the common rows.
     rows: Array | None
     labelings: Labelings
     # None if only the labels were requested.
@@ -45,9 +45,9 @@ class Clustered:
 
 
 def run_subsample(task: Task, tick: Tick, plan: Plan, X: Any, common: Any, part: Part | None = None) -> Clustered:
-    """Cluster a subsample of X, or the given part of it, under its ks and, if requested, score the clusterings.
+    """Cluster a subsample of X, or the rows in ``part``, with its candidates, and score the clusterings if requested.
 
-    ``common`` are the points to label for comparisons; None compares the rows that two subsamples share.
+    ``common`` are the points to label for comparisons; with None, the rows that two subsamples share are compared.
     """
     index, scored, positions = task
     rows, X = part or take(X, plan, index)
@@ -63,13 +63,13 @@ def run_subsample(task: Task, tick: Tick, plan: Plan, X: Any, common: Any, part:
     metric = plan.config.resolved_metric
     others = {at: codes for at, codes in best.items() if not np.array_equal(codes, first[at])}
     try:
-        # In two calls: the last bits of the sums depend on the other labelings of the call, and those of the first
+        # Use two calls, because the rounding of the sums depends on all labelings in a call, and scores of the first
         # initialisation must not depend on the number of initialisations.
         values = _averages(first, point_silhouettes(X, list(first.values()), metric, tick) if first else ())
         better = _averages(others, point_silhouettes(X, list(others.values()), metric, tick) if others else ())
     except (MemoryError, Cancelled):
         raise
-    except Exception as error:  # noqa: BLE001  (a metric may be the user's and fail on some subsamples: it is reported)
+    except Exception as error:  # noqa: BLE001  (a user's metric may fail on some subsamples)
         what = "measuring distances", f"metric={plan.metric!r}"
         failures += [_failure(error, what, plan.ks[at], index, plan.seeds[index], plan) for at in first]
         failures.sort(key=lambda failure: failure.k)
@@ -103,7 +103,7 @@ def _micro_macro(values: Mapping[int, tuple[float, float]], plan: Plan) -> tuple
 def cluster_all(
     X: Any, index: int, plan: Plan, tick: Tick, positions: Positions | None = None, seed: int | None = None
 ) -> tuple[Labelings, Labelings, list[Failure]]:
-    """Return the labels of the first and of the best initialisation by position in ks, and the failed clusterings."""
+    """Return the labels from the first and the best initialisation for each candidate, and the failures."""
     seed = plan.seeds[index] if seed is None else seed
     failures: list[Failure] = []
     first: Labelings = {}
@@ -116,14 +116,14 @@ def cluster_all(
             first[at], best[at] = label(k, seed)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001  (a clusterer may raise anything: it is reported with its cause)
+        except Exception as error:  # noqa: BLE001  (a clusterer may raise any exception)
             what = f"clustering into k={k}", f"clusterer={plan.clusterer!r}"
             failures.append(_failure(error, what, k, index, seed, plan))
     return first, best, failures
 
 
 def score_labelings(X: Any, labelings: Labelings, plan: Plan, tick: Tick) -> tuple[Array, Array]:
-    """Return micro and macro silhouettes per k, NaN where there is no labeling."""
+    """Return the micro and macro silhouettes for each k; NaN where the labeling is missing."""
     metric = plan.config.resolved_metric
     values = point_silhouettes(X, list(labelings.values()), metric, tick) if labelings else ()
     micro, macro = _micro_macro(_averages(labelings, values), plan)
@@ -131,10 +131,10 @@ def score_labelings(X: Any, labelings: Labelings, plan: Plan, tick: Tick) -> tup
 
 
 def _failure(error: Exception, what: tuple[str, str], k: int, index: int, seed: int, plan: Plan) -> Failure:
-    """Return the failure if failures are skipped, or raise an error with its cause."""
+    """Return the failure if failures are skipped; otherwise raise an error with the cause."""
     cause = f"{type(error).__name__}: {str(error).rstrip('.')}"
     if "read-only" in cause:
-        cause += " (it writes into its input, which all ks share; let it work on a copy)"
+        cause += " (the function modifies its input, which is shared by all values of k; modify a copy instead)"
     if plan.on_failure == "skip":
         return Failure(k, index, seed, cause)
     raise ClusteringError(
@@ -144,21 +144,21 @@ def _failure(error: Exception, what: tuple[str, str], k: int, index: int, seed: 
 
 
 def take(X: Any, plan: Plan, index: int) -> Part:
-    """Return the rows of a subsample and their points."""
+    """Return the row numbers and points of a subsample."""
     rows = subsample_rows(plan.seeds[index], plan.n_rows, plan.sample_size)
     return rows, take_rows(X, rows, plan.config.resolved_metric)
 
 
 def take_rows(X: Any, rows: Any, metric: Metric) -> Any:
-    """Return these rows, and of a distance matrix also these columns."""
+    """Return the given rows; for a distance matrix, take the same columns as well."""
     part = X[np.ix_(rows, rows)] if metric.precomputed else X[rows]
-    # Read-only: all ks share it, so a clusterer that writes into its input must fail.
+    # Make the input read-only, because all values of k share it; clusterers that modify it fail.
     (part.data if sparse.issparse(part) else part).setflags(write=False)
     return part
 
 
 def with_predecessors(wanted: Collection[int], plan: Plan) -> list[int]:
-    """Return the subsamples to cluster: the wanted ones, each preceded by its predecessor."""
+    """Return the subsamples to cluster: the requested ones and, before each, the subsample it is compared with."""
     known, order = set(wanted), []
     for index in wanted:
         if plan.before(index) is not None and index - 1 not in known:
@@ -169,7 +169,7 @@ def with_predecessors(wanted: Collection[int], plan: Plan) -> list[int]:
 
 
 class Pairs:
-    """Collect clustered subsamples, and yield each trial with its agreements once its predecessor is known."""
+    """Collect clustered subsamples, and yield each trial with its agreements once its predecessor is clustered."""
 
     def __init__(self, plan: Plan, wanted: Collection[int]) -> None:
         self._plan = plan
@@ -177,7 +177,7 @@ class Pairs:
         self._known: dict[int, Clustered] = {}
 
     def add(self, clustered: Clustered) -> Iterator[Trial]:
-        """Add a subsample, and yield the trials that are complete with it."""
+        """Add a subsample, and yield the trials that it completes."""
         self._known[clustered.index] = clustered
         for index in (clustered.index, clustered.index + 1):
             trial = self._complete(index)
@@ -192,14 +192,14 @@ class Pairs:
         }
 
     def incomplete(self) -> list[Trial]:
-        """Return the trials that are left when a run ends early, most of them without agreements."""
+        """Return the remaining trials when a run ends early; most of these trials lack agreements."""
         left = [(index, self._known[index].trial) for index in sorted(self._missing & self._known.keys())]
         trials = [self._complete(index) or replace(trial, whole=False) for index, trial in left if trial is not None]
         self._missing.clear()
         return trials
 
     def _complete(self, index: int) -> Trial | None:
-        """Return the missing trial of a subsample with its agreements, or None as long as a part is missing."""
+        """Return the trial of a subsample with its agreements, or None if it is not complete or already returned."""
         here, before = self._known.get(index), self._known.get(index - 1)
         if index not in self._missing or here is None or here.trial is None:
             return None

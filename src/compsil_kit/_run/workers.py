@@ -1,6 +1,6 @@
-"""Workers: how many there are, and threads that yield results as they finish, each with one native thread.
+"""Determine the number of workers, and run work in threads that use one native thread each.
 
-BLAS limits hold for the process, OpenMP limits for the calling thread.
+BLAS limits apply to the process, OpenMP limits to the calling thread.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _REGISTRATIONS = {
     "ray": "from ray.util.joblib import register_ray; register_ray()",
     "spark": "from joblibspark import register_spark; register_spark()",
 }
-# How long the interpreter waits at exit for abandoned workers.
+# Time that the interpreter waits at exit for abandoned workers.
 EXIT_WAIT_SECONDS = 5.0
-# The main thread wakes up this often: on some systems it notices an interrupt only then.
+# Interval at which the main thread wakes up; on some systems, interrupts are handled only then.
 POLL_SECONDS = 0.5
 _threads: WeakSet[Thread] = WeakSet()
 _lock = Lock()
@@ -48,19 +48,19 @@ def _fail_unregistered(name: str, **_: Any) -> Any:
 
 
 def explain_unregistered() -> None:
-    """Register placeholders for missing backends: joblib raises before our code runs, without this advice."""
+    """Register placeholders that raise helpful errors for missing backends; joblib raises before our code can run."""
     for name in _REGISTRATIONS:
         if name not in BACKENDS:
             joblib.register_parallel_backend(name, partial(_fail_unregistered, name))
 
 
 def n_workers(n_jobs: int | str | None) -> int:
-    """Return the number of workers that joblib derives from ``n_jobs``; "auto" is all unless joblib is configured."""
+    """Return joblib's number of workers for ``n_jobs``; "auto" means all cores unless joblib is configured."""
     backend, configured = get_active_backend()
     check_started(backend)
     if isinstance(n_jobs, str):
         n_jobs = -1 if configured is None else None
-    # joblib counts none while a cluster starts.
+    # While a cluster starts, joblib counts no workers.
     return max(1, int(joblib.effective_n_jobs(n_jobs)))
 
 
@@ -69,16 +69,16 @@ def check_started(backend: Any) -> None:
     kind = type(backend).__name__
     if kind == DASK and backend.client.status == "closed":
         raise RuntimeError(
-            "joblib's backend 'dask' belongs to a Client that is closed. Create a Client, then enter "
-            "joblib.parallel_config(backend='dask') again, and keep the Client open until the run has ended."
+            "joblib's backend 'dask' uses a Client that is closed. Create a Client, enter "
+            "joblib.parallel_config(backend='dask') again, and keep the Client open until the run has finished."
         )
     if kind == RAY:
         import ray
 
         if not ray.is_initialized():
             raise RuntimeError(
-                "joblib's backend 'ray' is set, but Ray has not been started. Call ray.init() before, or "
-                "ray.init(address=...) for a cluster that is running."
+                "joblib's backend is 'ray', but Ray has not been started. Call ray.init() first, or "
+                "ray.init(address=...) to use a running cluster."
             )
 
 
@@ -86,7 +86,7 @@ class Cancelled(Exception):
     """Raised inside a worker whose result is no longer needed."""
 
 
-# Without a repr: Airflow logs local variables, and the work contains the data.
+# No repr, because Airflow logs local variables and ``work`` contains the data.
 @dataclass(frozen=True, repr=False)
 class _Pool(Generic[Item, Value]):
     work: Callable[[Item, Tick], Value]
@@ -105,7 +105,7 @@ class _Pool(Generic[Item, Value]):
             raise Cancelled
 
     def wait(self) -> tuple[Value | None, BaseException | None] | None:
-        """Return the next result; None once the work is to stop and all finished results have been returned."""
+        """Return the next result, or None after a stop, once all finished results have been returned."""
         while True:
             ended = self.ended()
             try:
@@ -122,13 +122,13 @@ def in_threads(
     stop: Event | None = None,
     **config: bool,
 ) -> Generator[Value, None, None]:
-    """Yield ``work(item, tick)`` of every item as it finishes; ``config`` are settings of scikit-learn for the workers.
+    """Yield ``work(item, tick)`` for every item as it finishes; ``config`` are scikit-learn settings for the workers.
 
-    The work calls ``tick``, which raises once the iterator is closed or interrupted, or ``stop`` is set.
+    The work must call ``tick``, which raises once the iterator is closed or interrupted, or ``stop`` is set.
     """
-    # Even a single worker has its own thread, because the waiting main thread can be interrupted at once. The threads
-    # are daemons, so that one inside foreign code does not block the end of the program.
-    # scikit-learn's settings and the OpenMP limit belong to a thread; workers do not inherit them.
+    # Even a single worker has its own thread, so that the waiting main thread can be interrupted immediately. The
+    # threads are daemons, so that long-running native or user code does not delay the exit of the program.
+    # scikit-learn's settings and the OpenMP limit apply to one thread and are not inherited by workers.
     settings = {**sklearn.get_config(), **config}
     pool = _Pool(work, settings, process_controller(), Event() if stop is None else stop)
     for item in items:
@@ -155,7 +155,7 @@ def in_threads(
 
 @atexit.register
 def _wait_at_exit() -> None:
-    """Wait for abandoned workers to reach their next tick: native code that still runs at exit may crash."""
+    """Wait for abandoned workers to reach their next tick, because native code that runs at exit may crash."""
     deadline = time.monotonic() + EXIT_WAIT_SECONDS
     for thread in list(_threads):
         thread.join(max(0.0, deadline - time.monotonic()))
@@ -170,12 +170,12 @@ def _run_items(pool: _Pool[Item, Value]) -> None:
                 return
             try:
                 pool.finished.put((pool.work(item, pool.tick), None))
-            except BaseException as error:  # noqa: BLE001  (also KeyboardInterrupt and MemoryError: raised by in_threads)
+            except BaseException as error:  # noqa: BLE001  (in_threads raises it, including KeyboardInterrupt)
                 pool.finished.put((None, error))
 
 
 def process_controller() -> ThreadpoolController:
-    """Return the thread pools of this process; they are looked up again, in milliseconds, only after imports."""
+    """Return the native thread pools of this process, searched again only after further imports."""
     return _controller(len(sys.modules))
 
 
@@ -186,11 +186,11 @@ def _controller(n_modules: int) -> ThreadpoolController:  # noqa: ARG001  (a cac
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread while at least one run is active, and restore the limit after the last."""
-    # Counted: if each of two overlapping runs restored what it found, the second would restore the limit of the first.
+    """Limit BLAS to one thread while at least one run is active, and restore the limit after the last run."""
+    # Runs are counted, because the second of two overlapping runs would otherwise restore the limit set by the first.
     with _lock:
         if _state["users"] == 0:
-            # BLAS alone: a limiter restores the limits of all its libraries, not only those that it set.
+            # Select only BLAS, because a limiter restores the limits of all its libraries, even those it did not set.
             _state["limiter"] = process_controller().select(user_api="blas").limit(limits=1)
         _state["users"] += 1
     try:

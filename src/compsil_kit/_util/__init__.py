@@ -1,1 +1,1 @@
-"""General helpers without imports from the rest of the package: checks, formats, imports, files and memory."""
+"""General helpers that import nothing from the rest of the package: checks, formats, imports, files and memory."""

@@ -1,4 +1,4 @@
-"""Checks of parameters. Every message names the parameter, the rule and the value."""
+"""Check parameters. Every error message names the parameter, the rule and the value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def describe(value: object) -> str:
-    """Return a short text for a parameter's value; containers are named, never listed."""
+    """Return a short description of a parameter value; containers are described by type, without their contents."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
     if value is None or isinstance(value, bool | int | float | str):
@@ -22,7 +22,7 @@ def describe(value: object) -> str:
 
 
 def is_integer(value: object) -> bool:
-    """Return whether a value is an integer; booleans and numeric strings are not."""
+    """Return whether a value is an integer; booleans and numeric strings do not count."""
     # NumPy registers its integer scalars as Integral, and its bool as neither Integral nor Real.
     return isinstance(value, Integral) and not isinstance(value, bool)
 

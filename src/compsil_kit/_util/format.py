@@ -10,17 +10,20 @@ _UNITS = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3}
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with fixed digits; a dash if it is undefined."""
+    """Format a number with a fixed number of decimals, or return a dash if it is undefined."""
     return f"{value:.{digits}f}" if math.isfinite(value) else "–"
 
 
 def whole_percent(value: float) -> int:
-    """Return a fraction in whole percent, as :func:`percent` prints it."""
+    """Return a fraction as a whole number of per cent, rounded as in :func:`percent`."""
     return round(100 * float(value))
 
 
 def percent(value: float) -> str:
-    """Return a fraction as a percentage; a dash if it is undefined. Only 0 is "0 %" and only 1 is "100 %"."""
+    """Format a fraction as a percentage, or return a dash if it is undefined.
+
+    Only an exact 0 is shown as "0 %", and only an exact 1 as "100 %".
+    """
     if not math.isfinite(value):
         return "–"
     if 0 < value <= 0.005:
@@ -29,12 +32,12 @@ def percent(value: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """Capitalise the first letter, unless the text starts with the symbol k."""
+    """Capitalise the first letter, unless the string starts with the symbol k."""
     return text if text.startswith("k ") else text[:1].upper() + text[1:]
 
 
 def format_ks(ks: tuple[int, ...]) -> str:
-    """Return candidate counts as ``2..10`` where they are consecutive, else as a list."""
+    """Format candidates as ``2..10`` if they are consecutive, or as a list otherwise."""
     if len(ks) > 2 and ks[-1] - ks[0] == len(ks) - 1:
         return f"{ks[0]}..{ks[-1]}"
     shown = ", ".join(map(str, ks[:12]))
@@ -50,14 +53,14 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_bytes(n_bytes: float) -> str:
-    """Return a size with at least two digits."""
+    """Format a size in bytes with at least two digits."""
     unit, size = next(((unit, size) for unit, size in _UNITS.items() if n_bytes >= 0.9995 * size), ("B", 1))
     value = n_bytes / size
     return f"{value:.1f} {unit}" if value < 9.95 and size > 1 else f"{value:,.0f} {unit}"
 
 
 def shorten(names: tuple[str, ...], most: int = 12) -> str:
-    """Return the first names, each cut if it is long, and the total number."""
+    """Return the first names, truncated if they are long, and the total number if some are omitted."""
     return few([_cut(printable(name).replace("\n", "\\n")) for name in names], most)
 
 
@@ -68,7 +71,7 @@ def few(items: Sequence[object], most: int = 8) -> str:
 
 
 def quoted(name: object) -> str:
-    """Return a name in quotes, cut if it is long."""
+    """Return a name in quotes, truncated if it is long."""
     return repr(_cut(name) if isinstance(name, str) else name)
 
 
@@ -77,13 +80,13 @@ def _cut(text: str) -> str:
 
 
 def listed(names: Sequence[str], one: str, several: str) -> str:
-    """Return names in quotes with the verb that agrees with their number."""
+    """Return the names in quotes, followed by the singular or plural phrase that fits their number."""
     return f"{few([*map(quoted, names)])} {one if len(names) == 1 else several}"
 
 
 def did_you_mean(words: Iterable[str], known: Iterable[str]) -> str:
-    """Return a question with the known name nearest to one of the words, or the empty text."""
-    # Ignore case, and the dashes that all options share.
+    """Suggest the known name that is most similar to one of the words, or return an empty string."""
+    # Ignore case and the leading dashes of options.
     spelling = {name.lower().lstrip("-"): name for name in known}
     for word in words:
         for near in difflib.get_close_matches(word.lower().lstrip("-"), spelling, n=1):
@@ -92,13 +95,13 @@ def did_you_mean(words: Iterable[str], known: Iterable[str]) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Return the message of an error without line breaks."""
+    """Return the message of an error on one line."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return printable(" ".join(str(error).split())) or type(error).__name__
 
 
 def printable(text: str) -> str:
-    """Escape the characters that a terminal or a page would act on, except line breaks."""
+    """Escape control characters, except line breaks."""
     shown = (char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text)
     return "".join(shown)

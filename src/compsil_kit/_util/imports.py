@@ -11,10 +11,10 @@ from typing import Any
 
 
 def lazy_names(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module whose names are defined in other modules.
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for a module whose names are defined in other modules.
 
-    The stub file beside the module, which type checkers read too, lists the names, one import per line. Lazy loading
-    keeps the import fast for schedulers that parse files often.
+    The module's stub file, which type checkers also read, lists the names with one import per line. Lazy imports keep
+    the module fast to import for schedulers that parse files often.
     """
     with open(f"{file.rpartition('.')[0]}.pyi", encoding="utf-8") as stub:
         imports = [line.split() for line in stub if line.startswith("from ")]
@@ -36,22 +36,22 @@ def has(module: str) -> bool:
 
 
 def require(module: str, *, purpose: str) -> ModuleType:
-    """Import an optional module; if it is missing, the error names its purpose and how to install it."""
+    """Import an optional module; if it is missing, raise an error with its purpose and how to install it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
             raise
         package = module.partition(".")[0]
-        raise ImportError(f"{purpose} needs the package {package!r}. Install it with: pip install {package}") from error
+        raise ImportError(f"{purpose} needs the {package!r} package. Install it with: pip install {package}") from error
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause garbage collection, which halves the time to import numba.
+    """Pause garbage collection, which halves the time needed to import Numba.
 
-    That import creates hundreds of thousands of permanent objects, which are moved to the oldest generation afterwards.
-    If pauses overlap, collection resumes when the first one ends.
+    The import creates hundreds of thousands of permanent objects, which are moved to the oldest generation afterwards.
+    If pauses overlap, collection resumes when the first pause ends.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -59,7 +59,7 @@ def gc_paused() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            # Keep objects frozen that an application shares with child processes.
+            # Keep objects frozen if the application froze them, for example to share them with child processes.
             if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

@@ -1,7 +1,7 @@
-"""Validation of plain data read from files: types, ranges, shapes and a digest against damage.
+"""Validate plain data read from files: types, ranges, shapes, and a digest that reveals damage.
 
-A check takes a value and its path in the data, and returns the value or raises. Messages never quote the contents,
-because the file may be another file altogether.
+A check takes a value and its path in the data, and returns the value or raises. Error messages never quote the
+contents, because the wrong file may have been passed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _check(valid: Callable[[Any], bool], rule: str, convert: Callable[[Any], Any
 
 
 def integer(low: int, high: int | None = None) -> Check:
-    """Accept an integer in [low, high], also written as 2.0; not a boolean."""
+    """Accept an integer in [low, high], which may be written as 2.0; reject booleans."""
 
     def valid(value: Any) -> bool:
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
@@ -36,20 +36,20 @@ def integer(low: int, high: int | None = None) -> Check:
 
 
 def real(low: float, high: float) -> Check:
-    """Accept a finite number in [low, high]; not a boolean or a string."""
+    """Accept a finite number in [low, high]; reject booleans and strings."""
 
     def valid(value: Any) -> bool:
-        # Compared before the conversion, because a long integer may overflow a float. NaN fails every comparison.
+        # Compare before converting, because a long integer may overflow a float. NaN fails every comparison.
         return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
     return _check(valid, f"a number in [{low:g}, {high:g}]", float)
 
 
 text = _check(
-    lambda value: isinstance(value, str) and len(value) <= MAX_TEXT, f"text of at most {MAX_TEXT:,} characters"
+    lambda value: isinstance(value, str) and len(value) <= MAX_TEXT, f"a string of at most {MAX_TEXT:,} characters"
 )
 flag = _check(lambda value: isinstance(value, bool), "true or false")
-# For entries that are validated later, when their shape is known.
+# Accept any entry that is validated later, when its shape is known.
 anything = _check(lambda _: True, "anything")
 
 
@@ -66,7 +66,7 @@ def optional(check: Check) -> Check:
 
 
 def list_of(check: Check, length: int | None = None) -> Check:
-    """Accept a list of valid entries, of the given length if there is one."""
+    """Accept a list of valid entries, optionally of a given length."""
     a_list = _check(
         lambda value: isinstance(value, list | tuple) and length in (None, len(value)),
         f"a list{'' if length is None else f' of {length:,} entries'}",
@@ -75,7 +75,7 @@ def list_of(check: Check, length: int | None = None) -> Check:
 
 
 def mapping_of(check: Check) -> Check:
-    """Accept a mapping from text to valid values."""
+    """Accept a mapping from strings to valid values."""
 
     def check_mapping(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
@@ -86,27 +86,27 @@ def mapping_of(check: Check) -> Check:
 
 
 def record(fields: Mapping[str, Check]) -> Check:
-    """Accept a mapping with these fields; others, which a later release may add, are dropped."""
+    """Accept a mapping with these fields; ignore other fields, which later releases may add."""
 
     def check_record(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise ValueError(f"{where} must map names to values.")
         missing = [name for name in fields if name not in value]
         if missing:
-            raise ValueError(f"{where} is incomplete: it has no {', '.join(missing)}.")
+            raise ValueError(f"{where} is incomplete; missing: {', '.join(missing)}.")
         return {name: check(value[name], f"{where}.{name}") for name, check in fields.items()}
 
     return check_record
 
 
 def checks_of(cls: type) -> dict[str, Check]:
-    """Return the checks in the annotations of a class, by field."""
+    """Return the checks in the annotations of a class by field name."""
     hints = get_type_hints(cls, include_extras=True)
     return {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
 
 
 def digest(data: Any) -> str:
-    """Return a digest of plain data that is independent of key order and of how integers are written."""
+    """Return a digest of plain data that does not depend on the order of keys or on how integers are written."""
     return blake2b(json.dumps(_canonical(data), sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
@@ -124,10 +124,10 @@ def signed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_digest(data: Mapping[str, Any], where: str) -> None:
-    """Raise if the data changed since they were written; files of earlier releases have no digest."""
+    """Raise if the data have changed since they were written; files written by earlier releases have no digest."""
     try:
         same = "digest" not in data or data["digest"] == signed(data)["digest"]
     except RecursionError:
-        raise ValueError(f"{where} is nested too deeply to be a file of this package.") from None
+        raise ValueError(f"{where} is nested too deeply to be a file from this package.") from None
     if not same:
-        raise ValueError(f"{where} was changed or damaged since it was written: its digest does not match.")
+        raise ValueError(f"{where} was changed or corrupted after it was written: its digest does not match.")

@@ -168,7 +168,7 @@ def test_unsupported_urls_raise(monkeypatch):
 
 def test_the_error_names_the_missing_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
-    with pytest.raises(ImportError, match=r"needs the package 'pyarrow'\. Install it with: pip install pyarrow"):
+    with pytest.raises(ImportError, match=r"needs the 'pyarrow' package\. Install it with: pip install pyarrow"):
         open_parquet("a.parquet")
 
 
@@ -332,5 +332,5 @@ def test_local_files_need_only_pyarrow(tmp_path, monkeypatch):
     for place in (folder, f"{folder}/*.parquet", f"file://{folder}"):
         assert column(open_parquet(place)) == [*range(30)]
     assert column(open_parquet(folder / "part-0.parquet")) == [*range(15)]
-    with pytest.raises(ImportError, match=r"needs the package 'fsspec'\. Install it with: pip install fsspec"):
+    with pytest.raises(ImportError, match=r"needs the 'fsspec' package\. Install it with: pip install fsspec"):
         open_parquet("memory://table")
