@@ -80,7 +80,7 @@ def test_a_plan_in_words(monkeypatch):
     monkeypatch.setattr(cost, "has", lambda name: False)
     text = str(plan_selection(GOOD, ks=[2, 3, 4], n_subsamples=5, n_calibration=2, sample_size=20))
     assert text == (
-        "5 subsamples and 2 for calibration of 20 of 40 rows (3 features, float64)\n"
+        "5 subsamples and 2 for calibration, 20 of 40 rows each (3 features, float64)\n"
         "k in 2..4, clusterer kmeans, metric euclidean\n"
         "21 clusterings, 1,330 pairs of distances, about a second with one worker"
     )

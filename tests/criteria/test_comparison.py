@@ -130,7 +130,7 @@ def with_choices(**choices):
         (
             {"composite": 5, "micro": 2, "macro": 2},
             "2 of 3 select k = 2: micro, macro.\n1 of 3 select k = 5: composite.\n"
-            "No other criterion selects k = 5. Inspect the clusterings before relying on it.",
+            "No other criterion selects k = 5. Inspect the clusterings before relying on this choice.",
         ),
         ({"micro": 3, "macro": 2}, "1 of 2 select k = 2: macro.\n1 of 2 select k = 3: micro."),
         ({"micro": 2, "macro": None}, "1 of 2 select k = 2: micro.\nNo choice: macro."),

@@ -29,7 +29,7 @@ def test_an_interrupt_in_the_main_thread_keeps_the_finished_part(n_jobs):
     assert result.partial
     assert result.n_subsamples == 3
     assert "PARTIAL, 3 of 6 subsamples" in repr(result)
-    assert "this is a partial result: 3 of 6 subsamples are finished" in result.explain()
+    assert "this is a partial result: 3 of 6 subsamples have finished" in result.explain()
     whole = run()
     assert np.array_equal(result.micro, whole.micro[:, list(result.trials.subsamples)])
     assert SelectionResult.from_dict(result.to_dict()).partial
@@ -87,7 +87,7 @@ def test_long_work_is_announced(monkeypatch, caplog, capfd):
         run(progress=True)
     (record,) = caplog.records
     assert record.levelno == logging.INFO
-    for text in ("Estimated time:", "6 subsamples of 60 of 90 rows", "18 clusterings, 10,620 pairs of distances"):
+    for text in ("Estimated time:", "6 subsamples, 60 of 90 rows each", "18 clusterings, 10,620 pairs of distances"):
         assert text in record.getMessage()
     assert "Estimated time:" in capfd.readouterr().err
 
@@ -98,7 +98,7 @@ def test_the_time_announced_is_that_of_what_is_left(tmp_path, monkeypatch, caplo
     monkeypatch.setattr("compsil_kit.plan.Plan.estimate_seconds", lambda *_: 7200.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(checkpoint=path)
-    assert "Estimated time: 60 min (3 of 6 subsamples are finished already)." in caplog.text
+    assert "Estimated time: 60 min (3 of 6 subsamples have finished already)." in caplog.text
 
 
 def test_the_first_run_says_that_it_compiles_and_short_work_is_not_announced(monkeypatch, capfd, caplog):

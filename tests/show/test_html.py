@@ -170,8 +170,12 @@ def test_content_of_a_report(table_result):
 @pytest.mark.parametrize(
     ("result", "title", "words"),
     [
-        (made_up([[np.nan] * 3] * 2, [[np.nan] * 3] * 2), "No k can be selected", "No k of 2, 3 can be selected: each"),
-        (made_up(ROWS, ROWS, planned=5), "3 clusters", "This is a partial result: 3 of 5 subsamples are finished."),
+        (
+            made_up([[np.nan] * 3] * 2, [[np.nan] * 3] * 2),
+            "No k can be selected",
+            "No k of 2, 3 can be selected: clustering failed",
+        ),
+        (made_up(ROWS, ROWS, planned=5), "3 clusters", "This is a partial result: 3 of 5 subsamples have finished."),
         (
             made_up(ROWS, ROWS, structure=Structure(0.5, dict.fromkeys(REFERENCE_KINDS, 0.5), 0.0, 59, 500)),
             "No clusters found",
@@ -220,7 +224,7 @@ def test_at_most_fifty_failures_are_listed():
 
 def test_a_missing_folder_is_reported_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr(html, "render", lambda *_: pytest.fail("rendered first"))
-    with pytest.raises(FileNotFoundError, match=r"no such folder for the report: .*nowhere'$"):
+    with pytest.raises(FileNotFoundError, match=r"the folder for the report does not exist: .*nowhere'$"):
         made_up(ROWS, ROWS).report(tmp_path / "nowhere" / "report.html")
     assert list(tmp_path.iterdir()) == []
 

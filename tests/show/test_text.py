@@ -209,11 +209,11 @@ def test_small_clusters_and_whole_data_for_real():
     [
         (
             {"n_calibration": 2, "transform": "step", "rule": "lcb", "z": 2.5},
-            " + 2 for calibration of 404 of 575 rows · gmm · manhattan · transform step · rule lcb (z=2.5)",
+            " + 2 for calibration, 404 of 575 rows each · gmm · manhattan · transform step · rule lcb (z=2.5)",
         ),
         (
             {"criterion": "stable", "n_starts": 2},
-            " of 404 of 575 rows · gmm · 2 initialisations · manhattan · criterion stable · rule max",
+            ", 404 of 575 rows each · gmm · 2 initialisations · manhattan · criterion stable · rule max",
         ),
     ],
 )  # fmt: skip
