@@ -119,7 +119,7 @@ def test_other_settings_give_what_a_new_run_gives(imbalanced, changes):
     ("changes", "error", "message"),
     [
         ({"n_subsamples": 0}, ValueError, "n_subsamples must be an integer of at least 1; got 0"),
-        ({"n_subsamples": 13}, ValueError, "at most the 12 that were scored; got 13"),
+        ({"n_subsamples": 13}, ValueError, "at most 12, the number of scored subsamples; got 13"),
         ({"n_subsamples": 2.5}, TypeError, r"n_subsamples must be an integer.*got 2\.5"),
         ({"rule": "best"}, ValueError, "rule must be one of"),
         ({"criterion": "best"}, ValueError, "criterion must be one of"),
