@@ -124,7 +124,7 @@ class SelectionResult(Scores):
         return pd.DataFrame(columns, index=pd.Index(self.ks, name="k"))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the trials as a tidy table, one row per k and subsample."""
+        """Return the trials as a tidy table with one row per k and subsample."""
         import pandas as pd
 
         index = pd.MultiIndex.from_product([self.ks, self.trials.subsamples], names=["k", "subsample"])
@@ -214,7 +214,7 @@ class SelectionResult(Scores):
         return found._first(n)
 
     def _first(self, n: int) -> SelectionResult:
-        """Keep the first n scored subsamples and renumber the calibration subsamples that follow them."""
+        """Keep the first n scored subsamples, and renumber the calibration subsamples after them."""
         plan, trials, calibration = self.plan, self.trials.first(n), self.calibration
         kept = list(range(len(plan.seeds)))
         # A partial result keeps its plan, because its finished subsamples may not be the first ones of the plan.

@@ -50,7 +50,7 @@ def encode_labels(labels: Any, n_points: int) -> tuple[bool, list[tuple[Array, A
 
 
 def distinct_labels(row: Array, n_points: int, *, who: str) -> tuple[Array, Array]:
-    """Return the distinct labels, sorted, and each point's index into them."""
+    """Return the sorted distinct labels, and the index of each point's label."""
     if row.ndim != 1 or len(row) != n_points:
         raise ValueError(f"{who} must contain one label for each of the {n_points} points; got shape {row.shape}.")
     if row.dtype.kind == "c" or (row.dtype.kind == "f" and not np.all(np.isfinite(row))):
@@ -86,7 +86,7 @@ def check_clusters(labels: Any, n_points: int, k: int) -> Array:
 
 
 def number_by_size(labels: Array) -> Array:
-    """Renumber the clusters by size, 0 for the largest; clusters of equal size keep their order."""
+    """Renumber the clusters by decreasing size, starting at 0; clusters of equal size keep their order."""
     _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     rank = np.argsort(np.argsort(-sizes, kind="stable"))
     return np.asarray(rank[codes])
@@ -145,7 +145,7 @@ def nearest_clusters(X: Any, labelings: Iterable[Array], points: Any) -> list[Ar
 
 
 def _cluster_sums(X: Any, clusters: Array) -> Any:
-    """Return the sum of the points of each cluster; each point belongs to one cluster per column of ``clusters``."""
+    """Return the sum of the points in each cluster; ``clusters`` has one column per labeling."""
     starts = np.arange(len(clusters) + 1) * clusters.shape[1]
     return sparse.csc_array((np.ones(clusters.size), clusters.ravel(), starts)) @ X
 

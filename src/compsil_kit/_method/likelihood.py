@@ -1,4 +1,4 @@
-"""Confidence: the probability that each candidate k is correct, from a conditional logit (docs, "Trust").
+"""Estimate the probability that each candidate k is correct with a conditional logit (docs, "Trust").
 
 ``make confidence`` fits the coefficients on simulated data sets and stores them next to this module.
 """
@@ -39,7 +39,7 @@ def model() -> dict[str, Any]:
 
 
 def why_unknown(plan: Plan, n_subsamples: int) -> str:
-    """Return why the model does not apply to a selection, as a clause, or an empty string if it applies."""
+    """Return the reason why the model does not apply to a selection, as a clause, or an empty string."""
     limits, ks = model()["limits"], plan.ks
     if plan.clusterer not in PLAIN_KMEANS or plan.metric != "euclidean":
         used = " with ".join(name for name in (plan.clusterer, plan.metric) if name not in (*PLAIN_KMEANS, "euclidean"))

@@ -193,7 +193,7 @@ def selection_probability(
 def review_candidates(
     probability: Array, eligible: NDArray[np.bool_], candidates: tuple[int, ...]
 ) -> tuple[bool, tuple[int, ...]]:
-    """Return whether ``n_subsamples="auto"`` stops after this round, and the positions of the ks that continue."""
+    """Return whether ``n_subsamples="auto"`` stops after this round, and the positions of the remaining candidates."""
     dropped = ~eligible | (probability < DROP_PROBABILITY)
     remaining = tuple(at for at in candidates if not dropped[at])
     return bool((probability >= STOP_PROBABILITY).any()) or not remaining, remaining

@@ -154,7 +154,7 @@ def dump_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
 
 
 def load_trial(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> Trial:
-    """Validate a trial against the candidate ks and rebuild it with the given index."""
+    """Validate a trial against the candidates, and rebuild the trial with the specified index."""
     schema.record({})(data, where)
     names = [name for name in NUMBERS if name in ("micro", "macro") or name in data]
     fields = {
@@ -209,7 +209,7 @@ def read_trial(record: Any, index: int, plan: Plan) -> Trial:
 
 
 def _stored(plan: Plan) -> list[str]:
-    """Return the names of the stored numbers; the best ones are omitted if there is only one initialisation."""
+    """Return the names of the stored numbers; with one initialisation, omit the ``best_`` numbers."""
     return [name for name in NUMBERS if plan.n_starts > 1 or not name.startswith("best_")]
 
 

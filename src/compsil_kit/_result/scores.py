@@ -77,7 +77,7 @@ class Scores:
 
     @cached_property
     def stability(self) -> Array:
-        """Stability per k: the mean adjusted Rand index between the clusterings of consecutive subsamples.
+        """Mean adjusted Rand index per k between the clusterings of consecutive subsamples.
 
         Two clusterings are compared on the rows that both subsamples contain. If k-means runs on subsamples of fewer
         than a twentieth of the rows, all clusterings are compared on a fixed set of rows, each assigned to its
@@ -87,7 +87,7 @@ class Scores:
 
     @property
     def scores(self) -> Array:
-        """Score per k: the mean of the criterion over the subsamples."""
+        """Mean of the criterion per k over the subsamples."""
         return self._summary.mean
 
     @property
@@ -127,7 +127,7 @@ class Scores:
 
     @cached_property
     def confidence_note(self) -> str:
-        """Reason why the confidence is unknown; empty if it is known."""
+        """Reason why the confidence is unknown, or an empty string if known."""
         if reason := likelihood.why_unknown(self.plan, self.n_subsamples):
             return reason
         known = all(np.isfinite(values).all() for values in self._means(ALL).values())

@@ -1,4 +1,4 @@
-"""Trials: the numbers of one subsample, of all subsamples as arrays, and the clusterings that failed."""
+"""Numbers of a single subsample, arrays with the numbers of all subsamples, and failed clusterings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Trial:
-    """The numbers of one subsample for every k, as described in :class:`Trials`; NaN where the clustering failed."""
+    """Numbers of a single subsample for each k, as described in :class:`Trials`; NaN where the clustering failed."""
 
     index: int
     micro: tuple[float, ...]
@@ -87,7 +87,7 @@ class Trials:
 
     @classmethod
     def collect(cls, trials: Iterable[Trial], n_ks: int) -> Trials:
-        """Sort trials by subsample and stack them."""
+        """Sort trials by subsample and stack their numbers."""
         rows = sorted(trials, key=lambda trial: trial.index)
         arrays = {
             name: np.array([getattr(trial, name) for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()

@@ -1,4 +1,4 @@
-"""Plots of one clustering: the silhouettes of all points by cluster, and a map in two dimensions."""
+"""Plots of a single clustering: silhouettes of all points by cluster, and a two-dimensional map."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Projection = tuple[NDArray[Any], float]
 
 
 def cluster_colours(n: int) -> Any:
-    """Return n distinct colours, from the palette if it has enough, else from a colour map."""
+    """Return n distinct colours, from the palette if n is small enough, else from a colour map."""
     import matplotlib as mpl
 
     if n <= len(PALETTE):

@@ -1,4 +1,4 @@
-"""A result as plain text: the table, the explanation and the settings."""
+"""Results as plain text: table, explanation and settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MIN_TENTHS_NONE = 2
 
 
 def table(result: SelectionResult) -> str:
-    """Return the choice, the curve and the settings for a terminal."""
+    """Return the choice, the curve and the settings as a text table."""
     cells = columns(result)
     cells["k"] = [f"{'*' if at == result._best_index else ' '} {k:>3}" for at, k in enumerate(cells["k"])]
     widths = [5 if heading == "k" else max(8, len(heading) + 1) for heading in cells]
@@ -142,7 +142,7 @@ def _choice(result: SelectionResult) -> str:
 
 
 def _best(result: SelectionResult) -> str:
-    """Return the quantity that the selected k maximises, with its value."""
+    """Return the quantity maximised by the selected k, and its value."""
     name, sem = SCORED[result.criterion], at_best(result, result.sem)
     if result.criterion == LIKELY:
         return f"the highest {name}, {percent(result.best_score)}"
@@ -202,7 +202,7 @@ def _averages(result: SelectionResult) -> str:
 
 
 def why_no_choice(result: SelectionResult) -> str:
-    """Return the reason why no k can be selected, and a suggestion."""
+    """Return the reason why no k can be selected, and a suggested fix."""
     if result.criterion == LIKELY and result._selectable.any():
         if not result.confidence_note:
             return (
