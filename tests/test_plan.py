@@ -89,7 +89,7 @@ def test_a_plan_in_words(monkeypatch):
 def test_rows_read_and_kept_of_a_table_outside_memory():
     plan = plan_of([2], 3, sample_size=20_000)
     plan = dataclasses.replace(plan, n_rows=10**8, scanned_bytes=4 * 10**9)
-    assert str(plan).startswith("reads 100,000,000 rows once (4.0 GB), keeps about 61,987\n3 subsamples of 20,000 of")
+    assert str(plan).startswith("reads 100,000,000 rows once (4.0 GB), keeps about 61,987\n3 subsamples, 20,000 of")
     plan = dataclasses.replace(plan_of([2, 3], 200, sample_size=20_000), n_rows=500_000)
     assert plan.n_common == 2_000
     assert 499_800 < plan.n_fetched <= 500_000
