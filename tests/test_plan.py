@@ -82,7 +82,7 @@ def test_a_plan_can_be_printed(monkeypatch):
     monkeypatch.setattr(cost, "has", lambda name: False)
     text = str(plan_selection(GOOD, ks=[2, 3, 4], n_subsamples=5, n_calibration=2, sample_size=20))
     assert text == (
-        "5 subsamples and 2 for calibration of 20 of 40 rows (3 features, float64)\n"
+        "5 subsamples and 2 for calibration, 20 of 40 rows each (3 features, float64)\n"
         "k in 2..4, clusterer kmeans, metric euclidean\n"
         "21 clusterings, 1,330 pairs of distances, about a second with one worker"
     )
@@ -91,7 +91,7 @@ def test_a_plan_can_be_printed(monkeypatch):
 def test_a_plan_shows_the_rows_read_and_kept():
     plan = plan_of([2], 3, sample_size=20_000)
     plan = dataclasses.replace(plan, n_rows=10**8, scanned_bytes=4 * 10**9)
-    assert str(plan).startswith("reads 100,000,000 rows once (4.0 GB), keeps about 61,987\n3 subsamples of 20,000 of")
+    assert str(plan).startswith("reads 100,000,000 rows once (4.0 GB), keeps about 61,987\n3 subsamples, 20,000 of")
     plan = dataclasses.replace(plan_of([2, 3], 200, sample_size=20_000), n_rows=500_000)
     assert plan.n_common == 2_000
     assert 499_800 < plan.n_fetched <= 500_000

@@ -189,8 +189,8 @@ class Plan:
             else ""
         )
         return (
-            f"{read}{least}{self.n_subsamples} subsamples{calibration} of {self.sample_size:,} of {self.n_rows:,} rows "
-            f"({self.n_features:,} features, {self.dtype})\n"
+            f"{read}{least}{self.n_subsamples} subsamples{calibration}, {self.sample_size:,} of {self.n_rows:,} rows "
+            f"each ({self.n_features:,} features, {self.dtype})\n"
             f"k in {format_ks(self.ks)}, clusterer {self.clusterer}, metric {self.metric}\n"
             f"{most}{self.n_clusterings:,} clusterings{starts}, {self.n_pairs:,} pairs of distances, "
             f"about {format_seconds(self.estimate_seconds())} with one worker"

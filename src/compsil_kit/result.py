@@ -1,4 +1,4 @@
-"""The result of a selection: every trial, the score per candidate k, the choice and how certain it is."""
+"""The result of a selection: the trials, the score per candidate k, and the choice with its confidence."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectionResult(Scores):
-    """The result of a selection. All numbers derive from the stored trials, so another rule needs no new run.
+    """The result of a selection. All numbers are derived from the stored trials, so changing the rule needs no new run.
 
     Attributes
     ----------
     plan : Plan
-        The computations that were planned.
+        The planned computations.
     trials, calibration : Trials
         Silhouettes of the scored subsamples, and of those used only to estimate the largest discrepancies.
     transform, rule, z, criterion : str or callable, str, float, str
-        How trials are weighted, how k is selected, and which criterion is scored.
+        How trials are weighted, how k is selected, and which criterion is used.
     failures : tuple of Failure
-        Clusterings that failed, with the cause of each.
+        Failed clusterings, with their causes.
     versions : mapping of str to str
         Versions of Python and of the libraries that produced the trials.
     preparation : Preparation or None
         Columns, scaling and dropped rows of the input table; None for plain arrays.
     structure : Structure or None
-        Outcome of the structure test (do the data contain any clusters?); None if it was not requested.
+        Outcome of the structure test (whether the data contain any clusters); None if not requested.
     """
 
     versions: Mapping[str, str] = field(default_factory=current_versions)
     preparation: Preparation | None = None
     structure: Structure | None = None
-    # Whether the criterion was changed after the run, which chose the number of initialisations for another one.
+    # Whether the criterion was changed after the run, whose number of initialisations suited the original criterion.
     _reweighed: bool = False
 
     if not TYPE_CHECKING:
-        # Type checkers report these names as unknown.
+        # Hidden from type checkers, which then report these names as unknown.
         probability = Deprecated("selection_probability")
         why_no_confidence = Deprecated("confidence_note")
         running = Deprecated("_running", "reweigh(n_subsamples=n)")
@@ -91,7 +91,7 @@ class SelectionResult(Scores):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Every setting as plain data, by keyword, with the value that ``"auto"`` resolved to."""
+        """All settings as plain data, by keyword, with ``"auto"`` replaced by the value used."""
         plan = self.plan
         known = {**plan.config.to_dict(), **plan.to_dict(), "on_failure": plan.on_failure}
         known |= {name: getattr(self, name) for name in ("n_subsamples", "rule", "z", "criterion")}
@@ -100,7 +100,7 @@ class SelectionResult(Scores):
 
     @property
     def warnings(self) -> list[str]:
-        """Reasons to be careful with the choice, one text each; empty if there are none."""
+        """Reasons to be careful with the choice, as a list of strings."""
         return facts.warnings(self)
 
     @property
@@ -124,7 +124,7 @@ class SelectionResult(Scores):
         return pd.DataFrame(columns, index=pd.Index(self.ks, name="k"))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the trials as a tidy table, one row per k and subsample."""
+        """Return the trials as a tidy table with one row per k and subsample."""
         import pandas as pd
 
         index = pd.MultiIndex.from_product([self.ks, self.trials.subsamples], names=["k", "subsample"])
@@ -133,7 +133,7 @@ class SelectionResult(Scores):
         return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
 
     def explain(self) -> str:
-        """Return a summary in plain text: the choice, its confidence and selection probability, and the warnings."""
+        """Return a plain-text summary of the choice, its confidence and selection probability, and the warnings."""
         notes = [] if self._best_index is None else [f"Note: {warning}" for warning in self.warnings]
         return "\n".join([*text.sentences(self), *notes])
 
@@ -141,10 +141,11 @@ class SelectionResult(Scores):
     _repr_html_ = html.card
 
     def guarantee(self, delta: float = 0.05) -> Guarantee:
-        """Return what Hoeffding's inequality guarantees about this run, with probability 1 - delta.
+        """Return the guarantees that Hoeffding's inequality gives for this run, with probability 1 - delta.
 
-        That is how close the scores are to their expectations, and how many subsamples would prove the choice. The
-        bounds apply to mean scores, so the lead is a difference of scores, also with the rule ``"lcb"``.
+        The guarantees bound the distance of the scores from their expectations, and the number of subsamples that would
+        prove the choice. The bounds apply to mean scores, so the lead is a difference between scores even with
+        ``rule="lcb"``.
 
         Parameters
         ----------
@@ -171,30 +172,30 @@ class SelectionResult(Scores):
         n_subsamples: int | None = None,
         criterion: Criterion | None = None,
     ) -> SelectionResult:
-        """Return the result with another transform, rule or criterion, or fewer subsamples, without a new run.
+        """Return the result for another transform, rule or criterion, or for fewer subsamples, without a new run.
 
-        Every parameter keeps its present value if None.
+        Parameters that are None keep their current values.
 
         Parameters
         ----------
         transform : str or callable, optional
-            How discrepancies become weights.
+            Function that maps the normalised discrepancy to the weight of the micro average.
         rule : {"max", "lcb"}, optional
             Select the largest score, or the largest lower confidence bound.
         z : float, optional
-            Number of standard errors between the score and its lower confidence bound.
+            Distance of the lower confidence bound below the score, in standard errors.
         n_subsamples : int, optional
-            Use only the first ``n_subsamples``.
+            Use only the first ``n_subsamples`` subsamples.
         criterion : {"composite", "micro", "macro", "stable", "likely"}, optional
-            What to score. ``"stable"`` and ``"likely"`` normally use 5 initialisations per clustering; if the trials
-            have fewer, ``warnings`` says so.
+            Criterion to maximise. ``"stable"`` and ``"likely"`` normally use 5 initialisations per clustering;
+            ``warnings`` has an entry if the trials have only one.
         """
         given = {"transform": transform, "rule": rule, "criterion": criterion, "z": z}
         given = {name: value for name, value in given.items() if value is not None}
         if self._saved is not None and transform is None and (given or n_subsamples is not None):
             raise ValueError(
-                f"the transform {transform_name(self.transform)!r} was a function, and functions are not saved with a "
-                "result: pass transform= as well."
+                f"transform {transform_name(self.transform)!r} was a function, and functions are not saved with a "
+                "result. Pass transform= as well."
             )
         known = settings_of(SelectionConfig)
         changes = {name: known[name].validate(value) for name, value in given.items()}
@@ -207,14 +208,16 @@ class SelectionResult(Scores):
             return found
         n = check_integer("n_subsamples", n_subsamples, minimum=1)
         if n > self.n_subsamples:
-            raise ValueError(f"n_subsamples must be at most the {self.n_subsamples} that were scored; got {n}.")
+            raise ValueError(
+                f"n_subsamples must be at most {self.n_subsamples}, the number of scored subsamples; got {n}."
+            )
         return found._first(n)
 
     def _first(self, n: int) -> SelectionResult:
-        """Keep the first n scored subsamples and renumber the calibration subsamples that follow them."""
+        """Keep the first n scored subsamples, and renumber the calibration subsamples after them."""
         plan, trials, calibration = self.plan, self.trials.first(n), self.calibration
         kept = list(range(len(plan.seeds)))
-        # The finished subsamples of a partial result may not be the first ones of its plan, which it keeps.
+        # A partial result keeps its plan, because its finished subsamples may not be the first ones of the plan.
         if trials.subsamples == tuple(range(n)):
             kept = [*range(n), *range(plan.n_subsamples, len(plan.seeds))]
             plan = replace(plan, n_subsamples=n, seeds=tuple(plan.seeds[at] for at in kept))
@@ -235,7 +238,7 @@ class SelectionResult(Scores):
         ----------
         kind : {"curve", "weights", "convergence", "probability", "stability"}, default="curve"
             ``"curve"``: the criterion with its 95 % band, and the micro and macro averages. ``"weights"``:
-            discrepancies and weights per k. ``"convergence"``: score and choice against the number of subsamples.
+            discrepancies and weights per k. ``"convergence"``: score and choice by number of subsamples.
             ``"probability"``: selection probability and confidence per k. ``"stability"``: agreement between the
             clusterings of consecutive subsamples.
         ax : matplotlib Axes, optional
@@ -256,25 +259,25 @@ class SelectionResult(Scores):
         return html.write(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as versioned plain data for strict JSON, without NaN and NumPy types."""
+        """Return the result as a dict that can be written as strict JSON, without NaN or NumPy types."""
         return records.dump_result(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SelectionResult:
-        """Rebuild a result from :meth:`to_dict`; derived numbers are computed again from its trials.
+        """Rebuild a result from the output of :meth:`to_dict`; derived numbers are recomputed from its trials.
 
         Parameters
         ----------
         data : mapping
-            The return value of ``to_dict``, also after a round trip through JSON.
+            The return value of ``to_dict``, which may have been written to JSON and read back.
         """
         return cls(**records.load_result(data))
 
 
 def collect(plan: Plan, trials: Sequence[Trial], *, finished: bool = False, **fields: Any) -> SelectionResult:
-    """Build the result of trials that finished in any order; ``fields`` are further fields of the result.
+    """Build a result from trials in any order; ``fields`` are additional fields of the result.
 
-    ``finished`` declares that no more subsamples follow: an adaptive plan is shortened to those that ran.
+    If ``finished``, no more subsamples follow, and an adaptive plan is shortened to the subsamples that ran.
     """
     failures = sorted((f for trial in trials for f in trial.failures), key=lambda f: (f.subsample, f.k))
     # The scored subsamples come first in a plan.

@@ -76,7 +76,7 @@ def test_the_log_describes_the_run_without_cells(csv, log, monkeypatch):
     run_select(data=str(csv))
     text = log()
     assert "Data: 300 rows; columns x, y; scale standard" in text
-    assert "4 subsamples of 240 of 300 rows" in text
+    assert "4 subsamples, 240 of 300 rows each" in text
     assert all(f"{done} of 4 subsamples finished" in text for done in (1, 2, 3, 4))
     assert "has the best composite silhouette" in text
     assert "secret" not in text

@@ -1,4 +1,4 @@
-"""Results do not depend on the CPU; they are the same with other BLAS, NumPy and Numba kernels."""
+"""Check that results do not depend on the CPU, by using other BLAS, NumPy and Numba kernels."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from numpy._core._multiarray_umath import __cpu_features__ as HAS
 
 ANSWERS = Path(__file__).parents[1] / "answers.py"
 ROUNDED = ("structures", "selections", "interfaces")
-# Kernels with fused multiply-add; with them, scikit-learn decides ties in the same way.
+# Kernels with fused multiply-add, which all make scikit-learn break ties in the same way.
 FUSED = {"Haswell": "FMA3", "Zen": "FMA3", "SkylakeX": "AVX512_SKX"}
 NARROW = " ".join(name for name in WIDE if HAS[name])
 KERNELS = {
@@ -33,7 +33,7 @@ if HAS.get("SSE42"):
 
 @cache
 def answers(**environment):
-    """Return the answers, by part, from a process with these environment variables."""
+    """Return the answers by part, computed in a process with the specified environment variables."""
     command = [sys.executable, ANSWERS, *ROUNDED, "on_grids"]
     done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -45,11 +45,11 @@ def differences(first, second):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_answers_are_the_same_under_other_kernels(name):
+def test_answers_are_the_same_with_other_kernels(name):
     environment, fused = KERNELS[name]
     here, there = answers(), answers(**environment)
     assert min(len(here[part]) for part in ROUNDED) > 20
     assert [(part, name) for part in ROUNDED for name in differences(here[part], there[part])] == []
-    # Without fused multiply-add, scikit-learn's labels, and hence ours, differ for rows equidistant from two centres.
+    # Without fused multiply-add, scikit-learn and compsil-kit label rows equidistant from two centres differently.
     if fused and os.environ.get("OPENBLAS_CORETYPE") != "Nehalem":
         assert differences(here["on_grids"], there["on_grids"]) == []

@@ -1,4 +1,4 @@
-"""Imported modules, public names, documented parameters, docstring examples and the contents of the wheel."""
+"""Check imports, public names, documented parameters, docstring examples and the contents of the wheel."""
 
 import ast
 import doctest
@@ -50,7 +50,7 @@ def test_importing_the_package_loads_no_dependencies():
 
 
 def test_the_engine_can_be_imported_without_heavy_packages():
-    """Block heavy packages, because scikit-learn imports pandas if it is installed."""
+    """Block heavy packages, because scikit-learn imports pandas if pandas is installed."""
     code = ABSENT.format(names=HEAVY)
     run_python(f"{code}import compsil_kit\nfor name in compsil_kit.__all__:\n    getattr(compsil_kit, name)")
 

@@ -1,4 +1,4 @@
-"""All interfaces take their keywords from one definition, with the same names, defaults and validation."""
+"""Check that all interfaces share one definition of the keywords, with the same names, defaults and validation."""
 
 import argparse
 import inspect
@@ -27,7 +27,7 @@ EVERY = settings_of(TableConfig, SelectionConfig, ComparisonConfig, Events)
 
 
 def group(*configs, without=(), only=None):
-    """Return a function that returns the settings of an interface, optionally with interactive defaults."""
+    """Return a function that returns an interface's settings, optionally with interactive defaults."""
 
     def settings(*, interactive=False):
         found = settings_of(*configs, interactive=interactive)
@@ -55,7 +55,7 @@ def combine(**keywords):
     return compsil_kit.combine_batches([compsil_kit.run_batch(X, batch) for batch in batches], **keywords)
 
 
-# For each interface: its settings, the function with the signature, and a function that calls it with some keywords.
+# For each interface: the settings, the function whose signature is checked, and a function that calls the interface.
 FUNCTIONS = {
     "select_k": (SELECT, compsil_kit.select_k, partial(compsil_kit.select_k, X)),
     "stream": (
@@ -132,7 +132,7 @@ def test_functions_raise_the_same_errors_as_the_definition(interface):
 
 
 @ALL_INTERFACES
-def test_unknown_keywords_raise_even_with_their_default(interface):
+def test_unsupported_keywords_raise_even_with_their_default(interface):
     """A keyword that is not in the signature would have no effect."""
     _, function, call = FUNCTIONS[interface]
     others = {name: each.default for name, each in EVERY.items() if name not in inspect.signature(function).parameters}

@@ -56,7 +56,7 @@ def trace_kernel(monkeypatch):
     return paths[0]
 
 
-def test_the_call_path_to_the_kernel_is_short_and_documented(monkeypatch):
+def test_call_path_to_the_kernel_is_short_and_documented(monkeypatch):
     path = trace_kernel(monkeypatch)
     assert path[0] == "compsil_kit.select.select_k"
     assert len(path) - 1 <= MAX_HOPS, path
@@ -94,13 +94,13 @@ def count_calls(call):
     ],
     ids=["select_k", "stable", "estimator", "compare"],
 )
-def test_resolving_opening_and_validating_run_once_per_call(call):
+def test_data_are_loaded_and_validated_once_per_call(call):
     counts = count_calls(call)
     once = ("resolve_metric", "resolve_clusterer", "open_source", "_check_finite", "make_plan", "load")
     assert {name: counts[name] for name in once} == dict.fromkeys(once, 1)
 
 
-def test_the_data_are_not_modified():
+def test_select_k_does_not_modify_the_data():
     data = np.ascontiguousarray(X)
     data.setflags(write=False)
     select_k(data, **FEW)

@@ -1,4 +1,4 @@
-"""compare: exact values of all criteria, kinds of data, failures, threads and interrupts."""
+"""compare: exact values of all criteria, types of data, failures, threads and interrupts."""
 
 import json
 import math
@@ -36,7 +36,7 @@ def found(blobs):
     return compare(blobs, **SMALL)
 
 
-def test_the_paper_table_for_its_imbalanced_set():
+def test_choices_match_the_paper_for_its_imbalanced_data():
     assert compare(imbalanced_blobs()[0], n_jobs=2).choices == {
         "composite": 5, "micro": 2, "macro": 5, "full-micro": 2, "full-macro": 5, "calinski-harabasz": 10,
         "davies-bouldin": 5, "elbow": 5, "gap": 3,
@@ -49,7 +49,7 @@ def macro_silhouette(points, labels):
 
 
 def inertia(points, labels):
-    """Return the sum of squared distances to the centres, in plain loops."""
+    """Return the sum of squared distances to the centres, computed in plain loops."""
     parts = [points[labels == c].astype(float).tolist() for c in np.unique(labels)]
     centres = [[math.fsum(values) / len(part) for values in zip(*part, strict=True)] for part in parts]
     return math.fsum(math.dist(point, at) ** 2 for part, at in zip(parts, centres, strict=True) for point in part)
@@ -62,7 +62,7 @@ MEASURES = {
 
 
 @pytest.mark.parametrize("n_repeats", [1, 4, 6])
-def test_values_on_all_the_data(blobs, n_repeats):
+def test_values_on_the_full_data_match_scikit_learn(blobs, n_repeats):
     found = compare(blobs, criteria=list(MEASURES), n_repeats=n_repeats, **SMALL)
     assert found.n_repeats == n_repeats
     first = found.plan.seeds[0]
@@ -77,7 +77,7 @@ def test_values_on_all_the_data(blobs, n_repeats):
             assert found.errors.loc[k, name] == pytest.approx(error, rel=1e-6, abs=1e-9, nan_ok=True)
 
 
-def test_subsample_values_are_those_of_select_k(blobs, found):
+def test_subsample_values_match_select_k(blobs, found):
     selection = select_k(blobs, ks=KS, n_subsamples=4)
     np.testing.assert_array_equal(found.selection.micro, selection.micro)
     np.testing.assert_array_equal(found.errors["composite"], selection.sem)
@@ -86,7 +86,7 @@ def test_subsample_values_are_those_of_select_k(blobs, found):
         assert found.choices[name] == selection.choices[name]
 
 
-def test_silhouettes_follow_the_metric(blobs):
+def test_silhouettes_use_the_metric(blobs):
     found = compare(blobs, criteria=["full-micro", "elbow"], metric="manhattan", ks=[3], n_subsamples=1)
     fit = KMeans(3, n_init=1, random_state=found.plan.seeds[0]).fit(blobs)
     expected = silhouette_samples(blobs, fit.labels_, metric="manhattan").mean()
@@ -95,7 +95,7 @@ def test_silhouettes_follow_the_metric(blobs):
 
 
 @pytest.mark.parametrize(("dtype", "shift"), [("float64", 0), ("float32", 1e4)])
-def test_inertia_of_other_clusterers_in_double_precision(blobs, dtype, shift):
+def test_inertia_is_computed_in_double_precision(blobs, dtype, shift):
     X = (blobs + shift).astype(dtype)
     found = compare(X, criteria="elbow", clusterer=lambda X, k, seed: np.arange(len(X)) % k, **SMALL)
     expected = [inertia(X, np.arange(len(X)) % k) for k in KS]
@@ -103,7 +103,7 @@ def test_inertia_of_other_clusterers_in_double_precision(blobs, dtype, shift):
 
 
 def naive_gap(X, k, run_seeds, null_seeds):
-    """Tibshirani, Walther and Hastie in plain loops: mean of the references' log dispersions minus the data's."""
+    """Return the gap statistic of Tibshirani, Walther and Hastie and its error, computed in plain loops."""
 
     def log_dispersion(points, seed):
         return math.log(inertia(points, KMeans(k, n_init=1, random_state=seed).fit_predict(points)))
@@ -116,7 +116,7 @@ def naive_gap(X, k, run_seeds, null_seeds):
     return mean - sum(observed) / len(observed), spread * math.sqrt(1 + 1 / len(nulls))
 
 
-def test_gap_against_plain_loops(blobs, found):
+def test_gap_matches_plain_loops(blobs, found):
     seeds = found.plan.seeds
     null_seeds = [derive_seed(seeds[0], i, stream=REFERENCE_STREAM) for i in range(3)]
     assert not set(seeds) & set(null_seeds)
@@ -127,8 +127,8 @@ def test_gap_against_plain_loops(blobs, found):
 
 
 @pytest.mark.filterwarnings("error")
-def test_as_many_clusters_as_distinct_points():
-    """An inertia of 0 has no logarithm; inertia due to tiny differences counts as 0."""
+def test_elbow_and_gap_handle_one_cluster_per_distinct_point():
+    """An inertia of 0 has no logarithm, and an inertia due to tiny differences counts as 0."""
     X = np.repeat([[0.0, 0.0], [1.0, 7.0], [5.0, 3.0], [9.0, 9.0]], 10, axis=0)
     settings = {"criteria": "elbow", "clusterer": "agglomerative", "n_subsamples": 2}
     found = compare(X, ks=range(2, 5), **settings)
@@ -150,7 +150,7 @@ def test_as_many_clusters_as_distinct_points():
         (("micro", "micro"), ("micro",)),
     ],
 )
-def test_a_choice_of_criteria(blobs, found, criteria, expected):
+def test_criteria_can_be_selected(blobs, found, criteria, expected):
     some = compare(blobs, criteria=criteria, **SMALL)
     assert tuple(some.choices) == expected
     for name in expected:
@@ -168,7 +168,7 @@ def test_a_choice_of_criteria(blobs, found, criteria, expected):
         ({"progress": "yes"}, TypeError, "progress must be"),
     ],
 )
-def test_wrong_settings(blobs, settings, error, message):
+def test_invalid_settings_raise(blobs, settings, error, message):
     with pytest.raises(error, match=message):
         compare(blobs, **settings)
 
@@ -181,7 +181,7 @@ DISTANCES = {"metric": "precomputed", "clusterer": "agglomerative"}
     [(sparse.csr_array, {}, "a sparse matrix"), (pairwise_distances, DISTANCES, "a distance matrix")],
     ids=["sparse", "distances"],
 )
-def test_data_other_than_dense_points(blobs, convert, settings, what):
+def test_sparse_data_and_distances_support_only_silhouettes(blobs, convert, settings, what):
     X = np.where(blobs > 0, blobs, 0)
     for criteria, needing in (("all", "calinski-harabasz, davies-bouldin, elbow, gap"), (["micro", "elbow"], "elbow")):
         with pytest.raises(ValueError, match=f"criteria {needing} need dense points, but X is {what}"):
@@ -207,7 +207,7 @@ def test_failures_are_raised_or_skipped(blobs, found):
     with pytest.raises(ClusteringError, match="not this one"):
         compare(blobs, criteria="elbow", clusterer=fails_at(4), **SMALL)
     some = compare(blobs, clusterer=fails_at(4), on_failure="skip", **SMALL)
-    # Four subsamples, four runs on all the data, three references.
+    # Four subsamples, four runs on the full data, and three reference data sets.
     assert some.n_failed == 11
     assert some.values.loc[4].isna().all()
     rest = some.values.drop(index=4)
@@ -249,7 +249,7 @@ def thread_limits():
     return {(pool["filepath"], pool["user_api"]): pool["num_threads"] for pool in threadpool_info()}
 
 
-# In the subsamples, in the runs on all the data, and in the references.
+# Stop during the subsamples, the runs on the full data, and the runs on reference data.
 FINISHED = [(2, ()), (6, CRITERIA[:3]), (10, CRITERIA[:-1])]
 
 
@@ -261,7 +261,7 @@ FINISHED = [(2, ()), (6, CRITERIA[:3]), (10, CRITERIA[:-1])]
     ],
 )
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_finished_parts_are_kept_and_thread_limits_restored(blobs, how, stop_at, finished, n_jobs):
+def test_stopping_keeps_finished_parts_and_restores_thread_limits(blobs, how, stop_at, finished, n_jobs):
     stop = threading.Event()
 
     def progress(done, total):

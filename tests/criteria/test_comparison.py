@@ -1,4 +1,4 @@
-"""The result of a comparison: the rule of each criterion, choices, summary, table and plain data."""
+"""The result of a comparison: selection rules, choices, summary, table and plain data."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def rule(name, values, errors=None, ks=None):
         ([np.nan, np.nan], [np.nan, np.nan], None),
     ],
 )
-def test_gap_rule(gaps, errors, expected):
+def test_gap_rule_selects_the_expected_k(gaps, errors, expected):
     assert rule("gap", gaps, errors) == expected
 
 
@@ -47,13 +47,13 @@ def test_gap_rule(gaps, errors, expected):
     [
         ([10, 5, 2, 1.8, 1.7, 1.6, 1.5], 2),
         ([100, 30, 31, 12, 14, 11, 10], 1),
-        # Equal slope changes: the first, whatever the rounding.
+        # Of equal changes in slope, the first is selected despite rounding.
         ([100, 10, 5, 0.5, 0.25], 1),
         ([90, 9, 4.5, 0.45, 0.225], 1),
-        # The first drop is larger, the second one relatively larger.
+        # The first drop is larger, but the second drop is relatively larger.
         ([1000, 500, 450, 45, 40], 3),
         ([1, 2, 3, 10], 2),
-        # The slope of the logarithm increases nowhere.
+        # The slope of the logarithm never increases.
         (3 * 0.7 ** np.arange(12), None),
         ([5, 5, 5, 5], None),
         (np.linspace(100, 7, 11), None),
@@ -61,26 +61,26 @@ def test_gap_rule(gaps, errors, expected):
         ([5, 3], None),
         ([10, np.nan, 2, 1], None),
         ([10, np.inf, 2, 1], None),
-        # Inertia that reaches zero.
+        # The inertia reaches zero.
         ([100, 50, 20, 0, 0, 0], 3),
         ([100, 10, 0, 0], 2),
         ([100, 0, 0], 1),
         # Rounding errors count as zero.
         ([100, 10, 4e-29, 2e-30, 0, 1e-29], 2),
-        # The slope does not change at the last k.
+        # No change in slope is defined at the last k.
         ([100, 50, 20, 15, 0], 2),
         ([100, 10, 0], None),
         ([0, 0, 0, 0], None),
     ],
 )
 @pytest.mark.parametrize("scale", [1e-200, 1, 1e200])
-def test_knee(values, expected, scale):
+def test_elbow_selects_the_expected_k(values, expected, scale):
     with np.errstate(divide="raise", over="raise", invalid="raise"):
         assert rule("elbow", scale * np.array(values, dtype=float)) == expected
 
 
-def test_knee_against_plain_loops():
-    """For any ks: the largest change of the slope of the logarithm."""
+def test_elbow_matches_plain_loops():
+    """The selected k has the largest change in the slope of the logarithm, for any ks."""
     rng = np.random.default_rng(3)
     for _ in range(100):
         ks = sorted(rng.choice(np.arange(2, 40), size=8, replace=False).tolist())
@@ -97,7 +97,7 @@ def test_knee_against_plain_loops():
         ([0.2, 0.5, 0.5, 0.2], 1, 0),
         ([np.nan, 0.1, np.inf], 1, 1),
         ([np.nan, np.nan], None, None),
-        # Differences due to rounding are ties.
+        # Differences due to rounding count as ties.
         ([0.2, 0.7, 0.7 + 1e-15, 0.2 - 1e-16], 1, 0),
         ([-0.2e9, 0.7e9, 0.7e9 * (1 + 1e-15), np.nan], 1, 0),
         ([0.2 + 1e-9, 0.7, 0.7 + 1e-9, 0.2], 2, 3),
@@ -108,12 +108,12 @@ def test_all_other_criteria_select_the_best_value(values, high, low):
         assert rule(name, values) == (low if name == "davies-bouldin" else high)
 
 
-def test_directions():
+def test_lower_is_better_only_for_davies_bouldin_and_elbow():
     assert [name for name, kind in KINDS.items() if kind.lower_is_better] == ["davies-bouldin", "elbow"]
 
 
 def with_choices(**choices):
-    """Return a comparison whose criteria select the given ks."""
+    """Return a comparison in which the criteria select the specified values of k."""
     return compared(KS, **{name: [float(k == best) if best else np.nan for k in KS] for name, best in choices.items()})
 
 
@@ -130,20 +130,20 @@ def with_choices(**choices):
         (
             {"composite": 5, "micro": 2, "macro": 2},
             "2 of 3 select k = 2: micro, macro.\n1 of 3 select k = 5: composite.\n"
-            "No other criterion selects k = 5. Inspect the clusterings before relying on it.",
+            "No other criterion selects k = 5. Inspect the clusterings before relying on this choice.",
         ),
         ({"micro": 3, "macro": 2}, "1 of 2 select k = 2: macro.\n1 of 2 select k = 3: micro."),
         ({"micro": 2, "macro": None}, "1 of 2 select k = 2: micro.\nNo choice: macro."),
         ({"composite": None, "micro": None}, "No choice: composite, micro."),
     ],
 )
-def test_explain(choices, text):
+def test_explain_groups_criteria_by_choice(choices, text):
     found = with_choices(**choices)
     assert found.choices == {name.replace("_", "-"): k for name, k in choices.items()}
     assert found.explain() == text
 
 
-def test_frames_and_plain_data(found):
+def test_values_are_available_as_frames_and_plain_data(found):
     for frame in (found.values, found.errors):
         assert isinstance(frame, pd.DataFrame)
         assert (frame.index.name, frame.index.tolist()) == ("k", KS)
@@ -161,7 +161,7 @@ def test_frames_and_plain_data(found):
     assert undefined["selection"] is None
 
 
-def test_table(found):
+def test_repr_shows_values_and_choices(found):
     lines = repr(found).splitlines()
     assert lines[0] == "Comparison over k in 2..5; * marks the selected k"
     assert lines[2].split() == ["k", *KINDS]
@@ -171,7 +171,7 @@ def test_table(found):
         starred = [int(line.split()[0]) for line in lines[3:] if line.split()[at].startswith("*")]
         assert starred == [found.choices[name]]
     assert len({len(line) for line in lines[2:]}) == 1
-    # Numbers of 100 and more have no decimals.
+    # Values of 100 or more have no decimals.
     other = compared([2, 3, 4], calinski_harabasz=[99.5, 1234.5, 100.0], elbow=[-1234.5, -99.5, np.nan])
     rows = [row.split() for row in repr(other).splitlines()[2:]]
     assert [row[1:] for row in rows[1:]] == [["99.5000", "-1,234"], ["*1,234", "-99.5000"], ["100", "–"]]

@@ -135,7 +135,7 @@ def test_table_lists_at_most_twenty_failures(n_failed, more):
     assert markup.count("no &lt;luck&gt;") == min(n_failed, 20)
     assert ("Failed clusterings" in markup) == (n_failed > 0)
     assert (markup.count("… and"), more in markup) == (bool(more), True)
-    assert "60 subsamples of 800 of 1,000 rows" in markup
+    assert "60 subsamples, 800 of 1,000 rows each" in markup
 
 
 def test_cluster_note_describes_progress_errors_and_sampling():

@@ -235,7 +235,7 @@ def test_the_magic_shows_a_card_an_explorer_or_an_error_in_jupyterlab(desk):
         card.wait_for()
         best_k, n_subsamples = desk.kernel.value("magic.best_k, magic.n_subsamples")
         expect(card).to_contain_text(f"number of clusters{best_k}")
-        expect(card).to_contain_text(f"{n_subsamples} subsamples of 200 of 1,780 rows")
+        expect(card).to_contain_text(f"{n_subsamples} subsamples, 200 of 1,780 rows each")
 
         desk.enter("%compsil explore df --ks 2:4 -B 3 --rule lcb -o opened")
         screen = Screen(desk.page)

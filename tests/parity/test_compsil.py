@@ -1,4 +1,4 @@
-"""Results equal the authors' package for equal seeds, including at the authors' settings."""
+"""Check that results match the authors' package for equal seeds, also with the authors' settings."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_sample_sizes_and_scores_equal_compsil(size):
 
 
 @pytest.mark.parametrize("name", ["Wne", "Dgt"])
-def test_runs_at_the_authors_settings_equal_compsil(name):
+def test_runs_with_the_authors_settings_equal_compsil(name):
     theirs, _ = run(Unit("authors", name, seed=AUTHORS[name][1], part="compsil"))
     ours, _ = run(Unit("authors", name, seed=AUTHORS[name][1]))
     assert max(theirs["differences"].values()) < 1e-14
@@ -71,7 +71,7 @@ def test_runs_at_the_authors_settings_equal_compsil(name):
 
 @pytest.fixture(scope="module")
 def repeated():
-    """Data far from the origin with many identical rows, for which scikit-learn's distances lose precision."""
+    """Data with many identical rows far from the origin, where scikit-learn's distances lose precision."""
     X, _ = make_blobs(700, 4, centers=3, cluster_std=1.0, random_state=1)
     return np.round(X) / 3 + 20
 

@@ -1,4 +1,4 @@
-"""Scores at the authors' settings equal the published scores to the last printed digit."""
+"""Check that scores with the authors' settings equal the published scores to the last printed digit."""
 
 import numpy as np
 import pytest
@@ -33,12 +33,12 @@ PUBLISHED = {
 }  # fmt: skip
 
 pytestmark = pytest.mark.filterwarnings("ignore:the columns of X differ in scale")
-# The Parkinsons and Blood data are not committed, but our results for them are.
+# The Parkinsons and Blood data are not committed, but our results for these data are.
 RECORDED = ("Pks", "Bld")
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in RECORDED])
-def test_curve_equals_the_published_curve(name):
+def test_computed_curve_equals_the_published_curve(name):
     n_subsamples, seed, ks, expected = PUBLISHED[name]
     settings = {"n_subsamples": n_subsamples, "random_state": range(seed, seed + n_subsamples), "n_jobs": 2}
     result = select_k(SETS[name].load("published"), ks=ks, **settings)

@@ -52,7 +52,7 @@ def test_weights_and_scores_equal_naive_loops(pair, transform):
 
 
 @given(trials, names)
-def test_equal_averages_have_weight_one_half(micro, transform):
+def test_equal_averages_have_weights_of_one_half(micro, transform):
     assert np.all(weigh(micro, micro.copy(), transform) == 0.5)
 
 
@@ -86,14 +86,14 @@ def test_translation_rotation_and_scale_have_no_effect(seed, shift, scale, angle
 
 @given(st.integers(2, 100_000), st.integers(2, 200))
 def test_automatic_sample_size_equals_the_paper_up_to_a_limit(n, k_max):
-    of_the_paper = naive.sample_size(n, k_max)
-    assert resolve_sample_size("paper", n, k_max) == of_the_paper
-    capped = min(of_the_paper, max(20_000, 30 * k_max))
-    assert resolve_sample_size("auto", n, k_max) == (of_the_paper if n <= 50_000 else capped)
+    paper_size = naive.sample_size(n, k_max)
+    assert resolve_sample_size("paper", n, k_max) == paper_size
+    capped = min(paper_size, max(20_000, 30 * k_max))
+    assert resolve_sample_size("auto", n, k_max) == (paper_size if n <= 50_000 else capped)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.data())
-def test_a_subsample_is_a_draw_without_replacement(seed, n, data):
+def test_subsamples_are_drawn_without_replacement(seed, n, data):
     m = data.draw(st.integers(1, n))
     rows = subsample_rows(seed, n, m)
     assert rows.tolist() == naive.subsample(seed, n, m).tolist()
@@ -131,7 +131,7 @@ def test_ties_go_to_the_smaller_k(values):
 
 
 @given(st.integers(1, 60), st.data())
-def test_k_is_selectable_if_at_most_a_fifth_of_its_subsamples_failed(n, data):
+def test_ks_are_selectable_if_at_most_a_fifth_of_subsamples_failed(n, data):
     lost = data.draw(st.integers(0, n))
     values = np.ones((1, n))
     values[0, :lost] = np.nan
@@ -149,12 +149,12 @@ def test_selection_probabilities_sum_to_one(pair, transform, rule):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["max", "lcb"]))
-def test_the_whole_method_equals_a_naive_implementation(seed, rule):
+def test_select_k_equals_a_naive_implementation(seed, rule):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 2)) + rng.integers(0, 3, size=(60, 1)) * 4
 
     def halves(part, k, seed):
-        """Return clusters of equal size along the first axis, with noise that depends on the seed."""
+        """Return clusters of equal size along the first axis, with seed-dependent noise."""
         noise = np.random.RandomState(seed).normal(size=len(part)) / 10
         return np.argsort(np.argsort(part[:, 0] + noise)) * k // len(part)
 

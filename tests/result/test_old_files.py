@@ -1,4 +1,4 @@
-"""Files of version 0.1.0 give the same results, and runs continue from them."""
+"""Check that files written by version 0.1.0 give the same results and that runs can resume from them."""
 
 import json
 from pathlib import Path
@@ -13,9 +13,9 @@ from compsil_kit._result.records import load_trial, unpack_trial
 
 FILES = Path(__file__).parent / "files"
 SETTINGS = {"ks": range(2, 6), "n_subsamples": 4}
-# Files of other library versions are refused.
+# Files written by other library versions are rejected.
 VERSIONS = ("compsil-kit", "numpy", "scikit-learn", "scipy", "numba")
-# Texts may change from release to release, numbers may not.
+# Strings may change between releases, but numbers may not.
 WORDS = ("warnings", "versions")
 
 
@@ -34,8 +34,8 @@ def table(X):
 
 
 @pytest.fixture
-def of_today(X):
-    """Return the old file as if the libraries of today had written it."""
+def with_current_versions(X):
+    """Return a function that replaces the library versions in an old file with the current ones."""
     (batch,) = plan_batches(X, **SETTINGS, n_batches=1)
     versions = {name: batch["fingerprint"][name] for name in VERSIONS}
 
@@ -47,19 +47,19 @@ def of_today(X):
 
 
 def close(left, right):
-    """Check that numbers and missing values are equal, up to rounding on another machine."""
+    """Check that numbers and missing values are equal, up to machine-dependent rounding."""
     left, right = (np.array(values, dtype=float) for values in (left, right))
     assert left.size > 0
     np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)
 
 
-def known_then(new, old):
-    """Return the entries that the old file has as well."""
+def restrict_to(new, old):
+    """Return the entries that also occur in the old file."""
     return {name: value for name, value in new.items() if name in old} if isinstance(old, dict) else new
 
 
 @pytest.mark.parametrize("name", ["s3_lcb", "custom", "failing", "combined"])
-def test_a_result_is_unchanged(name):
+def test_results_from_old_files_are_unchanged(name):
     old = read(name)
     new = json.loads(json.dumps(SelectionResult.from_dict(old).to_dict(), allow_nan=False))
     assert (new["format"], new["version"]) == ("compsil-kit/selection", 1)
@@ -67,13 +67,13 @@ def test_a_result_is_unchanged(name):
     numbers = ("best_score", "scores", "sem", "lcb", "probability")
     assert set(old) - set(new) == set()
     for key in set(old) - set(numbers) - set(WORDS) - {"weights"}:
-        assert known_then(new[key], old[key]) == old[key], key
+        assert restrict_to(new[key], old[key]) == old[key], key
     for key in numbers:
         close(new[key], old[key])
     assert (new["weights"] is None) == (old["weights"] is None) == (name != "custom")
     if name == "custom":
         close(new["weights"], old["weights"])
-    # Missing numbers stay missing: the stability, the confidence, and those of several initialisations.
+    # Numbers that old files lack stay missing: stability, confidence, and the best of several initialisations.
     old = SelectionResult.from_dict(old)
     assert (old.plan.n_starts, old.criterion) == (1, "composite")
     assert np.array_equal(old.trials.best_micro, old.micro, equal_nan=True)
@@ -85,9 +85,9 @@ def test_a_result_is_unchanged(name):
     assert new == SelectionResult.from_dict(new).to_dict()
 
 
-def test_a_checkpoint_is_continued(X, of_today, tmp_path):
+def test_select_k_resumes_from_an_old_checkpoint(X, with_current_versions, tmp_path):
     path = tmp_path / "run.json"
-    path.write_text(json.dumps(of_today(read("checkpoint"))))
+    path.write_text(json.dumps(with_current_versions(read("checkpoint"))))
     before, seen = path.read_bytes(), []
     result = select_k(X, **SETTINGS, checkpoint=path, progress=lambda *counts: seen.append(counts))
     assert seen == [(4, 4)]
@@ -101,7 +101,7 @@ def test_a_checkpoint_is_continued(X, of_today, tmp_path):
     more = select_k(X, **SETTINGS | {"n_subsamples": 6}, checkpoint=path)
     assert np.array_equal(more.micro[:, :4], result.micro)
     assert len(json.loads(path.read_bytes())["trials"]) == 6
-    # The file has no agreements; those of new subsamples are computed, also with old ones.
+    # The file contains no agreements; they are computed for new subsamples, including the first one after an old one.
     fresh = select_k(X, **SETTINGS | {"n_subsamples": 6})
     close(fresh.micro[:, :4], result.micro)
     close(fresh.macro[:, :4], result.macro)
@@ -110,18 +110,18 @@ def test_a_checkpoint_is_continued(X, of_today, tmp_path):
     assert np.array_equal(select_k(X, **SETTINGS | {"n_subsamples": 6}, checkpoint=path).stability, more.stability)
 
 
-def test_finished_batches_are_combined():
+def test_old_finished_batches_can_be_combined():
     result, old = combine_batches(read("batches"), rule="lcb"), read("combined")
     assert (result.best_k, result.rule) == (old["best_k"], old["rule"]) == (3, "lcb")
     for name in ("scores", "sem", "lcb"):
         close(getattr(result, name), old[name])
     for part in ("trials", "calibration"):
-        assert known_then(result.to_dict()[part], old[part]) == old[part]
+        assert restrict_to(result.to_dict()[part], old[part]) == old[part]
 
 
-def test_finished_batches_hold_what_is_computed_today(X, of_today):
+def test_old_finished_batches_match_new_batches(X, with_current_versions):
     planned = plan_batches(X, ks=range(2, 6), n_subsamples=5, n_calibration=1, n_batches=2)
-    old = [of_today(batch) for batch in read("batches")]
+    old = [with_current_versions(batch) for batch in read("batches")]
     assert [{**batch["fingerprint"], "n_starts": 1} for batch in old] == [batch["fingerprint"] for batch in planned]
     for batch, plan in zip(old, planned, strict=True):
         fresh = run_batch(X, plan)
@@ -133,8 +133,8 @@ def test_finished_batches_hold_what_is_computed_today(X, of_today):
                 close(getattr(today, name), kept[name])
 
 
-def test_planned_batches_are_run(table, of_today):
-    done = [run_batch(table, of_today(batch)) for batch in read("planned")]
+def test_old_planned_batches_can_be_run(table, with_current_versions):
+    done = [run_batch(table, with_current_versions(batch)) for batch in read("planned")]
     result, direct = combine_batches(done), select_k(table, ks=range(2, 6), n_subsamples=5)
     assert result.preparation.columns == ("b", "c")
     assert np.array_equal(result.scores, direct.scores)

@@ -1,4 +1,4 @@
-"""Results, plans and trials as plain data for strict JSON: round trips, and the rejection of invalid data."""
+"""Round trips of results, plans and trials through strict JSON, and rejection of invalid data."""
 
 import json
 import math
@@ -34,7 +34,7 @@ def imbalanced():
 
 
 @pytest.mark.parametrize("kind", ["plain", "custom", "lcb", "calibrated", "failed", "partial"])
-def test_round_trip_of_results(imbalanced, kind):
+def test_results_survive_a_round_trip_through_json(imbalanced, kind):
     result = {
         "plain": lambda: imbalanced,
         "custom": lambda: imbalanced.reweigh(transform=np.abs),
@@ -54,7 +54,7 @@ def test_round_trip_of_results(imbalanced, kind):
 
 @pytest.fixture(scope="module")
 def saved(blobs):
-    """The data of a result in which some clusterings failed."""
+    """A result with failed clusterings, as JSON."""
 
     def unlucky(X, k, seed):
         if k == 3 and seed % 2:
@@ -99,28 +99,28 @@ FORGED = {
 @pytest.mark.parametrize(
     ("path", "value"), [(path, value) for path, values in FORGED.items() for value in values], ids=lambda x: str(x)[:40]
 )
-def test_a_forged_result_is_refused(saved, path, value):
-    """Even with the digest that a forger would write."""
+def test_forged_results_are_rejected(saved, path, value):
+    """The digest is updated, as a forger would do."""
     data = json.loads(saved)
     reduce(lambda place, step: place[step], path[:-1], data)[path[-1]] = value
-    with pytest.raises(ValueError, match="data") as refused:
+    with pytest.raises(ValueError, match="data") as rejected:
         SelectionResult.from_dict(signed(data))
-    assert ATTACK not in str(refused.value)
+    assert ATTACK not in str(rejected.value)
 
 
 @pytest.mark.parametrize("name", ["plan", "trials", "rule", "weights", "failures", "versions", "preparation"])
-def test_an_incomplete_result_is_refused(saved, name):
+def test_incomplete_results_are_rejected(saved, name):
     missing = {key: value for key, value in json.loads(saved).items() if key not in (name, "digest")}
     with pytest.raises(ValueError, match=r"data is incomplete|data\.plan must"):
         SelectionResult.from_dict(missing)
 
 
-def test_a_changed_result_is_noticed_by_its_digest(saved):
+def test_modified_results_are_rejected_because_of_their_digest(saved):
     changed = json.loads(saved)
     changed["trials"]["micro"][0][0] /= 2
     with pytest.raises(ValueError, match="changed or corrupted after it was written"):
         SelectionResult.from_dict(changed)
-    # Files of the first release have no digest.
+    # Files written by the first release have no digest.
     del changed["digest"]
     assert math.isfinite(SelectionResult.from_dict(changed).best_score)
     for other, message in (({}, "to_dict"), ({**changed, "version": 99}, "version 99")):
@@ -128,13 +128,13 @@ def test_a_changed_result_is_noticed_by_its_digest(saved):
             SelectionResult.from_dict(other)
 
 
-def test_every_flipped_bit_of_a_checkpoint_is_noticed_or_harmless(blobs, tmp_path):
-    """A flip is refused, or it changes nothing that is read."""
+def test_checkpoints_with_a_flipped_bit_are_rejected_or_equivalent(blobs, tmp_path):
+    """A checkpoint with a flipped bit is rejected, or its trials are unchanged."""
     path, settings = tmp_path / "run.json", {"ks": range(2, 6), "n_subsamples": 4}
     whole = select_k(blobs, checkpoint=path, **settings)
     content = path.read_bytes()
-    refused = 0
-    # Every seventh bit, so that all positions in a byte take part.
+    n_rejected = 0
+    # Every seventh bit covers all bit positions within a byte.
     for bit in range(0, 8 * len(content), 7):
         damaged = bytearray(content)
         damaged[bit // 8] ^= 1 << (bit % 8)
@@ -142,21 +142,21 @@ def test_every_flipped_bit_of_a_checkpoint_is_noticed_or_harmless(blobs, tmp_pat
         try:
             found = select_k(blobs, checkpoint=path, **settings)
         except ValueError as error:
-            refused += "checkpoint" in str(error)
+            n_rejected += "checkpoint" in str(error)
         else:
             assert (found.micro.tolist(), found.macro.tolist()) == (whole.micro.tolist(), whole.macro.tolist())
-    assert refused > 0.9 * (8 * len(content) / 7)
+    assert n_rejected > 0.9 * (8 * len(content) / 7)
 
 
 @pytest.mark.parametrize("changes", [{}, {"sample_size": 4}, {"sample_size": 1000}, {"seeds": [0, 1, 2**32 - 1]}])
-def test_valid_plans(changes):
+def test_valid_plans_survive_a_round_trip(changes):
     data = {**plan_of([2, 3], 2, n_calibration=1).to_dict(), **changes}
     assert Plan.from_dict(data).to_dict() == data
     older = {name: value for name, value in data.items() if name not in ("n_starts", "structure")}
     assert Plan.from_dict(older).to_dict() == {**data, "n_starts": 1, "structure": False}
 
 
-def test_structure_and_preparation():
+def test_structure_and_preparation_survive_a_round_trip():
     for p in (0.0, 1.0):
         structure = Structure(p, dict.fromkeys(REFERENCE_KINDS, p), -0.5, 1, 2)
         assert rebuild(Structure, json.loads(json.dumps(dump(structure))), "it") == structure
@@ -169,7 +169,7 @@ def test_structure_and_preparation():
 
 
 @pytest.mark.parametrize(("value", "valid"), [(1 + 1e-10, True), (-1 - 1e-10, True), (1 + 1e-8, False), (-1.1, False)])
-def test_silhouettes_may_exceed_one_by_rounding(value, valid):
+def test_silhouettes_may_exceed_one_only_by_rounding(value, valid):
     data = {"seed": 0, "micro": [value], "macro": [0.5], "failures": []}
     if valid:
         assert load_trial(data, 0, [2]).micro == (value,)
@@ -179,7 +179,7 @@ def test_silhouettes_may_exceed_one_by_rounding(value, valid):
 
 
 @pytest.mark.parametrize("data", [None, [1], "micro"])
-def test_data_that_are_no_trial(data):
+def test_load_trial_rejects_other_data(data):
     with pytest.raises(ValueError, match=r"^trial must map names to values"):
         load_trial(data, 0, [2])
 
@@ -196,12 +196,12 @@ def trial_of(index=1, *, failures=(), n_starts=1):
 
 @pytest.mark.parametrize("n_starts", [1, 5])
 @pytest.mark.parametrize("failed", [(), (3,)], ids=["complete", "failed"])
-def test_round_trip_of_packed_trials(failed, n_starts):
+def test_packed_trials_survive_a_round_trip(failed, n_starts):
     plan = plan_of(KS, 4, n_starts=n_starts)
     trial = trial_of(failures=tuple(Failure(k, 1, plan.seeds[1], "why") for k in failed), n_starts=n_starts)
     packed = json.loads(json.dumps(pack_trial(trial, plan), allow_nan=False))
     assert ("failures" in packed) == bool(failed)
-    # The plain forms can be compared, because they have None instead of NaN.
+    # Plain data can be compared, because they contain None instead of NaN.
     plain = dump_trial(trial, plan)
     assert ("best_micro" in plain) == ("best_macro" in plain) == (n_starts > 1)
     assert unpack_trial(packed, 1, plan) == unpack_trial(plain, 1, plan) == plain
@@ -209,7 +209,7 @@ def test_round_trip_of_packed_trials(failed, n_starts):
 
 
 @pytest.mark.parametrize("change", [lambda text: text + "AAAA", lambda text: text[:-2], lambda text: f"?{text}"])
-def test_invalid_packed_trials(change):
+def test_invalid_packed_trials_are_rejected(change):
     plan = plan_of(KS, 4)
     packed = pack_trial(trial_of(), plan)
     with pytest.raises(ValueError, match=r"."):
@@ -218,7 +218,7 @@ def test_invalid_packed_trials(change):
 
 
 @pytest.mark.parametrize("change", [{"seed": 2}, {"after": 2}])
-def test_trials_of_another_subsample(change):
+def test_trials_of_another_subsample_are_rejected(change):
     plan = plan_of(KS, 4)
     record = dump_trial(trial_of(), plan)
     assert read_trial({**record, "after": None}, 1, plan).index == 1

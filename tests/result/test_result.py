@@ -1,4 +1,4 @@
-"""SelectionResult: its tables, and other transforms, rules, criteria and numbers of subsamples without a new run."""
+"""SelectionResult: tables, and changes to transform, rule, criterion or number of subsamples without a new run."""
 
 import sys
 from dataclasses import FrozenInstanceError, replace
@@ -21,7 +21,7 @@ def imbalanced():
     return select_k(imbalanced_blobs()[0], n_subsamples=12)
 
 
-def test_tables(imbalanced):
+def test_curve_and_trials_are_available_as_tables(imbalanced):
     result = imbalanced
     assert result.best_k == 5
     assert {a.shape for a in (result.micro, result.macro, result.weights, result.composite)} == {(9, 12)}
@@ -45,7 +45,7 @@ def test_tables(imbalanced):
         np.testing.assert_array_equal(frame[name].unstack(), getattr(result.trials, name))
 
 
-def test_results_are_frozen(imbalanced):
+def test_results_and_their_arrays_are_read_only(imbalanced):
     with pytest.raises(FrozenInstanceError):
         imbalanced.rule = "lcb"
     for name in ("micro", "macro", "weights", "composite", "selection_probability"):
@@ -85,7 +85,7 @@ def test_collect_sorts_trials_and_failures():
         ("n_run", "_n_run"),
     ],
 )  # fmt: skip
-def test_deprecated_names(imbalanced, old, new):
+def test_deprecated_names_warn_and_return_the_new_attribute(imbalanced, old, new):
     with pytest.warns(DeprecationWarning, match=rf"SelectionResult\.{old} is deprecated.*use ") as caught:
         value = getattr(imbalanced, old)
     np.testing.assert_equal(value, getattr(imbalanced, new))
@@ -100,7 +100,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
-def test_other_settings_give_what_a_new_run_gives(imbalanced, changes):
+def test_reweigh_matches_a_new_run(imbalanced, changes):
     other = imbalanced.reweigh(**changes)
     expected = select_k(imbalanced_blobs()[0], **{"n_subsamples": 12, "n_starts": 1, **changes}).to_dict()
     found = other.to_dict()
@@ -119,7 +119,7 @@ def test_other_settings_give_what_a_new_run_gives(imbalanced, changes):
     ("changes", "error", "message"),
     [
         ({"n_subsamples": 0}, ValueError, "n_subsamples must be an integer of at least 1; got 0"),
-        ({"n_subsamples": 13}, ValueError, "at most the 12 that were scored; got 13"),
+        ({"n_subsamples": 13}, ValueError, "at most 12, the number of scored subsamples; got 13"),
         ({"n_subsamples": 2.5}, TypeError, r"n_subsamples must be an integer.*got 2\.5"),
         ({"rule": "best"}, ValueError, "rule must be one of"),
         ({"criterion": "best"}, ValueError, "criterion must be one of"),
@@ -129,29 +129,29 @@ def test_other_settings_give_what_a_new_run_gives(imbalanced, changes):
         ({"transform": lambda x: x * np.nan}, ValueError, r"weights in \[0, 1\]"),
     ],
 )
-def test_invalid_changes(imbalanced, changes, error, message):
+def test_reweigh_rejects_invalid_changes(imbalanced, changes, error, message):
     with pytest.raises(error, match=message):
         _ = imbalanced.reweigh(**changes).weights
 
 
-def test_limits_of_changes(imbalanced):
+def test_reweigh_accepts_values_at_the_limits(imbalanced):
     assert imbalanced.reweigh(n_subsamples=12).to_dict() == imbalanced.to_dict()
     assert imbalanced.reweigh(n_subsamples=1).n_subsamples == 1
 
 
-def test_functions_as_transform(imbalanced):
-    """A saved one must be replaced."""
+def test_reweigh_accepts_functions_as_transform(imbalanced):
+    """A transform that was a function must be passed again after loading."""
     assert np.array_equal(imbalanced.reweigh(transform=lambda x: (1 + np.tanh(x)) / 2).scores, imbalanced.scores)
     again = SelectionResult.from_dict(imbalanced.reweigh(transform=np.abs, criterion="micro").to_dict())
     assert again.criterion == "micro"
     for changes in ({"n_subsamples": 3}, {"criterion": "macro"}):
-        with pytest.raises(ValueError, match=r"was a function.*pass transform= as well"):
+        with pytest.raises(ValueError, match=r"was a function.*Pass transform= as well"):
             again.reweigh(**changes)
     other = again.reweigh(criterion="composite", transform="tanh")
     assert np.array_equal(other.scores, imbalanced.scores)
 
 
-def test_fewer_subsamples_keep_the_calibration_and_its_failures():
+def test_reweigh_to_fewer_subsamples_keeps_the_calibration():
     failures = (Failure(2, 0, 0, "first"), Failure(3, 2, 2, "last"), Failure(2, 4, 4, "calibration"))
     whole = made_up(ROWS, ROWS, calibration=[[0.1, np.nan], [0.3, 0.4]], failures=failures)
     first = whole.reweigh(n_subsamples=1)
@@ -164,7 +164,7 @@ def test_fewer_subsamples_keep_the_calibration_and_its_failures():
     assert SelectionResult.from_dict(first.to_dict()).failures == first.failures
 
 
-def test_the_first_subsamples_of_a_partial_result_keep_its_plan():
+def test_reweigh_to_fewer_subsamples_keeps_the_plan_of_a_partial_result():
     rows = np.array([[0.5, 0.4], [0.3, 0.2]])
     partial = replace(made_up(rows, rows, planned=5), trials=Trials((1, 3), rows, rows.copy()))
     first = partial.reweigh(n_subsamples=1)
@@ -173,21 +173,21 @@ def test_the_first_subsamples_of_a_partial_result_keep_its_plan():
     assert first.partial
 
 
-def test_defaults_of_omitted_numbers():
+def test_omitted_numbers_get_defaults():
     plain = Trial(0, (0.5, 0.6), (0.4, 0.2))
     assert plain.whole
     assert (plain.best_micro, plain.best_macro) == (plain.micro, plain.macro)
     assert np.isnan([plain.agreement, plain.within, plain.small]).all()
     full = Trial(0, (0.5,), (0.4,), best_micro=(0.7,), best_macro=(0.8,), agreement=(0.25,), within=(0.1,))
     assert (full.best_micro, full.best_macro, full.agreement) == ((0.7,), (0.8,), (0.25,))
-    # Rounded to single precision.
+    # These numbers are rounded to single precision.
     assert full.within == (float(np.float32(0.1)),)
     trials = Trials((0,), np.array([[0.5]]), np.array([[0.4]]), within=np.array([[0.1]]))
     assert (trials.best_micro, trials.best_macro, trials.within) == (0.5, 0.4, 0.1)
     assert np.isnan(trials.agreement)
 
 
-def test_versions():
+def test_current_versions_lists_python_and_libraries():
     found = current_versions()
     assert list(found) == ["python", "compsil-kit", "numpy", "scikit-learn", "scipy"]
     assert found["python"] == sys.version.split()[0]

@@ -1,4 +1,4 @@
-"""The derived numbers of a selection: scores, choices, selection probability, confidence and guarantee."""
+"""Derived numbers: scores, choices, selection probability, confidence and guarantee."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ NAN = np.nan
 
 
 def all_numbers(n_subsamples=8, **changes):
-    """Return a result with random numbers of every kind, so close that resamples select different ks."""
+    """Return a result with random values for all numbers, close enough that resamples select different values of k."""
     rng, ks = np.random.default_rng(4), range(2, 6)
     numbers = {name: rng.normal(0.5, 0.1, (4, n_subsamples)) for name in NUMBERS}
     numbers["agreement"][:, 0] = NAN
@@ -30,7 +30,7 @@ def test_ties_go_to_the_smaller_k():
     assert made_up([[0.4, 0.4], [0.4, 0.4]], [[0.2, 0.2], [0.2, 0.2]]).best_k == 2
 
 
-def test_scores_of_each_criterion():
+def test_scores_match_the_definition_of_each_criterion():
     result = all_numbers()
     for name in ("micro", "macro"):
         np.testing.assert_allclose(result.reweigh(criterion=name).scores, getattr(result, name).mean(axis=1))
@@ -51,7 +51,7 @@ def test_scores_of_each_criterion():
 
 
 def test_calibration_estimates_the_largest_discrepancy():
-    """The scored subsamples may exceed it."""
+    """Discrepancies in scored subsamples may exceed the largest calibration discrepancy."""
     calibrated = made_up([[0.5, 0.6]], [[0.3, 0.2]], calibration=[[0.1, 0.05]])
     weights = (1 + np.tanh(np.array([0.2, 0.4]) / (0.1 + 1e-12))) / 2
     np.testing.assert_allclose(calibrated.weights[0], weights, rtol=0, atol=1e-15)
@@ -60,8 +60,8 @@ def test_calibration_estimates_the_largest_discrepancy():
 
 
 @pytest.mark.parametrize(("criterion", "rule"), [*((name, "max") for name in CRITERIA), ("stable", "lcb")])
-def test_selection_probability_against_plain_loops(monkeypatch, criterion, rule):
-    """Every resample has its own weights, stability and confidence."""
+def test_selection_probability_matches_plain_loops(monkeypatch, criterion, rule):
+    """Weights, stability and confidence are recomputed for every resample."""
     monkeypatch.setattr(selection, "MAX_RESAMPLES", 50)
     result = all_numbers(criterion=criterion, rule=rule)
 
@@ -78,8 +78,8 @@ def test_selection_probability_against_plain_loops(monkeypatch, criterion, rule)
     np.testing.assert_array_equal(result.selection_probability, wins / 50)
 
 
-def test_selection_probability_is_the_frequency_of_agreement():
-    """On pairs of runs on many kinds of data, some clear and some tied."""
+def test_selection_probability_matches_the_frequency_of_agreement():
+    """Compare pairs of runs on various data, with clear and tied choices."""
     rng = np.random.default_rng(1)
     predicted, agreed = [], []
     for _ in range(300):
@@ -113,10 +113,10 @@ def test_a_lead_of_two_radii_proves_the_choice(radii, proven):
     assert alone.needed is None
 
 
-def test_the_guarantee_covers_all_ks_and_the_fewest_subsamples():
+def test_guarantee_covers_all_ks_with_the_smallest_number_of_subsamples():
     rows = [[0.9] * 10, [0.5] * 8 + [NAN] * 2, [0.7] * 2 + [NAN] * 8]
     found = made_up(rows, rows, ks=[2, 3, 4]).guarantee(delta=0.1)
-    # k = 4 failed too often to be selected, but it was a candidate.
+    # k = 4 failed too often to be selected, but counts as a candidate.
     assert found.n_subsamples == 8
     assert found.radius_all == hoeffding_radius(8, n_ks=3, delta=0.1)
     assert found.lead == pytest.approx(0.4)
@@ -132,7 +132,7 @@ def test_runner_up_and_lead_follow_the_rule():
     bound = result.reweigh(rule="lcb")
     assert (bound.best_k, bound.ks[bound._runner_up]) == (2, 4)
     assert bound._lead == pytest.approx(0.1)
-    # The guarantee is about mean scores, under either rule.
+    # The guarantee applies to mean scores for both rules.
     assert bound.guarantee().lead == pytest.approx(-0.05)
     alone = made_up(rows[:1], rows[:1])
     assert alone._runner_up is None
@@ -143,20 +143,20 @@ def test_runner_up_and_lead_follow_the_rule():
     ("criterion", "rule", "first"),
     [("composite", "lcb", 2), ("micro", "max", 1), ("stable", "max", 1), ("likely", "max", 5)],
 )
-def test_running_scores_are_those_of_the_first_subsamples(criterion, rule, first):
-    """A result of its own has a confidence from five subsamples."""
+def test_running_scores_match_results_from_the_first_subsamples(criterion, rule, first):
+    """Separate results have a known confidence from five subsamples on."""
     result = all_numbers(criterion=criterion, rule=rule)
     scores, chosen = result._running
     assert scores.shape == (4, 8)
-    # One subsample has no lower bound.
+    # A single subsample has no lower bound.
     assert (chosen[0] is None) is (rule == "lcb")
     for n in range(first, 9):
         np.testing.assert_array_equal(scores[:, n - 1], result.reweigh(n_subsamples=n).scores)
         assert chosen[n - 1] == result.reweigh(n_subsamples=n).best_k
 
 
-def test_running_scores_of_saved_weights():
-    """Weights of a function cannot be computed again."""
+def test_running_scores_use_saved_weights():
+    """Weights from a function cannot be recomputed after loading."""
     result = SelectionResult.from_dict(all_numbers(transform=np.abs).to_dict())
     scores, chosen = result._running
     np.testing.assert_allclose(scores[:, 2], result.composite[:, :3].mean(axis=1))
@@ -164,7 +164,7 @@ def test_running_scores_of_saved_weights():
 
 
 @pytest.mark.parametrize("rule", ["max", "lcb"])
-def test_choices(rule):
+def test_choices_contain_the_selected_k_of_each_criterion(rule):
     result = all_numbers(rule=rule)
     assert tuple(result.choices) == CRITERIA
     assert len(set(result.choices.values())) > 1
@@ -175,7 +175,7 @@ def test_choices(rule):
     assert result.reweigh(criterion="stable").choices == result.choices
 
 
-def test_confidence():
+def test_confidence_matches_the_model():
     result = all_numbers()
     means = likelihood.means({name: getattr(result.trials, name) for name in likelihood.INPUTS})
     expected = likelihood.likelihood(means, result.plan)
@@ -188,8 +188,8 @@ def test_confidence():
 @pytest.mark.parametrize(
     ("names", "rows"), [(["within"], slice(None)), (["agreement"], slice(None)), (NUMBERS, slice(3, None))]
 )
-def test_unknown_confidence(names, rows):
-    """If a number is missing, for all ks or for one: the confidence in a k depends on its neighbours."""
+def test_confidence_is_unknown_if_a_number_is_missing(names, rows):
+    """One missing k is enough, because the confidence in a k depends on its neighbours."""
     result = all_numbers()
     numbers = {name: getattr(result.trials, name).copy() for name in names}
     for values in numbers.values():
@@ -202,7 +202,7 @@ def test_unknown_confidence(names, rows):
     assert found.reweigh(criterion="likely")._best_index is None
 
 
-def test_derived_numbers_do_not_change_each_other():
+def test_access_order_does_not_change_derived_numbers():
     untouched, used = (all_numbers() for _ in range(2))
     assert used.guarantee().lead == pytest.approx(used._lead)
     assert used.explain()

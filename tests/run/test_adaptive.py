@@ -33,7 +33,7 @@ def test_one_round_is_enough_for_clear_data():
     assert (result.best_k, result.n_subsamples, result.partial) == (3, ROUND, False)
     assert result._n_run.tolist() == [ROUND] * 5
     assert result.selection_probability[1] >= 0.99
-    assert "10 subsamples were enough: the selection probability is at least 99 %." in result.explain()
+    assert "The run stopped at 10 subsamples: the selection probability is at least 99 %." in result.explain()
 
 
 def test_an_adaptive_run_stops_at_the_maximum_number_of_subsamples():
@@ -148,8 +148,8 @@ def test_an_adaptive_plan_shows_the_range_of_subsamples():
 
 def test_a_reweighed_adaptive_result_explains_its_limits(close):
     text = close.reweigh(n_subsamples=25).explain()
-    assert "were enough" not in text
-    assert "chosen for other settings (criterion='composite'); 25 may not be enough for these." in text
+    assert "at least 99 %" not in text
+    assert "chosen for criterion='composite'; 25 may not be enough for the current settings." in text
     micro = close.reweigh(criterion="micro")
     n_best = int(micro._n_run[micro._best_index])
     assert n_best < close.n_subsamples

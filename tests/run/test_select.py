@@ -29,7 +29,7 @@ def test_an_interrupt_in_the_main_thread_has_the_partial_result(n_jobs):
     assert result.partial
     assert result.n_subsamples == 3
     assert "PARTIAL, 3 of 6 subsamples" in repr(result)
-    assert "this is a partial result: 3 of 6 subsamples are finished" in result.explain()
+    assert "this is a partial result: 3 of 6 subsamples have finished" in result.explain()
     whole = run()
     assert np.array_equal(result.micro, whole.micro[:, list(result.trials.subsamples)])
     assert SelectionResult.from_dict(result.to_dict()).partial
@@ -87,7 +87,7 @@ def test_long_runs_are_announced(monkeypatch, caplog, capfd):
         run(progress=True)
     (record,) = caplog.records
     assert record.levelno == logging.INFO
-    for text in ("Estimated time:", "6 subsamples of 60 of 90 rows", "18 clusterings, 10,620 pairs of distances"):
+    for text in ("Estimated time:", "6 subsamples, 60 of 90 rows each", "18 clusterings, 10,620 pairs of distances"):
         assert text in record.getMessage()
     assert "Estimated time:" in capfd.readouterr().err
 
@@ -98,7 +98,7 @@ def test_the_estimated_time_excludes_saved_subsamples(tmp_path, monkeypatch, cap
     monkeypatch.setattr("compsil_kit.plan.Plan.estimate_seconds", lambda *_: 7200.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(checkpoint=path)
-    assert "Estimated time: 60 min (3 of 6 subsamples are already finished)." in caplog.text
+    assert "Estimated time: 60 min (3 of 6 subsamples have finished already)." in caplog.text
 
 
 def test_the_first_run_shows_a_compile_notice_and_short_runs_are_not_announced(monkeypatch, capfd, caplog):

@@ -147,7 +147,7 @@ def test_clusters_are_mentioned_after_the_choice(found):
 
 
 def test_partial_results_report_that_the_test_is_missing(found):
-    missing = "the structure test is not finished."
+    missing = "the structure test has not finished."
     first = next(stream(BLOBS, structure=True, **FEW))
     assert missing in first.warnings
     assert missing not in found.warnings

@@ -26,7 +26,7 @@ def skipping(n_failed, *, how=no_luck, n=10, k=3, **keywords):
 BAD_LABELS = {
     "too few": (lambda X, k, seed: np.zeros(len(X), int), "returned 1 non-empty clusters instead of 3"),
     "too many": (lambda X, k, seed: split(X, k + 1, seed), "returned 4 non-empty clusters instead of 3"),
-    "noise": (lambda X, k, seed: split(X, k + 1, seed) - 1, "left 15 of 60 points as noise"),
+    "noise": (lambda X, k, seed: split(X, k + 1, seed) - 1, "labelled 15 of 60 points as noise"),
     "too short": (lambda X, k, seed: split(X, k, seed)[1:], r"one label for each of the 60 points; got shape \(59,\)"),
     "table": (
         lambda X, k, seed: split(X, k, seed)[:, None],
@@ -37,9 +37,9 @@ BAD_LABELS = {
         lambda X, k, seed: (split(X, k, seed), X),
         "one label for each of the 60 points; .* a tuple of parts",
     ),
-    "nan": (lambda X, k, seed: np.where(np.arange(60) == 5, np.nan, split(X, k, seed)), "must not hold NaN"),
-    "none": (lambda X, k, seed: [None, *split(X, k, seed)[1:]], "must not hold missing values"),
-    "NA": (lambda X, k, seed: pd.array([pd.NA, *split(X, k, seed)[1:]], dtype="Int64"), "must not hold"),
+    "nan": (lambda X, k, seed: np.where(np.arange(60) == 5, np.nan, split(X, k, seed)), "must not contain NaN"),
+    "none": (lambda X, k, seed: [None, *split(X, k, seed)[1:]], "must not contain missing values"),
+    "NA": (lambda X, k, seed: pd.array([pd.NA, *split(X, k, seed)[1:]], dtype="Int64"), "must not contain"),
     "exception": (raising(ZeroDivisionError("one over nothing")), "ZeroDivisionError: one over nothing"),
     "no message": (raising(RuntimeError()), "RuntimeError"),
     "three arguments": (lambda X, k: split(X, k, 0), "TypeError.*takes 2 positional arguments but 3 were given"),

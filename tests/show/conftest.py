@@ -1,4 +1,4 @@
-"""Results to display."""
+"""Fixtures: results to show, and axes for plots."""
 
 import io
 from dataclasses import replace
@@ -21,7 +21,7 @@ ATTACK = "<script>alert(1)</script>"
 
 @pytest.fixture(scope="session")
 def hostile():
-    """A result in which every user-defined name is markup."""
+    """A result in which all user-defined names are HTML markup."""
 
     def clusterer(X, k, seed):
         if k == 4:
@@ -51,7 +51,7 @@ def table_result():
 
 @pytest.fixture
 def with_confidence(monkeypatch):
-    """Return a function that gives a result the given confidences, the last one for no candidate."""
+    """Return a function that gives a result the specified confidences (the last is for no candidate)."""
 
     def make(result, *confidences):
         def fixed(known, plan):
@@ -71,7 +71,7 @@ def ax():
 
 @pytest.fixture
 def drawn():
-    """Return a function that renders a plot: some faults only appear then."""
+    """Return a function that renders a plot, because some errors occur only during rendering."""
 
     def render(ax):
         ax.figure.savefig(io.BytesIO(), format="png")

@@ -1,4 +1,4 @@
-"""Plots of one clustering, by their content."""
+"""Check the contents of the plots of a clustering."""
 
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ def blobs():
     return make_blobs([100, 60, 40], 4, cluster_std=1.5, random_state=0)
 
 
-def test_silhouettes(blobs, ax, drawn):
+def test_silhouette_plot_shows_sorted_clusters_and_averages(blobs, ax, drawn):
     X, y = blobs
     scores = silhouettes(X, y)
     assert drawn(plot_silhouettes(scores, y, ax=ax)) is ax
@@ -41,7 +41,7 @@ def test_silhouettes(blobs, ax, drawn):
 
 
 @pytest.mark.parametrize("sizes", [[2000, 3, 3, 3, 3, 3], [3, 3, 900, 3, 900, 3], [10] * 25], ids=str)
-def test_labels_do_not_overlap(ax, sizes, drawn):
+def test_cluster_labels_do_not_overlap(ax, sizes, drawn):
     y = np.repeat(np.arange(len(sizes)), sizes)
     X = np.random.default_rng(0).normal(size=(len(y), 2)) + 9 * y[:, None]
     drawn(plot_silhouettes(silhouettes(X, y), y, ax=ax))
@@ -51,7 +51,7 @@ def test_labels_do_not_overlap(ax, sizes, drawn):
 
 
 @pytest.mark.parametrize(("k", "size"), [(15, 10), (16, 6)])
-def test_labels_of_many_clusters_are_small(ax, k, size):
+def test_more_than_fifteen_clusters_have_small_labels(ax, k, size):
     y = np.append(np.arange(k), np.zeros(1200, int))
     scores = Silhouettes(0.5, 0.4, np.arange(k), np.zeros(k), np.linspace(0, 1, len(y)))
     plot_silhouettes(scores, y, ax=ax)
@@ -60,7 +60,7 @@ def test_labels_of_many_clusters_are_small(ax, k, size):
     assert not ax.yaxis.get_gridlines()[0].get_visible()
 
 
-def test_map(blobs, ax, drawn):
+def test_map_shows_the_first_two_principal_components(blobs, ax, drawn):
     X, y = blobs
     assert drawn(plot_map(X, y, ax=ax)) is ax
     pca = PCA(2, svd_solver="full").fit(X)
@@ -75,7 +75,7 @@ def test_map(blobs, ax, drawn):
     assert ax.get_aspect() == 1
 
 
-def test_map_of_one_dimension(blobs, ax, drawn):
+def test_map_of_one_dimensional_data_lies_on_a_line(blobs, ax, drawn):
     X, y = blobs
     drawn(plot_map(X[:, :1], y, ax=ax))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("value", "")
@@ -90,7 +90,7 @@ def test_map_of_one_dimension(blobs, ax, drawn):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_the_orientation_of_a_map_does_not_depend_on_rounding(kind):
+def test_map_orientation_does_not_depend_on_rounding(kind):
     X = np.random.default_rng(0).exponential(size=(300, 2))
     X /= X.std(axis=0)
     flat, explained = project(kind(X))
@@ -98,7 +98,7 @@ def test_the_orientation_of_a_map_does_not_depend_on_rounding(kind):
     assert explained == pytest.approx(1.0)
 
 
-def test_large_maps_are_sampled(ax):
+def test_maps_of_many_points_show_a_sample(ax):
     X = np.random.default_rng(0).normal(size=(MAX_POINTS + 1000, 3))
     y = np.arange(len(X)) % 4
     plot_map(X, y, ax=ax)
@@ -109,7 +109,7 @@ def test_large_maps_are_sampled(ax):
     np.testing.assert_array_equal(other.collections[0].get_offsets(), ax.collections[0].get_offsets())
 
 
-def test_a_given_projection_is_used(blobs, ax):
+def test_map_uses_the_projection_argument(blobs, ax):
     X, y = blobs
     flat = np.column_stack([np.arange(200.0), np.ones(200)])
     plot_map(X, y, ax=ax, projection=(flat, 0.25))
@@ -122,7 +122,7 @@ def test_colours_are_distinct(n):
     assert len({to_hex(colour) for colour in cluster_colours(n)}) == n
 
 
-def test_dollars_in_labels_are_not_parsed(blobs, ax, drawn):
+def test_dollar_signs_in_labels_are_not_parsed_as_math(blobs, ax, drawn):
     X, y = blobs
     names = np.array(["$0 to $10", r"$\nonsense$", "rest"])[y]
     plot_map(X, names, ax=ax)

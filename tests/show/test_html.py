@@ -1,4 +1,4 @@
-"""Cards for notebooks and HTML reports: their content as parsed, escaped values, and their display in a browser."""
+"""Check the parsed content of notebook cards and HTML reports, escaping, and display in a browser."""
 
 import base64
 import re
@@ -21,7 +21,7 @@ from compsil_kit._util.format import sentence
 ATTACK = "<script>alert(1)</script>"
 NAN = np.nan
 ROWS = [[0.3] * 3, [0.5] * 3]
-# Labels at the left side of the curve.
+# Labels to the left of the curve.
 SIDES = re.compile(r'<text x="32"[^>]*>(.*?)</text>')
 
 
@@ -42,12 +42,12 @@ def test_values_are_escaped(value, expected):
 
 
 def points(markup, shape, at=0):
-    """Return the points of the polygon, or of one of the polylines: the averages, and the criterion last."""
+    """Return the points of the polygon or of a polyline; the last polyline is the criterion."""
     found = markup.split(f'<{shape} points="')[at + 1].partition('"')[0]
     return np.array([point.split(",") for point in found.split()], dtype=float)
 
 
-def test_curve(table_result):
+def test_card_draws_the_curve(table_result):
     rows = [[0.1] * 4, [0.9] * 4, [0.5] * 4]
     markup = made_up(rows, rows)._repr_html_()
     assert ' viewBox="0 0 420 150" width="420" height="150" ' in markup
@@ -59,7 +59,7 @@ def test_curve(table_result):
         ("222", "3"),
         ("406", "4"),
     ]
-    # Each entry of the legend has space for its dot and its letters.
+    # Each legend entry has enough space for its dot and text.
     names = ("composite", "micro", "macro")
     ends = 420 - np.cumsum([22 + 6.5 * len(name) for name in reversed(names)])
     assert [float(x) for x in re.findall(r'<circle cx="([\d.]+)" cy="10"', markup)] == ends[::-1].tolist()
@@ -67,8 +67,8 @@ def test_curve(table_result):
     assert [tags.count(tag) for tag in ("svg", "polyline", "polygon", "circle", "ul")] == [1, 3, 1, 4, 1]
 
 
-def test_band_of_the_curve():
-    """The polygon follows the upper edge and returns along the lower one, 1.96 standard errors from the line."""
+def test_card_draws_the_confidence_band():
+    """The polygon follows the upper edge and then the lower edge, each 1.96 standard errors from the line."""
     spread = 0.15 * np.array([-1.5, -0.5, 0.5, 1.5])
     rows = [[0.1] * 4, 0.5 + spread, [0.9] * 4]
     found = made_up(rows, rows)
@@ -78,14 +78,14 @@ def test_band_of_the_curve():
         np.testing.assert_array_equal(edge[:, 0], line[:, 0])
         np.testing.assert_allclose(edge[:, 1] - line[:, 1], side * 1.96 * found.sem * pixels, rtol=0, atol=0.11)
     assert 1.96 * found.sem[1] * pixels > 20
-    # It may leave the range of the lines by a tenth.
+    # The band may exceed the range of the lines by a tenth.
     wide = [[0.4] * 4, [0.2, 0.2, 0.8, 0.8], [0.4] * 4]
     heights = points(made_up(wide, wide)._repr_html_(), "polygon")[:, 1]
     assert (heights.min(), heights.max()) == pytest.approx((22.4, 137.6))
 
 
 @pytest.mark.parametrize(("criterion", "n_lines"), [("stable", 3), ("micro", 2), ("macro", 2), ("likely", 1)])
-def test_other_criteria(table_result, criterion, n_lines):
+def test_card_shows_the_selected_criterion(table_result, criterion, n_lines):
     found = table_result.reweigh(criterion=criterion)
     markup = found._repr_html_()
     likely = criterion == "likely"
@@ -95,14 +95,14 @@ def test_other_criteria(table_result, criterion, n_lines):
     assert all(label.endswith(" %") is likely for label in SIDES.findall(markup))
 
 
-def test_at_most_fifteen_ks_have_a_label():
+def test_card_labels_at_most_fifteen_ks():
     assert UNUSUAL["40 ks"]._repr_html_().count('y="144.0"') == 14
 
 
-# In a card: clusterer, transform, two columns, an omitted column, the note, and the cause of the failures. In a report
-# also table and clusterer in the summary, and the cause of each of four failures.
+# A card contains the clusterer, transform, two columns, an omitted column, the note, and the cause of the failures. A
+# report also contains the table and clusterer in the summary, and the causes of four failures.
 @pytest.mark.parametrize(("show", "n_names", "n_images"), [(lambda x: x._repr_html_(), 7, 0), (render, 7 + 4 + 4, 5)])
-def test_escaped_names(hostile, show, n_names, n_images):
+def test_user_defined_names_are_escaped(hostile, show, n_names, n_images):
     markup = show(hostile)
     page = Page(markup)
     assert page.text.count(ATTACK) == n_names
@@ -111,8 +111,8 @@ def test_escaped_names(hostile, show, n_names, n_images):
     assert not {"script", "link", "iframe", "object", "embed", "a", "form"} & set(page.tags)
 
 
-def test_the_browser_reports_faults(tmp_path):
-    """Check the check: a page with every fault."""
+def test_browser_check_detects_faults(tmp_path):
+    """Test the check itself with a page that contains every fault."""
     faults = "<img src='data:image/png;base64,AAAA'><p style='width:2000px'>wide</p>"
     dom, complaints = browse(
         f"<!doctype html><body>{PROBE}{faults}<script>alert(1); missing()</script></body>", tmp_path
@@ -122,11 +122,11 @@ def test_the_browser_reports_faults(tmp_path):
     assert complaints
 
 
-def test_self_contained(table_result, tmp_path):
+def test_report_is_self_contained(table_result, tmp_path):
     written = table_result.report(str(tmp_path / "report.html"))
     assert list(tmp_path.iterdir()) == [written]
     page = Page(written.read_text(encoding="utf-8"))
-    # A page without the time is equal for equal results.
+    # Without the time, equal results give identical pages.
     assert "UTC" in page.text
     assert render(table_result) == render(table_result)
     for link in page.links:
@@ -136,7 +136,7 @@ def test_self_contained(table_result, tmp_path):
     assert not [word for word in ("url(", "@import", "http") if word in page.style + page.text]
 
 
-def test_content_of_a_report(table_result):
+def test_report_shows_summary_settings_and_table(table_result):
     result = table_result.reweigh(rule="lcb", z=2.5)
     markup = render(result)
     page = Page(markup)
@@ -170,8 +170,12 @@ def test_content_of_a_report(table_result):
 @pytest.mark.parametrize(
     ("result", "title", "words"),
     [
-        (made_up([[np.nan] * 3] * 2, [[np.nan] * 3] * 2), "No k can be selected", "No k of 2, 3 can be selected: each"),
-        (made_up(ROWS, ROWS, planned=5), "3 clusters", "This is a partial result: 3 of 5 subsamples are finished."),
+        (
+            made_up([[np.nan] * 3] * 2, [[np.nan] * 3] * 2),
+            "No k can be selected",
+            "No k of 2, 3 can be selected: clustering failed",
+        ),
+        (made_up(ROWS, ROWS, planned=5), "3 clusters", "This is a partial result: 3 of 5 subsamples have finished."),
         (
             made_up(ROWS, ROWS, structure=Structure(0.5, dict.fromkeys(REFERENCE_KINDS, 0.5), 0.0, 59, 500)),
             "No clusters found",
@@ -179,7 +183,7 @@ def test_content_of_a_report(table_result):
         ),
     ],
 )
-def test_reports_of_unusual_results(result, title, words):
+def test_report_handles_unusual_results(result, title, words):
     markup = render(result)
     assert f"<title>{title} – compsil-kit</title>" in markup
     assert words in Page(markup).text
@@ -187,20 +191,20 @@ def test_reports_of_unusual_results(result, title, words):
 
 
 def image_size(markup):
-    """Return width and height of the only image, a PNG."""
+    """Return the width and height of the only image, which must be a PNG."""
     (link,) = Page(markup).links
     data = base64.b64decode(link.partition(",")[2], validate=True)
     assert data.startswith(b"\x89PNG")
     return struct.unpack(">II", data[16:24])
 
 
-def test_images_are_png_whatever_the_default_of_matplotlib():
+def test_images_are_png_regardless_of_matplotlib_settings():
     with mpl.rc_context({"savefig.format": "svg"}):
         assert image_size(html._figure(lambda ax: None, "curve")) == (936, 546)
 
 
 @pytest.mark.parametrize(("names", "height"), [(["micro"], 1.9), (["micro", "macro", "gap"], 2.9)])
-def test_report_of_a_comparison(names, height):
+def test_report_includes_a_comparison(names, height):
     found = compared([2, 3], **{name: [0.1, 0.2] for name in names})
     assert image_size(html._comparison(found)) == (1092, round(130 * height))
     page = Page(render(made_up(ROWS, ROWS), found))
@@ -209,7 +213,7 @@ def test_report_of_a_comparison(names, height):
     assert page.tags.count("img") == 6
 
 
-def test_at_most_fifty_failures_are_listed():
+def test_report_lists_at_most_fifty_failures():
     failures = tuple(Failure(3, at, at, f"cause {at}") for at in range(60))
     page = Page(html._failures(made_up(ROWS, ROWS, failures=failures)))
     assert page.rows == [["k", "subsample", "seed", "cause"], *(["3", str(n), str(n), f"cause {n}"] for n in range(50))]
@@ -218,14 +222,14 @@ def test_at_most_fifty_failures_are_listed():
     assert html._failures(made_up(ROWS, ROWS)) == ""
 
 
-def test_a_missing_folder_is_reported_before_any_work(tmp_path, monkeypatch):
+def test_missing_report_folder_raises_before_rendering(tmp_path, monkeypatch):
     monkeypatch.setattr(html, "render", lambda *_: pytest.fail("rendered first"))
-    with pytest.raises(FileNotFoundError, match=r"no such folder for the report: .*nowhere'$"):
+    with pytest.raises(FileNotFoundError, match=r"the folder for the report does not exist: .*nowhere'$"):
         made_up(ROWS, ROWS).report(tmp_path / "nowhere" / "report.html")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_keeps_the_old_file(tmp_path, monkeypatch):
+def test_failed_write_keeps_the_old_report(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
@@ -239,7 +243,7 @@ def test_an_error_keeps_the_old_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["card", "report"])
-def test_a_browser_shows_it(hostile, tmp_path, kind):
+def test_browser_shows_cards_and_reports_without_faults(hostile, tmp_path, kind):
     card = f"<!doctype html><meta charset=utf-8><body>{PROBE}{hostile._repr_html_()}</body>"
     page = card if kind == "card" else render(hostile).replace("</head>", f"</head>{PROBE}")
     dom, complaints = browse(page, tmp_path)

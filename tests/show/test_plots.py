@@ -1,4 +1,4 @@
-"""Plots of results and comparisons, by their content."""
+"""Check the contents of the plots of results and comparisons."""
 
 import runpy
 from pathlib import Path
@@ -43,7 +43,7 @@ def band_of(ax):
 
 
 @pytest.mark.parametrize("criterion", ["composite", "micro", "stable"])
-def test_curve(result, ax, drawn, criterion):
+def test_curve_plot_shows_criterion_averages_and_choices(result, ax, drawn, criterion):
     found = result.reweigh(criterion=criterion)
     assert drawn(found.plot("curve", ax=ax)) is ax
     stars = {line.get_color(): line.get_xdata()[0] for line in ax.lines if line.get_marker() == "*"}
@@ -71,7 +71,7 @@ def test_curve(result, ax, drawn, criterion):
     assert legend_rows(ax) == 1
 
 
-def test_curve_and_convergence_of_the_confidence(result, ax, drawn):
+def test_curve_and_convergence_plots_show_the_confidence(result, ax, drawn):
     found = result.reweigh(criterion="likely")
     drawn(found.plot("curve", ax=ax))
     (line,) = [line for line in ax.lines if line.get_marker() == "o"]
@@ -81,19 +81,19 @@ def test_curve_and_convergence_of_the_confidence(result, ax, drawn):
     assert "score" not in title(ax)
     other = drawn(found.plot("convergence", ax=Figure().subplots()))
     assert other.get_ylabel() == "confidence"
-    # A confidence is not a mean of independent values: there is no Hoeffding band.
+    # A confidence is not a mean of independent values, so it has no Hoeffding band.
     assert title(other) == "Confidence by number of subsamples"
     assert len(other.collections) == 1
 
 
-def test_weights(result, ax):
+def test_weights_plot_shows_discrepancies_and_mean_weights(result, ax):
     assert result.plot("weights", ax=ax) is ax
     (points,) = ax.collections
     across, up = points.get_offsets().T
     np.testing.assert_allclose(up, (result.micro - result.macro).ravel())
     np.testing.assert_allclose(points.get_array(), result.weights.ravel())
     assert points.get_clim() == (0, 1)
-    # Every point is closest to its own k, and no two coincide.
+    # Each point is nearest to its own k, and no two points coincide.
     np.testing.assert_array_equal(np.round(across), np.repeat(result.ks, 6))
     assert len(set(across)) == across.size
     means = {float(text.get_position()[0]): text.get_text() for text in ax.texts}
@@ -104,7 +104,7 @@ def test_weights(result, ax):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of clusters k", "discrepancy")
 
 
-def test_convergence(result, ax, drawn):
+def test_convergence_plot_shows_running_scores_and_choices(result, ax, drawn):
     assert result.plot("convergence", ax=ax) is ax
     order = np.argsort(-result.scores)[: len(LINES)]
     assert [line.get_label() for line in ax.lines] == [f"k = {result.ks[at]}" for at in order]
@@ -122,14 +122,14 @@ def test_convergence(result, ax, drawn):
     colours = {result.ks[at]: colour for at, colour in zip(order, LINES, strict=True)}
     shown = [to_hex(colour) for colour in squares.get_facecolors()]
     assert shown == [colours.get(run.best_k, GREY).lower() for run in first]
-    # The band may exceed the plot; the lines and the squares may not.
+    # The band may extend beyond the plot, but the lines and squares may not.
     low, high = ax.get_ylim()
     assert low < squares.get_offsets()[:, 1].min() < min(line.get_ydata().min() for line in ax.lines)
     assert high > max(line.get_ydata().max() for line in ax.lines)
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.5, 0.001])
-def test_hoeffding_band(result, ax, delta):
+def test_hoeffding_band_has_the_expected_width(result, ax, delta):
     plot(result, "convergence", ax=ax, **({} if delta == 0.05 else {"delta": delta}))
     radius = hoeffding_radius(6, n_ks=6, delta=delta)
     assert title(ax) == f"Score by number of subsamples; Hoeffding band ±{radius:.2f} at 6 subsamples"
@@ -138,9 +138,9 @@ def test_hoeffding_band(result, ax, delta):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_few_subsamples(result, ax, drawn, n):
+def test_plots_handle_few_subsamples(result, ax, drawn, n):
     found = result.reweigh(n_subsamples=n)
-    # Three weights are not one RGB colour.
+    # Three weights are not interpreted as one RGB colour.
     values = found.reweigh(criterion="micro").plot("weights", ax=Figure().subplots()).collections[0].get_array()
     np.testing.assert_allclose(values, found.weights.ravel())
     drawn(found.plot("convergence", ax=ax))
@@ -151,12 +151,12 @@ def test_few_subsamples(result, ax, drawn, n):
 
 
 def bars_of(ax, name):
-    """Return the bars without the one that stands for them in the legend."""
+    """Return the bars, without the bar added for the legend."""
     at = [box.get_label() for box in ax.containers].index(name)
     return ax.containers[at - 1]
 
 
-def test_probability_and_confidence(result, ax, drawn):
+def test_probability_plot_shows_probability_and_confidence(result, ax, drawn):
     assert drawn(result.plot("probability", ax=ax)) is ax
     left, right = bars_of(ax, "selection probability"), bars_of(ax, "confidence")
     assert [bar.get_height() for bar in left] == result.selection_probability.tolist()
@@ -177,7 +177,7 @@ def test_probability_and_confidence(result, ax, drawn):
     assert legend_rows(ax) == 1
 
 
-def test_probability_without_confidence(ax):
+def test_probability_plot_omits_an_unknown_confidence(ax):
     rows = [[0.5, 0.3, 0.4], [0.4, 0.5, 0.3]]
     found = made_up(rows, rows)
     found.plot("probability", ax=ax)
@@ -193,7 +193,7 @@ def test_probability_without_confidence(ax):
 @pytest.mark.parametrize(
     ("n_ks", "known", "space"), [(15, False, True), (16, False, False), (7, True, True), (8, True, False)]
 )
-def test_small_bars_have_labels_only_if_there_is_space(ax, with_confidence, n_ks, known, space):
+def test_small_bars_have_labels_only_in_uncrowded_plots(ax, with_confidence, n_ks, known, space):
     rows, shares = np.full((n_ks, 6), 0.5), np.array([0.5, 0.04, 0.05, *np.zeros(n_ks - 3)])
     found = made_up(rows, rows, _saved=Saved(rows, shares))
     (with_confidence(found, *shares, 0) if known else found).plot("probability", ax=ax)
@@ -201,7 +201,7 @@ def test_small_bars_have_labels_only_if_there_is_space(ax, with_confidence, n_ks
     assert [text.get_text() for text in ax.texts[:4]] == labels
 
 
-def test_stability(result, ax, drawn):
+def test_stability_plot_shows_agreements_and_means(result, ax, drawn):
     assert drawn(result.plot("stability", ax=ax)) is ax
     (points,) = ax.collections
     across, up = points.get_offsets().T
@@ -235,7 +235,7 @@ TITLES = {
 
 @pytest.mark.parametrize("case", UNUSUAL)
 @pytest.mark.parametrize("kind", KINDS)
-def test_unusual_results(kind, case, ax, drawn):
+def test_plots_handle_unusual_results(kind, case, ax, drawn):
     found = UNUSUAL[case]
     assert drawn(found.plot(kind, ax=ax)) is ax
     assert title(ax) == TITLES.get((kind, case), title(ax) or "no title")
@@ -249,7 +249,7 @@ def test_unusual_results(kind, case, ax, drawn):
     assert ax.get_legend() is None or ax.get_legend().get_texts()
     assert not ax.spines["top"].get_visible()
     assert not ax.spines["right"].get_visible()
-    # Horizontal grid lines, behind everything else.
+    # Grid lines are horizontal and behind everything else.
     assert [axis.get_gridlines()[0].get_visible() for axis in (ax.xaxis, ax.yaxis)] == [False, True]
     assert ax.get_axisbelow() is True
     if kind == "convergence":
@@ -262,7 +262,7 @@ def test_unusual_results(kind, case, ax, drawn):
 
 
 def rings(ax):
-    """Return column and row of each ring, which lies within its cell and hides nothing."""
+    """Return the column and row of each ring, and check that it lies within its cell and hides nothing."""
     boxes = [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
     assert all(0.5 < size < 1 for box in boxes for size in (box.get_width(), box.get_height()))
     assert not any(box.get_fill() for box in boxes)
@@ -271,7 +271,7 @@ def rings(ax):
     return [(round(x), round(y)) for x, y in centres]
 
 
-def test_comparison(ax, drawn):
+def test_comparison_plot_shows_values_and_choices(ax, drawn):
     found = compared(
         [2, 3, 5], composite=[0.1, 0.5, 0.3], davies_bouldin=[0.9, 0.8, 0.1], elbow=[5000, 900, 99.994], gap=[NAN] * 3
     )
@@ -296,7 +296,7 @@ def test_comparison(ax, drawn):
     assert [text.get_color() for text in other.texts] == ["#222222", "white", "#222222", "white"]
 
 
-def test_comparison_of_equal_values_and_of_many_ks(ax, drawn):
+def test_comparison_plot_handles_equal_values_and_many_ks(ax, drawn):
     drawn(compared([2, 3], micro=[0.4, 0.4]).plot(ax=ax))
     assert ax.images[0].get_array().tolist() == [[0, 0]]
     assert rings(ax) == [(0, 0)]
@@ -322,6 +322,6 @@ def test_new_figures_are_not_shown(result, monkeypatch, kind):
     assert plt.get_fignums() == before
 
 
-def test_the_picture_of_the_readme_is_up_to_date():
+def test_readme_image_is_up_to_date():
     drawn = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "pictures.py"))
     assert Image.open(drawn["CURVE"]).text["Description"] == drawn["shown"]()[1], "run: python docs/pictures.py"

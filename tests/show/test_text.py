@@ -1,4 +1,4 @@
-"""Results as plain text, compared with ``texts.txt``: table, explanation and warnings; the same in cards; settings."""
+"""Compare tables, explanations and warnings with ``texts.txt``, and check cards and settings against them."""
 
 import os
 import re
@@ -23,24 +23,24 @@ NAN = np.nan
 
 
 def equal(*scores, n=3, **changes):
-    """Return a result with one score per k, the same in n subsamples, for micro and macro."""
+    """Return a result with one score per k, equal for micro and macro and in all n subsamples."""
     rows = np.repeat(np.array(scores, dtype=float)[:, None], n, axis=1)
     return made_up(rows, rows, **changes)
 
 
 def averages(micro, macro, **changes):
-    """Return a result with one micro and one macro silhouette per k."""
+    """Return a result with one micro silhouette and one macro silhouette per k."""
     return made_up(np.repeat([micro], 3, axis=0).T, np.repeat([macro], 3, axis=0).T, **changes)
 
 
 def likely(*probabilities, n=10, **changes):
-    """Return a result whose selection probabilities are given."""
+    """Return a result with the specified selection probabilities."""
     saved = Saved(np.full((3, n), 0.5), np.array(probabilities))
     return equal(0.3, 0.5, 0.4, n=n, _saved=saved, **changes)
 
 
 def with_small_clusters(*counts, **changes):
-    """Return a result of k = 3 whose smallest cluster has few rows in some of four subsamples."""
+    """Return a result with k = 3, in which the smallest cluster is too small in some of four subsamples."""
     result = equal(0.3, 0.5, 0.4, n=4, **changes)
     return replace(result, trials=replace(result.trials, small=np.array([[1.0] * 4, counts, [1.0] * 4])))
 
@@ -56,7 +56,7 @@ FAILED = [0.4, NAN, NAN, NAN, *[0.4] * 6]
 CAUSES = tuple(Failure(4, at, at, cause) for at, cause in enumerate(("odd", "two are equal.", "two are equal.")))
 LOPSIDED = ([[0.6, 0.2] * 5, [0.45] * 10, [0.3] * 10], [[0.1, 0.5] * 5, [0.44] * 10, [0.3] * 10])
 DROPPED = np.array([[NAN] * 4 + [0.3] * 6, [0.5] * 10, [0.4] * 10])
-# With the confidence in each k and, last, in none of them, if it is known.
+# Results by name, followed by the confidence in each k and in none, if known.
 CASES = {
     **{name: (result,) for name, result in UNUSUAL.items() if name not in ("uneven ks", "40 ks")},
     "confidence 62 %": (LONG, 0.2, 0.62, 0.15, 0.03),
@@ -138,15 +138,15 @@ CASES = {
     "structure test unfinished": (replace(PLAIN, plan=replace(PLAIN.plan, structure=True)),),
 }
 WITH_TABLE = {*UNUSUAL, "likely max", "excluded", "nine subsamples", "ten subsamples", "unfinished calibration"}
-# Without empty lines between the cases. After an intended change: UPDATE_TEXTS=1 pytest tests/show/test_text.py, then
-# read the difference.
+# The cases are not separated by blank lines. After an intended change, run UPDATE_TEXTS=1 pytest
+# tests/show/test_text.py and review the diff.
 FILE = Path(__file__).parent / "texts.txt"
 TEXTS = dict(part.split("\n", 1) for part in FILE.read_text().split("### ")[1:])
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_text(name, with_confidence):
-    """Thresholds apply to percentages as printed."""
+def test_text_matches_the_expected_file(name, with_confidence):
+    """Thresholds apply to the printed percentages."""
     result, *confidences = CASES[name]
     if confidences:
         result = with_confidence(result, *confidences)
@@ -166,7 +166,7 @@ def test_text(name, with_confidence):
 
 
 def check_card(result):
-    """Check that the card of a result states what its text states."""
+    """Check that the card of a result contains the same statements as the text."""
     markup, lines = result._repr_html_(), repr(result).splitlines()
     page, start = Page(markup), [line.split(":")[0] for line in lines].index("SelectionResult")
     end = lines.index("", start)
@@ -188,14 +188,14 @@ def check_card(result):
     assert page.links == re.findall(r"<[^a-z/]|url\(", markup) == []
 
 
-def test_other_cards(with_confidence):
-    # Without "<1 %" as a tag.
+def test_cards_of_further_results_match_their_texts(with_confidence):
+    # "<1 %" must not be parsed as a tag.
     check_card(with_confidence(LONG, 0.49, 0.003, 0.5, 0.007))
     for result in (likely(0.003, 0.997, 0.0), likely(0.997, 0.003, 0.0), UNUSUAL["uneven ks"], UNUSUAL["40 ks"]):
         check_card(result)
 
 
-def test_small_clusters_and_whole_data_for_real():
+def test_selections_warn_about_small_clusters():
     X = make_blobs([4_000, 4_000, 40], centers=[[0, 0], [9, 0], [90, 90]], random_state=0)[0]
     few = select_k(X, ks=(2, 3, 4), n_subsamples=4, sample_size=2_000)
     many = select_k(X, ks=(2, 3, 4), n_subsamples=4, sample_size=8_000)
@@ -209,15 +209,15 @@ def test_small_clusters_and_whole_data_for_real():
     [
         (
             {"n_calibration": 2, "transform": "step", "rule": "lcb", "z": 2.5},
-            " + 2 for calibration of 404 of 575 rows · gmm · manhattan · transform step · rule lcb (z=2.5)",
+            " + 2 for calibration, 404 of 575 rows each · gmm · manhattan · transform step · rule lcb (z=2.5)",
         ),
         (
             {"criterion": "stable", "n_starts": 2},
-            " of 404 of 575 rows · gmm · 2 initialisations · manhattan · criterion stable · rule max",
+            ", 404 of 575 rows each · gmm · 2 initialisations · manhattan · criterion stable · rule max",
         ),
     ],
 )  # fmt: skip
-def test_settings(changes, line):
+def test_settings_line_shows_the_relevant_settings(changes, line):
     defaults = {
         "n_starts": 1, "n_calibration": 0, "structure": False, "criterion": "composite", "transform": "tanh",
         "rule": "max", "z": 1.0, "on_failure": "raise", "random_state": 42, "n_jobs": None,

@@ -1,1 +1,1 @@
-"""The other criteria for the number of clusters, and their comparison with the composite."""
+"""Other criteria for the number of clusters, and their comparison with the composite."""

@@ -32,12 +32,12 @@ from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 
 Array = NDArray[np.float64]
-# Measures by name, ks by runs.
+# Measures by name, each of shape (n_ks, n_runs).
 Measured = dict[str, Array]
 
 
 def dispersion(X: Any, codes: NDArray[Any]) -> float:
-    """Return the sum of squared distances to the cluster means (k-means' inertia, for any clusterer)."""
+    """Return the sum of squared distances to the cluster means (the inertia, for any clusterer)."""
     total = 0.0
     for c in range(int(codes.max()) + 1):
         members = X[codes == c].astype(np.float64, copy=False)
@@ -59,7 +59,7 @@ NEED_POINTS = (*MEASURES, "gap")
 def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
     """Compare the composite silhouette with other criteria for the number of clusters.
 
-    All criteria use the same clusterer. The metric is that of the silhouettes; the other criteria are Euclidean by
+    All criteria use the same clusterer. The metric applies only to the silhouettes; the other criteria are Euclidean by
     definition.
 
     Parameters
@@ -71,7 +71,7 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
     Returns
     -------
     Comparison
-        Values per k, the choice of each criterion, and which criteria agree.
+        Values per k, and the k selected by each criterion.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def compare(X: Any, **keywords: Unpack[CompareKeywords]) -> Comparison:
 
 
 def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparison | None:
-    """Compare until all criteria are done or ``events.stop`` is set; return the finished criteria, None without any.
+    """Compare until all criteria are done or ``events.stop`` is set, and return the finished criteria (None if none).
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
     config : ComparisonConfig
         The settings.
     events : Events
-        Progress and stop.
+        Progress reporting and the stop event.
     """
     table = load_data(X)
     plan = make_plan(table, config.selection)
@@ -107,7 +107,7 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
     if needing and (precomputed or sparse.issparse(data.matrix)):
         what = "a distance matrix" if precomputed else "a sparse matrix"
         raise ValueError(
-            f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
+            f"criteria {', '.join(needing)} need dense points, but X is {what}. Remove them from criteria."
         )
     work = _Work(data.matrix, plan, config, events)
     meter = Meter(events.progress, work.n_steps)
@@ -130,7 +130,7 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
 
 
 class _Work:
-    """The three parts of a comparison (subsamples, runs on all the data, reference sets), and what is finished."""
+    """The three parts of a comparison (subsamples, runs on the full data, reference sets) and the finished work."""
 
     def __init__(self, X: Any, plan: Plan, config: ComparisonConfig, events: Events) -> None:
         self.X, self.plan, self.events, self.wanted = X, plan, events, set(config.criteria)
@@ -149,7 +149,7 @@ class _Work:
         self.nulls: Measured = {}
 
     def steps(self) -> Generator[None, None, None]:
-        """Run the parts in turn, and yield after every step; an unfinished part leaves nothing."""
+        """Run the parts in turn and yield after each step; results of an unfinished part are discarded."""
         if self.subsampled:
             trials = []
             for trial in run(self.X, self.plan, self.events):
@@ -166,7 +166,7 @@ class _Work:
     def _measure(
         self, points_of: Callable[[int], Any], seeds: list[int], names: set[str]
     ) -> Generator[None, None, Measured]:
-        """Cluster the points of every seed in threads; return the measures, or none if stopped."""
+        """Cluster the points for every seed in threads; return the measures, or an empty dict if stopped."""
         plan = self.plan
 
         def work(item: tuple[int, int], tick: Tick) -> tuple[int, Measured]:
@@ -192,7 +192,7 @@ class _Work:
         return {name: np.array([outcomes[index][name] for index in range(len(seeds))]).T for name in outcomes[0]}
 
     def comparison(self, preparation: Preparation | None) -> Comparison | None:
-        """Return the criteria whose part is finished; None if there is none."""
+        """Return the finished criteria, or None if no part is finished."""
         choice = self.plan.config.choice
         selection = collect(self.plan, self.trials, **choice, preparation=preparation) if self.trials else None
         tables = {} if selection is None else {name: getattr(selection, name) for name in SUBSAMPLED}
@@ -209,19 +209,19 @@ class _Work:
 
 
 def _null(X: Any, seed: int) -> Any:
-    """Return uniform data in the box of X (Tibshirani's null)."""
+    """Return data drawn uniformly from the bounding box of X (Tibshirani's null)."""
     null = np.random.default_rng(seed).uniform(X.min(axis=0), X.max(axis=0), size=X.shape).astype(X.dtype)
     return read_only(null)
 
 
 def _gap(*dispersions: Array) -> Criterion:
-    """Return the gap statistic from dispersions (ks by runs) of the data and of n null sets.
+    """Return the gap statistic from the dispersions of the data and of n null sets, each of shape (n_ks, n_runs).
 
     The standard error is ``sd sqrt(1 + 1/n)``. A dispersion of 0 (fewer distinct points than clusters) is ignored.
     """
     logs = (np.log(each, out=np.full_like(each, np.nan), where=each > 0) for each in dispersions)
     observed, expected = (summarise(each, 1.0) for each in logs)
-    # The standard error has n - 1 below the root; Tibshirani's spread has n.
+    # The standard error divides by n - 1; Tibshirani's spread divides by n.
     spread = expected.sem * np.sqrt(np.maximum(expected.count - 1, 0))
     errors = spread * np.sqrt(1.0 + 1.0 / np.maximum(expected.count, 1))
     return Criterion("gap", expected.mean - observed.mean, errors)

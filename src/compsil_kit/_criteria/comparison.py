@@ -1,4 +1,4 @@
-"""The result of a comparison: values per k of several criteria, what each selects, and which of them agree."""
+"""The result of a comparison: values per k of several criteria, their choices, and which criteria agree."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Relative differences up to this are ties: rounding depends on the CPU.
+# Relative differences up to this value count as ties, because rounding depends on the CPU.
 MAX_RELATIVE_ROUNDING = 1e-12
-# Absolute differences of slopes up to this are ties.
+# Absolute differences between slopes up to this value count as ties.
 MAX_SLOPE_ROUNDING = 1e-9
 
 
 def _largest(values: Array, *_: Any) -> int | None:
-    """Return the position of the largest value, the first on ties; None without finite values."""
+    """Return the position of the largest value (the first on ties), or None if no value is finite."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return None
@@ -37,13 +37,13 @@ def _largest(values: Array, *_: Any) -> int | None:
 
 
 def _knee(values: Array, _: Array, ks: Sequence[int]) -> int | None:
-    """Return the position where the slope of the curve's logarithm over k increases most, the first on ties.
+    """Return the position where the slope of log(values) over k increases most (the first on ties).
 
-    The slope does not change at the first and the last k. None if it increases nowhere, or a value is undefined.
+    The first and last k are never selected. Return None if the slope never increases or a value is undefined.
     """
     if len(values) < 3 or not np.isfinite(values).all() or values.max() <= 0:
         return None
-    # Inertia is 0 once every distinct point is a cluster; the floor keeps its logarithm finite.
+    # Inertia is 0 if every distinct point is a cluster; the lower bound keeps its logarithm finite.
     logs = np.log(np.maximum(values / values.max(), np.finfo(np.float64).eps))
     bends = np.diff(np.diff(logs) / np.diff(ks))
     if bends.max() <= MAX_SLOPE_ROUNDING:
@@ -52,7 +52,7 @@ def _knee(values: Array, _: Array, ks: Sequence[int]) -> int | None:
 
 
 def _gap_rule(values: Array, errors: Array, *_: Any) -> int | None:
-    """Return the position of the smallest k with ``gap(k) >= gap(k+1) - error(k+1)`` (Tibshirani), or the largest."""
+    """Return the position of the smallest k with ``gap(k) >= gap(k+1) - error(k+1)``, or of the largest gap."""
     for at in range(len(values) - 1):
         if values[at] >= values[at + 1] - errors[at + 1]:
             return at
@@ -61,7 +61,7 @@ def _gap_rule(values: Array, errors: Array, *_: Any) -> int | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """Label of a criterion, and the rule that maps its values, errors and ks to the position of the selected k."""
+    """A criterion's label, and the rule that maps values, errors and ks to the position of the selected k."""
 
     label: str
     choose: Callable[[Array, Array, Sequence[int]], int | None] = _largest
@@ -95,7 +95,7 @@ class Criterion:
         return KINDS[self.name]
 
     def cells(self, digits: int = 4) -> list[str]:
-        """Return the formatted values; numbers of 100 and more have no decimals."""
+        """Return the formatted values; values of 100 or more have no decimals."""
         return [f"{value:,.0f}" if 100 <= abs(value) < np.inf else number(value, digits) for value in self.values]
 
 
@@ -110,11 +110,11 @@ class Comparison:
     values, errors : DataFrame
         Mean and standard error, with one row per k and one column per criterion.
     choices : dict
-        The k that each criterion selects; None if it cannot select any.
+        The k selected by each criterion, or None if it cannot select one.
     selection : SelectionResult or None
-        The selection on the subsamples, if criteria on subsamples were requested.
+        The selection on the subsamples, if criteria computed on subsamples were requested.
     n_repeats, n_references : int
-        Number of runs on all the data, and of reference data sets of the gap statistic.
+        Number of runs on the full data set, and number of reference data sets for the gap statistic.
     n_failed : int
         Number of failed clusterings that were skipped (``on_failure="skip"``).
     """
@@ -149,16 +149,16 @@ class Comparison:
 
     @cached_property
     def choices(self) -> dict[str, int | None]:
-        """The k that each criterion selects; None if it cannot select any."""
+        """The k selected by each criterion, or None if it cannot select one."""
         positions = {c.name: c.kind.choose(c.values, c.errors, self.ks) for c in self.criteria}
         found = {name: None if at is None else self.ks[at] for name, at in positions.items()}
         if self.selection is not None:
-            # The selection excludes ks with too many failures.
+            # The selection excludes candidates with too many failures.
             found.update({name: k for name, k in self.selection.choices.items() if name in found})
         return found
 
     def explain(self) -> str:
-        """Return a summary in plain text: the criteria that select the same k, the largest group first."""
+        """Return a plain-text summary that groups the criteria by selected k, largest group first."""
         groups: dict[int, list[str]] = {}
         for name, k in self.choices.items():
             if k is not None:
@@ -177,12 +177,13 @@ class Comparison:
             lines.append(
                 f"The composite's k = {composite} is also selected by {n_agree} of the other {total - 1} criteria."
                 if n_agree
-                else f"No other criterion selects k = {composite}. Inspect the clusterings before relying on it."
+                else f"No other criterion selects k = {composite}. Inspect the clusterings before relying on this "
+                "choice."
             )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        """Show the values as a table, with a star on each choice."""
+        """Return a table of the values, with a star at each choice."""
         table = [["k", *(c.name for c in self.criteria)]]
         for at, k in enumerate(self.ks):
             table.append([str(k), *("*" * (k == self.choices[c.name]) + c.cells()[at] for c in self.criteria)])
@@ -191,7 +192,7 @@ class Comparison:
         return "\n".join([f"Comparison over k in {format_ks(self.ks)}; * marks the selected k", "", *lines])
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw a heat map of the criteria against k, with a ring on each choice, and return the axes.
+        """Draw a heat map of the criteria against k, with a ring around each choice, and return the axes.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Labels of points: validate, encode as 0 .. k-1, compute for all rows, and compare with another clustering."""
+"""Validate labels, encode them as 0 .. k-1, compute them for all rows, and compare clusterings."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-# With fewer shared rows per cluster the index is mostly noise.
+# With fewer shared rows per cluster, the adjusted Rand index is mostly noise.
 MIN_SHARED_PER_CLUSTER = 3
-# A lookup table of all rows beats sorting unless it is this many times larger than a subsample.
+# A lookup table for all rows is faster than sorting unless it is more than this many times larger than a subsample.
 MAX_TABLE_RATIO = 100
 # Labelings per matrix product; each needs 16 bytes per point.
 LABELINGS_PER_PRODUCT = 16
 
 
 def encode_labels(labels: Any, n_points: int) -> tuple[bool, list[tuple[Array, Array]]]:
-    """Return whether ``labels`` is a single labeling, and per labeling its distinct labels and the codes."""
+    """Return whether ``labels`` is a single labeling, and the distinct labels and codes of each labeling."""
     if isinstance(labels, list | tuple) and labels and not np.isscalar(labels[0]):
         single, rows = False, [np.asarray(row) for row in labels]
     else:
@@ -42,7 +42,7 @@ def encode_labels(labels: Any, n_points: int) -> tuple[bool, list[tuple[Array, A
         names, codes = distinct_labels(row, n_points, who="labels")
         if not 2 <= len(names) < n_points:
             raise ValueError(
-                f"labels must name at least 2 clusters and fewer clusters than points; got {len(names)} "
+                f"labels must define at least 2 clusters, and fewer clusters than points; got {len(names)} "
                 f"clusters for {n_points} points."
             )
         encoded.append((names, codes))
@@ -50,15 +50,15 @@ def encode_labels(labels: Any, n_points: int) -> tuple[bool, list[tuple[Array, A
 
 
 def distinct_labels(row: Array, n_points: int, *, who: str) -> tuple[Array, Array]:
-    """Return the distinct labels, sorted, and each point's index into them."""
+    """Return the sorted distinct labels, and the index of each point's label."""
     if row.ndim != 1 or len(row) != n_points:
-        raise ValueError(f"{who} must hold one label for each of the {n_points} points; got shape {row.shape}.")
+        raise ValueError(f"{who} must contain one label for each of the {n_points} points; got shape {row.shape}.")
     if row.dtype.kind == "c" or (row.dtype.kind == "f" and not np.all(np.isfinite(row))):
-        raise ValueError(f"{who} must not hold NaN, infinity or complex values.")
+        raise ValueError(f"{who} must not contain NaN, infinity or complex values.")
     if row.dtype.kind == "O":
-        # NaN and NaT differ from themselves; comparing pandas.NA gives NA.
+        # NaN and NaT are not equal to themselves; comparing pandas.NA gives NA.
         if any(value is None or (value != value) is not False for value in row):
-            raise ValueError(f"{who} must not hold missing values.")
+            raise ValueError(f"{who} must not contain missing values.")
         kind = type(row[0]).__name__
         row = np.asarray(row.tolist())
         if row.ndim != 1 or row.dtype.kind == "O":
@@ -68,39 +68,39 @@ def distinct_labels(row: Array, n_points: int, *, who: str) -> tuple[Array, Arra
 
 
 def check_clusters(labels: Any, n_points: int, k: int) -> Array:
-    """Return a clusterer's labels as codes; raise unless they form k non-empty clusters of all points."""
+    """Return a clusterer's labels as codes; raise unless they assign all points to k non-empty clusters."""
     try:
         labels = np.asarray(labels)
     except ValueError as error:
         raise ValueError(
             f"the clusterer must return one label for each of the {n_points} points; it returned a "
-            f"{type(labels).__name__} of parts that differ in length"
+            f"{type(labels).__name__} with parts of different lengths"
         ) from error
     names, codes = distinct_labels(labels, n_points, who="the clusterer's labels")
     if names.dtype.kind in "if" and names[0] < 0:
         n_noise = int((labels < 0).sum())
-        raise ValueError(f"the clusterer left {n_noise} of {n_points} points as noise (a negative label)")
+        raise ValueError(f"the clusterer labelled {n_noise} of {n_points} points as noise (negative labels)")
     if len(names) != k:
         raise ValueError(f"the clusterer returned {len(names)} non-empty clusters instead of {k}")
     return codes
 
 
 def number_by_size(labels: Array) -> Array:
-    """Renumber the clusters by size, 0 for the largest; clusters of equal size keep their order."""
+    """Renumber the clusters by decreasing size, starting at 0; clusters of equal size keep their order."""
     _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     rank = np.argsort(np.argsort(-sizes, kind="stable"))
     return np.asarray(rank[codes])
 
 
 def fit_all_rows(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, Array]:
-    """Cluster all rows into the chosen k; return the fitted estimator (None for a function) and the labels."""
-    # Clusterers that write into sparse input change a copy; into dense input, they fail.
+    """Cluster all rows into k clusters; return the fitted estimator (None for a function) and the labels."""
+    # Pass a copy of sparse input and a read-only view of dense input, so that clusterers cannot modify the data.
     X = X.copy() if sparse.issparse(X) else read_only(X)
     if clusterer.function is not None:
         return None, check_clusters(clusterer.function(X, k, seed), X.shape[0], k)
     estimator = clusterer.build(k, seed)
     if clusterer.name == "kmeans":
-        # A single initialisation is right for judging k, but not for the final labels.
+        # A single initialisation is sufficient for selecting k, but not for the final labels.
         estimator.set_params(n_init=10)
     labels = np.asarray(fit_predict(estimator, X))
     check_clusters(labels, X.shape[0], k)
@@ -108,7 +108,7 @@ def fit_all_rows(clusterer: Clusterer, X: Any, k: int, seed: int) -> tuple[Any, 
 
 
 def read_only(X: Any) -> Any:
-    """Return a read-only view of dense X, so that a clusterer cannot change the caller's data; sparse X as it is."""
+    """Return a read-only view of dense X, which protects the caller's data; return sparse X itself."""
     if sparse.issparse(X):
         return X
     view = X.view()
@@ -117,7 +117,7 @@ def read_only(X: Any) -> Any:
 
 
 def shared_rows(first: Array, second: Array) -> tuple[Array, Array]:
-    """Return the positions of the shared rows in each of two subsamples."""
+    """Return the positions of the shared rows in each subsample."""
     n_rows = int(max(first.max(), second.max())) + 1
     if n_rows > MAX_TABLE_RATIO * len(first):
         _, here, there = np.intersect1d(first, second, assume_unique=True, return_indices=True)
@@ -132,7 +132,7 @@ def shared_rows(first: Array, second: Array) -> tuple[Array, Array]:
 def nearest_clusters(X: Any, labelings: Iterable[Array], points: Any) -> list[Array]:
     """Assign each point to the cluster of X with the nearest mean, once per labeling (codes from 0)."""
     if not sparse.issparse(X):
-        # Centre and rescale robustly: large offsets and single outliers then cost no precision.
+        # Centre and rescale robustly, so that large offsets and outliers do not reduce precision.
         middle = np.median(X, axis=0).astype(np.float64)
         size = float(np.abs(X - middle).max()) or 1.0
         X, points = (X - middle) / size, (points - middle) / size
@@ -145,14 +145,14 @@ def nearest_clusters(X: Any, labelings: Iterable[Array], points: Any) -> list[Ar
 
 
 def _cluster_sums(X: Any, clusters: Array) -> Any:
-    """Return the sum of the points of each cluster; each point belongs to one cluster per column of ``clusters``."""
+    """Return the sum of the points in each cluster; ``clusters`` has one column per labeling."""
     starts = np.arange(len(clusters) + 1) * clusters.shape[1]
     return sparse.csc_array((np.ones(clusters.size), clusters.ravel(), starts)) @ X
 
 
 def adjusted_rand(first: Array, second: Array) -> float:
     """Return the adjusted Rand index of two labelings (codes from 0)."""
-    # Counts stay integers, so that the order of the clusters does not change the last bit.
+    # Use integer counts, so that the result does not depend on the order of the clusters.
     n_first, n_second = int(first.max()) + 1, int(second.max()) + 1
     joint = np.bincount(first.astype(np.intp) * n_second + second, minlength=n_first * n_second)
     cells = joint.reshape(n_first, n_second)
@@ -168,9 +168,9 @@ def agreement(first: Array, second: Array, k: int) -> float:
 
 
 def within_shares(X: Array, labelings: Sequence[Array]) -> list[float]:
-    """Return the within-cluster share of the total sum of squares per labeling (codes from 0); NaN without spread."""
+    """Return within-cluster shares of the total sum of squares per labeling (codes from 0); NaN if the total is 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        # Subtract the first point before the mean: identical points then have exactly zero spread.
+        # Subtract the first point before the mean, so that identical points have exactly zero spread.
         centred = np.asarray(X, dtype=np.float64) - X[0]
         centred -= centred.mean(axis=0)
         total = float(np.square(centred).sum())

@@ -1,6 +1,6 @@
-"""Confidence: the probability that each candidate k is correct, from a conditional logit (docs, "Trust").
+"""Estimate the probability that each candidate k is correct with a conditional logit (docs, "Trust").
 
-``make confidence`` fits the coefficients on simulated data sets; they are stored beside this module.
+``make confidence`` fits the coefficients on simulated data sets and stores them next to this module.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ MODEL_FILE = Path(__file__).with_name("likelihood.json")
 INPUTS = ("best_micro", "best_macro", "agreement", "within")
 # Inputs that also enter as means over the better half of the subsamples.
 BETTER_HALF = ("best_micro", "best_macro", "within")
-# Lower bound of the within-cluster share of the sum of squares, before its logarithm is taken.
+# Lower bound on the within-cluster share of the sum of squares, so that its logarithm is finite.
 MIN_WITHIN = 1e-9
 
 
 @cache
 def model() -> dict[str, Any]:
-    """Return the coefficients and the limits of the data that they were fitted on."""
+    """Return the coefficients, and the limits of the data used to fit them."""
     found: dict[str, Any] = json.loads(MODEL_FILE.read_text())
     return found
 
 
 def why_unknown(plan: Plan, n_subsamples: int) -> str:
-    """Return why the model does not apply to a selection, as a clause without a full stop; empty if it applies."""
+    """Return the reason why the model does not apply to a selection, as a clause, or an empty string."""
     limits, ks = model()["limits"], plan.ks
     if plan.clusterer not in PLAIN_KMEANS or plan.metric != "euclidean":
         used = " with ".join(name for name in (plan.clusterer, plan.metric) if name not in (*PLAIN_KMEANS, "euclidean"))
@@ -61,15 +61,15 @@ def why_unknown(plan: Plan, n_subsamples: int) -> str:
 
 
 def means(numbers: dict[str, Array]) -> dict[str, Array]:
-    """Return the means over the last axis (the subsamples), and over their better half.
+    """Return the means over all subsamples (the last axis), and over the better half of the subsamples.
 
-    A single initialisation misses clusters in some subsamples. The half with the lowest within-cluster sum of squares
-    shows what several initialisations would have found.
+    In some subsamples, a single initialisation misses clusters. The half with the lowest within-cluster sum of squares
+    approximates the result of several initialisations.
     """
     found = {name: finite_mean(values) for name, values in numbers.items()}
     within = np.nan_to_num(numbers["within"], nan=2.0)
     better = np.argsort(within, axis=-1, kind="stable")[..., : -(-within.shape[-1] // 2)]
-    # For a k that was not run on all subsamples, half of those on which it was run.
+    # If a k was not run on all subsamples, use half of the subsamples on which it was run.
     beyond = np.arange(better.shape[-1]) >= -(-np.isfinite(numbers["within"]).sum(axis=-1, keepdims=True) // 2)
     for name in BETTER_HALF:
         half = np.take_along_axis(numbers[name], better, axis=-1)
@@ -78,7 +78,7 @@ def means(numbers: dict[str, Array]) -> dict[str, Array]:
 
 
 def likelihood(numbers: dict[str, Array], plan: Plan) -> Array:
-    """Return the confidence in each k and, last, in none of them, from means whose last axis is that of the ks."""
+    """Return the confidence in each k, followed by the confidence in none, from means with ks on the last axis."""
     coefficients = model()["starts"]["1" if plan.n_starts == 1 else "several"]
     per_k, of_none = features(numbers, plan)
     utilities = sum(weight * per_k[name] for name, weight in coefficients["k"].items())
@@ -90,7 +90,7 @@ def likelihood(numbers: dict[str, Array], plan: Plan) -> Array:
 
 
 def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the features of each k, and those of the outcome that no candidate is correct."""
+    """Return the features of each k, and the features of the outcome that no candidate is correct."""
     ks = np.array(plan.ks, dtype=np.float64)
     micro, macro = numbers["best_micro"], numbers["best_macro"]
     stability = np.nan_to_num(numbers["agreement"])
@@ -139,7 +139,7 @@ def features(numbers: dict[str, Array], plan: Plan) -> tuple[dict[str, Array], d
 
 
 def _bump(values: Array) -> Array:
-    """Return the excess of each value over the mean of its neighbours; the ends are extrapolated linearly."""
+    """Return the difference between each value and the mean of its neighbours; the ends are extrapolated linearly."""
     first, last = 2 * values[..., :1] - values[..., 1:2], 2 * values[..., -1:] - values[..., -2:-1]
     longer: Array = np.concatenate([first, values, last], axis=-1)
     return values - (longer[..., :-2] + longer[..., 2:]) / 2

@@ -1,7 +1,8 @@
-"""Weigh micro and macro, score each k under a criterion, choose one (method, steps 4 to 8), and bound the error.
+"""Weight micro and macro, score each k, choose one (method, steps 4 to 8), and bound the error.
 
-Subsamples are the last axis of all arrays. The bounds are Hoeffding's (method, "Guarantees"). They hold strictly if the
-largest discrepancies are estimated on separate subsamples (``n_calibration``); otherwise they are a guide.
+In all arrays, the last axis is the subsamples. The error bounds follow from Hoeffding's inequality (method,
+"Guarantees"). They hold strictly only if the largest discrepancies are estimated on separate subsamples
+(``n_calibration``); otherwise they are approximate.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ STABLE, LIKELY = "stable", "likely"
 # These criteria score the best of several initialisations.
 MULTI_INIT_CRITERIA = (STABLE, LIKELY)
 RULES: tuple[str, ...] = get_args(Rule)
-# A k that lost more than this share of its subsamples is scored on a biased remainder and cannot be selected.
+# If more than this share of its subsamples failed, a k cannot be selected, because the remaining scores are biased.
 MAX_FAILED_SHARE = 0.2
-# Values this close are ties: the difference is rounding, which depends on the CPU.
+# Differences up to this value count as ties, because rounding depends on the CPU.
 TIE_TOLERANCE = 1e-12
-# Bootstrap resamples: fewer for long runs, whose resamples hardly differ.
+# Number of bootstrap resamples; fewer for long runs, whose resamples hardly differ.
 MAX_RESAMPLES, MIN_RESAMPLES = 1000, 100
 _ALL_RESAMPLES = 50_000_000
 _RESAMPLE_CELLS = 2_000_000
 # n_subsamples="auto": candidates are reviewed after each round of subsamples.
 ROUND, MAX_AUTO_SUBSAMPLES = 10, 200
-# Stop once one k is selected with the first probability; drop candidates below the second.
+# Stop if the selection probability of a k reaches STOP_PROBABILITY; drop candidates below DROP_PROBABILITY.
 STOP_PROBABILITY, DROP_PROBABILITY = 0.99, 0.001
 # Keeps the normalised discrepancy finite (step 5).
 EPSILON = 1e-12
@@ -49,9 +50,9 @@ TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def check_transform(transform: Any) -> Transform:
-    """Return a transform that is a known name, or a function that passes a trial call; raise for others."""
+    """Validate a transform, which must be a known name or a function that passes a trial call."""
     if isinstance(transform, str) and transform in TRANSFORMS:
-        return transform  # type: ignore[return-value]  # one of the words
+        return transform  # type: ignore[return-value]  # a known name
     if callable(transform):
         # Fail before any clustering.
         _custom(transform, np.linspace(-1.0, 1.0, 6).reshape(2, 3))
@@ -59,8 +60,8 @@ def check_transform(transform: Any) -> Transform:
     names = ", ".join(repr(name) for name in TRANSFORMS)
     error = ValueError if isinstance(transform, str) else TypeError
     raise error(
-        f"transform must be one of {names}, or a function from normalised discrepancies in [-1, 1] to weights "
-        f"in [0, 1]; got {describe(transform)}."
+        f"transform must be one of {names}, or a function that maps normalised discrepancies in [-1, 1] "
+        f"to weights in [0, 1]; got {describe(transform)}."
     )
 
 
@@ -69,7 +70,7 @@ def transform_name(transform: Transform) -> str:
 
 
 def largest_discrepancy(micro: Array, macro: Array) -> Array:
-    """Return the largest absolute discrepancy over the subsamples (step 5); NaN where all of them failed."""
+    """Return the largest absolute discrepancy over the subsamples (step 5), or NaN if all of them failed."""
     return np.fmax.reduce(np.abs(micro - macro), axis=-1, keepdims=True, initial=np.nan)
 
 
@@ -94,11 +95,11 @@ def _custom(transform: Callable[[Array], Any], normalised: Array) -> Array:
         ) from error
     if weights.shape != normalised.shape:
         raise ValueError(
-            f"transform {name!r} must return one weight per discrepancy, an array of shape {normalised.shape}; "
+            f"transform {name!r} must return one weight per discrepancy, in an array of shape {normalised.shape}; "
             f"got shape {weights.shape}."
         )
     if not np.all((weights >= 0.0) & (weights <= 1.0)):
-        raise ValueError(f"transform {name!r} must return weights in [0, 1]; some are outside this range or NaN.")
+        raise ValueError(f"transform {name!r} must return weights in [0, 1]; some are NaN or outside this range.")
     return weights
 
 
@@ -108,14 +109,14 @@ def combine(micro: Array, macro: Array, weights: Array) -> Array:
 
 
 def second_criterion(criterion: str, *, confidence_known: bool) -> str:
-    """Return the best available criterion to compare another one with."""
+    """Return the best available criterion for a second opinion."""
     if confidence_known and criterion != LIKELY:
         return LIKELY
     return "composite" if criterion in MULTI_INIT_CRITERIA else STABLE
 
 
 def finite_mean(values: Array) -> Array:
-    """Return the mean of the finite values over the last axis; NaN if there are none."""
+    """Return the mean of the finite values along the last axis, or NaN if no value is finite."""
     finite = np.isfinite(values)
     n = finite.sum(axis=-1)
     return np.where(n > 0, np.where(finite, values, 0.0).sum(axis=-1) / np.maximum(n, 1), np.nan)
@@ -141,7 +142,7 @@ def summarise(values: Array, z: float) -> Summary:
 
 
 def selectable(values: Array, n_run: int | NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which ks kept enough of the subsamples on which they were run."""
+    """Return, for each k, whether enough of its subsamples succeeded."""
     kept: NDArray[np.bool_] = np.isfinite(values).sum(axis=-1) >= (1.0 - MAX_FAILED_SHARE) * n_run - 1e-9
     return kept
 
@@ -151,7 +152,7 @@ def maximised(summary: Summary, rule: str) -> Array:
 
 
 def choose(values: Array, eligible: NDArray[np.bool_]) -> int | None:
-    """Return the position of the largest eligible value, the smallest k on ties; None if there is none."""
+    """Return the position of the largest eligible value (the smallest k on ties), or None if no value is eligible."""
     candidates = np.where(eligible & np.isfinite(values), values, -np.inf)
     best = int(_first_largest(candidates))
     return best if np.isfinite(candidates[best]) else None
@@ -165,22 +166,23 @@ def _first_largest(values: Array) -> NDArray[np.intp]:
 def selection_probability(
     n_subsamples: int, eligible: NDArray[np.bool_], values_of: Callable[[NDArray[np.int64]], Array]
 ) -> Array:
-    """Estimate how often a new run on the same data, with other subsamples, would choose each k; NaN below two.
+    """Estimate how often a new run on the same data would choose each k; NaN for fewer than two subsamples.
 
-    ``values_of`` maps draws of subsamples (draws by subsamples) to the values that the rule maximises (ks by draws).
-    A new run has the values of this run, minus the noise of this run, plus its own. Both noises come from a paired
-    bootstrap: all ks share the resampled subsamples, so common noise cancels, and so does the bias of a largest
-    discrepancy that is recomputed in every resample.
+    ``values_of`` maps draws of subsamples, of shape (n_draws, n_subsamples), to the values that the rule maximises, of
+    shape (n_ks, n_draws). The values of a new run are simulated by subtracting the noise of this run and adding the
+    noise of the new run. Both are estimated by a paired bootstrap, in which all ks share the resampled subsamples.
+    Common noise therefore cancels, as does the bias from recomputing the largest discrepancy in every resample.
     """
     n_ks = len(eligible)
     if n_subsamples < 2 or not eligible.any():
         return np.full(n_ks, np.nan)
     n_resamples = min(MAX_RESAMPLES, max(MIN_RESAMPLES, _ALL_RESAMPLES // n_subsamples))
     rng, step = np.random.default_rng(0), max(1, _RESAMPLE_CELLS // (n_ks * n_subsamples))
-    # Chunks bound the memory; the random numbers are those of one large draw.
+    # Chunks bound the memory use; the random numbers are the same as in a single large draw.
     chunks = [min(step, n_resamples - low) for low in range(0, n_resamples, step)]
     resampled = np.hstack([values_of(rng.integers(n_subsamples, size=(chunk, n_subsamples))) for chunk in chunks])
-    # Each resample serves as noise of this run and of a new one. Resamples vary less than runs, by (B - 1) / B.
+    # Each resample supplies noise for this run and for a new run. With B subsamples, the variance of resamples is too
+    # small by a factor of (B - 1) / B.
     noise = np.sqrt(n_subsamples / (n_subsamples - 1)) * (resampled - np.roll(resampled, 1, axis=1))
     new_runs = values_of(np.arange(n_subsamples)[None]) + noise
     new_runs = np.where(eligible[:, None] & np.isfinite(new_runs), new_runs, -np.inf)
@@ -191,7 +193,7 @@ def selection_probability(
 def review_candidates(
     probability: Array, eligible: NDArray[np.bool_], candidates: tuple[int, ...]
 ) -> tuple[bool, tuple[int, ...]]:
-    """Return whether ``n_subsamples="auto"`` stops after this round, and the positions of the ks that continue."""
+    """Return whether ``n_subsamples="auto"`` stops after this round, and the positions of the remaining candidates."""
     dropped = ~eligible | (probability < DROP_PROBABILITY)
     remaining = tuple(at for at in candidates if not dropped[at])
     return bool((probability >= STOP_PROBABILITY).any()) or not remaining, remaining
@@ -227,7 +229,7 @@ def hoeffding_radius(n_subsamples: int, *, delta: float = 0.05, n_ks: int = 1) -
 
 
 def subsamples_for_margin(margin: float, *, n_ks: int, delta: float = 0.05) -> int:
-    """Return the number of subsamples that finds the best k with probability 1 - delta if it leads by ``margin``.
+    """Return the number of subsamples needed to find the best k with probability 1 - delta if it leads by ``margin``.
 
     Parameters
     ----------
@@ -251,7 +253,7 @@ def subsamples_for_margin(margin: float, *, n_ks: int, delta: float = 0.05) -> i
     """
     margin = check_real("margin", margin, low=0.0, high=2.0)
     if margin == 0.0:
-        raise ValueError("margin must be a number in (0, 2]; got 0.0: no number of subsamples resolves a tie.")
+        raise ValueError("margin must be a number in (0, 2]; got 0.0. No number of subsamples can resolve a tie.")
     n_ks = check_integer("n_ks", n_ks, minimum=1)
     delta = check_real("delta", delta, low=0.0, high=1.0, open_ends=True)
     return math.ceil(8.0 / margin**2 * math.log(2.0 * n_ks / delta))
@@ -259,24 +261,25 @@ def subsamples_for_margin(margin: float, *, n_ks: int, delta: float = 0.05) -> i
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Hoeffding bounds of a finished run.
+    """Hoeffding bounds for a finished run.
 
     Attributes
     ----------
     delta : float
         Error probability.
     n_subsamples : int
-        Smallest number of scored subsamples of any k.
+        Smallest number of scored subsamples for any k.
     radius_one, radius_all : float
         Half-width for the score of a single k, and for all ks simultaneously.
     lead : float
         Lead of the best k over the second; NaN with a single k.
     needed : int or None
-        Subsamples that would prove the choice if the observed lead is the true one; None with a tie or a single k.
+        Number of subsamples that would prove the choice if the true lead equals the observed lead; None for a tie or a
+        single k.
     proven : bool
         Whether the lead exceeds twice ``radius_all``, so that the best k also has the highest expected score.
     independent : bool
-        Whether the bounds hold strictly: the largest discrepancies were estimated on separate subsamples.
+        Whether the bounds hold strictly, because the largest discrepancies were estimated on separate subsamples.
     """
 
     delta: float

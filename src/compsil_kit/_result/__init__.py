@@ -1,4 +1,4 @@
-"""Trials and all that follows from them: scores, the choice, its selection probability, and plain data for JSON.
+"""Trials and derived results: scores, the choice, its selection probability, and plain data for JSON.
 
-It may import show and what is below; nothing here runs a clustering.
+This package may import ``_show`` and the layers below it; it never runs a clustering.
 """

@@ -1,4 +1,4 @@
-"""Results, plans and trials as plain data for strict JSON: written, and validated when read."""
+"""Write results, plans and trials as plain data for strict JSON, and validate such data when reading."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PACKED = "numbers"
 # Silhouettes lie in [-1, 1], up to rounding.
 _SILHOUETTE = schema.optional(schema.real(-1.0 - 1e-9, 1.0 + 1e-9))
 _WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
-# These may be unknown although the clustering succeeded.
+# These may be missing even if the clustering succeeded.
 _MAY_LACK = ("agreement", "within", "small")
 _SEED = schema.integer(0, SEED_LIMIT - 1)
 CHOICE_CHECKS = {
@@ -40,7 +40,7 @@ CHOICE_CHECKS = {
     "z": schema.real(0.0, 1e6),
     "criterion": schema.choice(CRITERIA),
 }
-# The shape of the rest depends on the plan and is validated after it.
+# The shapes of the last entries depend on the plan, so they are validated after the plan.
 _SELECTION = {
     **CHOICE_CHECKS,
     "versions": schema.mapping_of(schema.text),
@@ -82,13 +82,13 @@ def dump_result(result: SelectionResult) -> dict[str, Any]:
 
 
 def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate the data of ``dump_result`` and return the fields of the result."""
+    """Validate data written by ``dump_result``, and return the fields of the result."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise ValueError(f"data must be the return value of SelectionResult.to_dict, with format {FORMAT!r}.")
     if data.get("version") != VERSION:
         raise ValueError(
             f"data has version {describe(data.get('version'))} of {FORMAT}; this release reads version {VERSION}. "
-            "Read it with the release that wrote it."
+            "Load the data with the release that wrote them."
         )
     schema.check_digest(data, "data")
     plan = Plan.from_dict(data.get("plan"), "data.plan")
@@ -100,12 +100,12 @@ def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
         "cause": schema.text,
     }
     check = schema.record({**_SELECTION, "failures": schema.list_of(schema.record(failure))})
-    # Files of earlier releases have neither a criterion nor a structure test.
+    # Files written by earlier releases contain neither a criterion nor a structure test.
     found = check({"criterion": "composite", "structure": None, **data}, "data")
     trials, calibration = (_load_trials(found[name], plan, f"data.{name}") for name in ("trials", "calibration"))
     n = plan.n_subsamples
     if max(trials.subsamples, default=-1) >= n or min(calibration.subsamples, default=n) < n:
-        raise ValueError("data.trials must contain the scored subsamples, and data.calibration the others.")
+        raise ValueError("data.trials must contain only scored subsamples, and data.calibration only the others.")
     saved = None
     if found["weights"] is not None or found["transform"] not in TRANSFORMS:
         rows = schema.list_of(schema.list_of(_WEIGHT, len(trials.subsamples)), n_ks)
@@ -125,14 +125,14 @@ def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dump(value: Preparation | Structure | None) -> dict[str, Any] | None:
-    """Return a dataclass as plain data, with lists instead of tuples; None stays None."""
+    """Return a dataclass as plain data, with lists instead of tuples; return None for None."""
     if value is None:
         return None
     return {name: list(entry) if isinstance(entry, tuple) else entry for name, entry in asdict(value).items()}
 
 
 def rebuild(cls: type[Dumped], data: Any, where: str) -> Dumped | None:
-    """Validate the data of ``dump`` and rebuild the dataclass; None stays None."""
+    """Validate data written by ``dump``, and rebuild the dataclass; return None for None."""
     if data is None:
         return None
     found = schema.record(schema.checks_of(cls))(data, where)
@@ -141,7 +141,7 @@ def rebuild(cls: type[Dumped], data: Any, where: str) -> Dumped | None:
 
 
 def dump_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
-    """Return one trial as plain data, identified by its seed: its index depends on the number of subsamples."""
+    """Return a trial as plain data, identified by its seed because its index depends on the number of subsamples."""
     failed = {failure.k for failure in trial.failures}
     dropped = [k for k, value in zip(plan.ks, trial.micro, strict=True) if np.isnan(value) and k not in failed]
     return {
@@ -154,7 +154,7 @@ def dump_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
 
 
 def load_trial(data: Any, index: int, ks: Sequence[int], where: str = "trial") -> Trial:
-    """Validate a trial against the candidate ks and rebuild it with the given index."""
+    """Validate a trial against the candidates, and rebuild the trial with the specified index."""
     schema.record({})(data, where)
     names = [name for name in NUMBERS if name in ("micro", "macro") or name in data]
     fields = {
@@ -167,16 +167,16 @@ def load_trial(data: Any, index: int, ks: Sequence[int], where: str = "trial") -
     found = schema.record(fields)({"after": None, "left_out": [], **data}, where)
     missing = {failure["k"] for failure in found["failures"]} | set(found["left_out"])
     for name in names:
-        # A number is missing exactly where the clustering failed or its k was dropped.
+        # A number must be missing if and only if the clustering failed or its k was dropped.
         if name not in _MAY_LACK and [value is None for value in found[name]] != [k in missing for k in ks]:
-            raise ValueError(f"{where}.{name} does not match its ks and failures.")
+            raise ValueError(f"{where}.{name} does not match the values of k and the failures.")
     failures = tuple(Failure(f["k"], index, found["seed"], f["cause"]) for f in found["failures"])
     numbers: dict[str, Any] = {name: tuple(_array(found[name], len(ks))[:, 0].tolist()) for name in names}
     return Trial(index, failures=failures, **numbers)
 
 
 def pack_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
-    """Return a trial with its numbers as base64, in a third of the space; the plan supplies the seeds."""
+    """Return a trial with base64-encoded numbers, a third of the plain size; the plan supplies the seeds."""
     numbers = [np.array(getattr(trial, name), dtype).tobytes() for name, dtype in _packed(plan).items()]
     failures = dump_trial(trial, plan)["failures"]
     bits = np.packbits(np.array(trial.small) == 1.0).tobytes()
@@ -185,7 +185,7 @@ def pack_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
 
 
 def unpack_trial(record: Any, index: int, plan: Plan) -> Any:
-    """Return a packed trial in the form of ``dump_trial``; any other record is returned unchanged."""
+    """Return a packed trial in the format of ``dump_trial``; return other records unchanged."""
     if not isinstance(record, Mapping) or PACKED not in record:
         return record
     raw, found = b64decode(record[PACKED], validate=True), {}
@@ -194,14 +194,14 @@ def unpack_trial(record: Any, index: int, plan: Plan) -> Any:
         found[name], raw = plain(np.frombuffer(raw[:size], dtype)), raw[size:]
     bits = np.unpackbits(np.frombuffer(raw, np.uint8)).tolist()
     if len(raw) != -(-len(plan.ks) // 8):
-        raise ValueError("the number of values in the trial does not match the number of ks.")
+        raise ValueError("the trial must contain one value per k.")
     found["small"] = [None if micro is None else float(bit) for micro, bit in zip(found["micro"], bits, strict=False)]
     own = {"seed": plan.seeds[index], "after": plan.before(index), "failures": [], **found}
     return {**own, **{name: value for name, value in record.items() if name != PACKED}}
 
 
 def read_trial(record: Any, index: int, plan: Plan) -> Trial:
-    """Rebuild the trial of subsample ``index``, packed or not; raise if it belongs to another subsample."""
+    """Rebuild the trial of subsample ``index`` from a packed or plain record; raise if the seeds do not match."""
     found = unpack_trial(record, index, plan)
     if found["seed"] != plan.seeds[index] or found.get("after") not in (None, plan.before(index)):
         raise ValueError("the trial belongs to another subsample.")
@@ -209,7 +209,7 @@ def read_trial(record: Any, index: int, plan: Plan) -> Trial:
 
 
 def _stored(plan: Plan) -> list[str]:
-    """Return the names of the stored numbers; with one initialisation it is also the best one."""
+    """Return the names of the stored numbers; with one initialisation, omit the ``best_`` numbers."""
     return [name for name in NUMBERS if plan.n_starts > 1 or not name.startswith("best_")]
 
 
@@ -226,7 +226,7 @@ def _load_trials(data: Any, plan: Plan, where: str) -> Trials:
     schema.record(dict.fromkeys(("subsamples", "micro", "macro"), schema.anything))(data, where)
     subsamples = schema.list_of(schema.integer(0, len(plan.seeds) - 1))(data["subsamples"], f"{where}.subsamples")
     if subsamples != sorted(set(subsamples)):
-        raise ValueError(f"{where}.subsamples must be ascending and without duplicates.")
+        raise ValueError(f"{where}.subsamples must be ascending and unique.")
     rows = schema.list_of(schema.list_of(_SILHOUETTE, len(subsamples)), len(plan.ks))
     names = [name for name in NUMBERS if name in data]
     arrays = {name: _array(rows(data[name], f"{where}.{name}"), len(plan.ks)) for name in names}
@@ -237,7 +237,7 @@ def _load_trials(data: Any, plan: Plan, where: str) -> Trials:
 
 
 def _array(values: Any, n_ks: int) -> Array:
-    # None becomes NaN in a float array.
+    # NumPy converts None to NaN in a float array.
     return np.array(values, dtype=np.float64).reshape(n_ks, -1)
 
 

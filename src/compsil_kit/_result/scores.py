@@ -1,4 +1,4 @@
-"""Numbers derived from the trials of a selection: weights, scores per candidate k, the choice and its certainty."""
+"""Numbers derived from the trials of a selection: weights, scores per candidate k, the choice and its confidence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores:
-    """Trials, how to weight them and how to choose k; every number is computed on first access.
+    """Trials with the settings for weighting them and choosing k; derived numbers are computed on demand.
 
     ``_saved`` holds the weights and probabilities of a loaded result whose transform was a function.
     """
@@ -77,17 +77,17 @@ class Scores:
 
     @cached_property
     def stability(self) -> Array:
-        """Stability per k: the mean adjusted Rand index between the clusterings of consecutive subsamples.
+        """Mean adjusted Rand index per k between the clusterings of consecutive subsamples.
 
-        Two clusterings are compared on the rows that both subsamples contain. If k-means runs on subsamples of less
-        than a twentieth of the rows, all clusterings are compared on one fixed set of rows, each assigned to its
+        Two clusterings are compared on the rows that both subsamples contain. If k-means runs on subsamples of fewer
+        than a twentieth of the rows, all clusterings are compared on a fixed set of rows, each assigned to its
         nearest centre. NaN with a single subsample, or if consecutive subsamples share too few rows.
         """
         return _frozen(finite_mean(self.trials.agreement))
 
     @property
     def scores(self) -> Array:
-        """Score per k: the mean of the criterion over the subsamples."""
+        """Mean of the criterion per k over the subsamples."""
         return self._summary.mean
 
     @property
@@ -102,7 +102,7 @@ class Scores:
 
     @cached_property
     def selection_probability(self) -> Array:
-        """Estimated probability per k that a new run on the same data would select it; NaN if unknown."""
+        """Estimated probability that a new run on the same data would select each k; NaN if unknown."""
         if self._saved is not None:
             return self._saved.probability
 
@@ -113,10 +113,10 @@ class Scores:
 
     @property
     def confidence(self) -> Array:
-        """Confidence per k: how often such a k was the true number of clusters in comparable simulated data.
+        """Confidence per k: how often a comparable choice was correct on similar simulated data.
 
-        ``selection_probability`` describes whether another run would agree; ``confidence`` describes whether the answer
-        is correct. Together with ``confidence_none`` the values sum to 1. NaN if unknown; see ``confidence_note``.
+        ``selection_probability`` measures whether another run would agree; ``confidence`` measures whether the choice
+        is correct. Together with ``confidence_none``, the values sum to 1. NaN if unknown; see ``confidence_note``.
         """
         return self._chances[:-1]
 
@@ -127,7 +127,7 @@ class Scores:
 
     @cached_property
     def confidence_note(self) -> str:
-        """Reason why the confidence is unknown; empty if it is known."""
+        """Reason why the confidence is unknown, or an empty string if known."""
         if reason := likelihood.why_unknown(self.plan, self.n_subsamples):
             return reason
         known = all(np.isfinite(values).all() for values in self._means(ALL).values())
@@ -140,10 +140,10 @@ class Scores:
 
     @cached_property
     def choices(self) -> dict[str, int | None]:
-        """The k that each criterion selects; None if it cannot select any."""
+        """The k selected by each criterion, or None if it cannot select one."""
         found: dict[str, int | None] = {}
         for name in CRITERIA:
-            # The confidence has no standard error, hence no lower bound.
+            # The confidence has no standard error and hence no lower bound.
             values = selection.maximised(self._summaries[name], "max" if name == LIKELY else self.rule)
             at = selection.choose(values, self._selectable_by(name))
             found[name] = None if at is None else self.ks[at]
@@ -151,23 +151,23 @@ class Scores:
 
     @cached_property
     def second_opinion(self) -> tuple[str, int] | None:
-        """The best alternative criterion and the k it selects, if that differs from ``best_k``; else None.
+        """The best alternative criterion and its selected k, or None if this k equals ``best_k``.
 
-        The alternative is ``"likely"`` if the confidence is known, else ``"stable"``; for a result that already uses
-        the best one, it is ``"composite"``.
+        The alternative is ``"likely"`` if the confidence is known, else ``"stable"``. For a result that already uses
+        this criterion, the alternative is ``"composite"``.
         """
         if self._best_index is None:
             return None
         other = second_criterion(self.criterion, confidence_known=not self.confidence_note)
         if other == STABLE and not np.isfinite(self.stability[self._selectable]).all():
-            # Without stability this criterion is the micro average.
+            # Without stability, this criterion equals the micro average.
             return None
         k = self.choices[other]
         return None if k is None or k == self.ks[self._best_index] else (other, k)
 
     @cached_property
     def _n_run(self) -> NDArray[np.int64]:
-        """Number of subsamples on which each k ran; an adaptive run drops candidates that can no longer win."""
+        """Number of subsamples on which each k was run; an adaptive run drops candidates that can no longer win."""
         if not self.plan.adaptive:
             return np.full(len(self.ks), self.n_subsamples)
         scored = set(self.trials.subsamples)
@@ -177,12 +177,12 @@ class Scores:
 
     @cached_property
     def _largest(self) -> Array | None:
-        """Largest discrepancy per k from the calibration subsamples, or None without any."""
+        """Largest discrepancy per k in the calibration subsamples, or None if there are none."""
         held = self.calibration
         return largest_discrepancy(held.micro, held.macro) if held.subsamples else None
 
     def _weigh(self, at: Any) -> Array:
-        """Return the weights derived from a selection of subsamples, or from bootstrap draws of them."""
+        """Return the weights for some subsamples, or for bootstrap draws of the subsamples."""
         if self._saved is not None:
             return self._saved.weights[:, at]
         micro, largest = self.micro[:, at], self._largest
@@ -190,19 +190,19 @@ class Scores:
         return weigh(micro, self.macro[:, at], self.transform, fixed)
 
     def _means(self, at: Any) -> dict[str, Array]:
-        """Return the means that the confidence model needs, over subsamples or bootstrap draws; ks last."""
+        """Return the inputs of the confidence model for subsamples or bootstrap draws, with ks on the last axis."""
         means = likelihood.means({name: getattr(self.trials, name)[:, at] for name in likelihood.INPUTS})
         return {name: np.moveaxis(values, 0, -1) for name, values in means.items()}
 
     @cached_property
     def _chances(self) -> Array:
-        """The confidence in each k and, last, in none of them."""
+        """The confidence in each k, followed by the confidence that none is correct."""
         if self.confidence_note:
             return np.full(len(self.ks) + 1, np.nan)
         return _frozen(likelihood.likelihood(self._means(ALL), self.plan))
 
     def _values(self, criterion: str, at: Any) -> Array:
-        """Return the values of a criterion, which is not a confidence, on subsamples or bootstrap draws."""
+        """Return the values of a criterion other than "likely" for subsamples or bootstrap draws."""
         micro, macro = self.micro[:, at], self.macro[:, at]
         if criterion == "composite":
             return self.composite if at is ALL else combine(micro, macro, self._weigh(at))
@@ -214,7 +214,7 @@ class Scores:
         return self.trials.best_micro[:, at] * factor[..., None]
 
     def _summarise(self, criterion: str, at: Any) -> selection.Summary:
-        """Return mean, standard error and lower bound per k over subsamples or bootstrap draws."""
+        """Return the summary per k over subsamples or bootstrap draws."""
         if criterion != LIKELY:
             return selection.summarise(self._values(criterion, at), self.z)
         known = selection.summarise(self.micro[:, at], self.z)
@@ -242,13 +242,13 @@ class Scores:
 
     @cached_property
     def _selectable(self) -> NDArray[np.bool_]:
-        """Whether each k can be selected: the clustering succeeded on enough subsamples."""
+        """Whether each k can be selected, because its clustering succeeded on enough subsamples."""
         return self._selectable_by(self.criterion)
 
     def _selectable_by(self, criterion: str) -> NDArray[np.bool_]:
         kept = selection.selectable(self.micro, self._n_run)
         if criterion == self.plan.adaptive:
-            # Candidates dropped by this criterion have scores from fewer subsamples, which are hardly comparable.
+            # Candidates dropped by this criterion were scored on fewer subsamples, so their scores are not comparable.
             kept &= self._n_run == self._n_run.max()
         return kept
 
@@ -268,13 +268,13 @@ class Scores:
 
     @property
     def _lead(self) -> float:
-        """Difference between the best and the second-best k in what the rule maximises; NaN without a second."""
+        """Difference between the best and second-best values that the rule maximises; NaN without a second-best k."""
         best, second = self._best_index, self._runner_up
         return float("nan") if second is None else float(self._maximised[best] - self._maximised[second])
 
     @cached_property
     def _running(self) -> tuple[Array, tuple[int | None, ...]]:
-        """The score per k, and the selected k, from the first 1, 2, ... subsamples."""
+        """The scores and the selected k for the first 1, 2, ... subsamples."""
         scores, chosen = [], []
         for n in range(1, self.n_subsamples + 1):
             summary = self._summarise(self.criterion, slice(n))

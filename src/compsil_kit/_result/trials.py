@@ -1,4 +1,4 @@
-"""Trials: the numbers of one subsample, of all subsamples as arrays, and the clusterings that failed."""
+"""Numbers of a single subsample, arrays with the numbers of all subsamples, and failed clusterings."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# The numbers stored for each clustering.
+# Numbers stored for each clustering.
 NUMBERS = ("micro", "macro", "best_micro", "best_macro", "agreement", "within", "small")
-# Rounded to single precision everywhere, so that packed batches are small and yet give bit-identical results.
+# Always rounded to single precision, so that packed batches are small but give bit-identical results.
 SINGLE = ("agreement", "within")
 _OPTIONAL = (*SINGLE, "small")
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A clustering that could not be scored, and why."""
+    """A clustering that could not be scored, and the cause."""
 
     k: int
     subsample: int
@@ -34,7 +34,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Trial:
-    """The numbers of one subsample for every k, as described in :class:`Trials`; NaN where the clustering failed."""
+    """Numbers of a single subsample for each k, as described in :class:`Trials`; NaN where the clustering failed."""
 
     index: int
     micro: tuple[float, ...]
@@ -49,7 +49,7 @@ class Trial:
     whole: bool = True
 
     def __post_init__(self) -> None:
-        """Fill in omitted numbers and round those in single precision."""
+        """Fill in omitted numbers, and round the single-precision ones."""
         for name, value in (("best_micro", self.micro), ("best_macro", self.macro)):
             object.__setattr__(self, name, getattr(self, name) or value)
         for name in _OPTIONAL:
@@ -59,16 +59,16 @@ class Trial:
 
 @dataclass(frozen=True)
 class Trials:
-    """Numbers of the subsamples in ``subsamples``, each of shape (n_ks, n_subsamples); NaN where a clustering failed.
+    """Numbers of all subsamples, as arrays of shape (n_ks, n_subsamples) with NaN where a clustering failed.
 
     Attributes
     ----------
     micro, macro : ndarray
         Silhouettes of the clusterings with one initialisation.
     best_micro, best_macro : ndarray
-        Silhouettes of the best of several initialisations; equal to the former with one initialisation.
+        Silhouettes of the best of several initialisations; with one initialisation, equal to ``micro`` and ``macro``.
     agreement : ndarray
-        Adjusted Rand index with the clustering of the previous subsample, on the rows that both contain or on a fixed
+        Adjusted Rand index with the clustering of the previous subsample, on their shared rows or on a fixed
         set of rows; NaN for the first subsample.
     within : ndarray
         Within-cluster sum of squares as a share of the total; NaN for sparse data.
@@ -87,7 +87,7 @@ class Trials:
 
     @classmethod
     def collect(cls, trials: Iterable[Trial], n_ks: int) -> Trials:
-        """Sort trials by subsample and stack them."""
+        """Sort trials by subsample and stack their numbers."""
         rows = sorted(trials, key=lambda trial: trial.index)
         arrays = {
             name: np.array([getattr(trial, name) for trial in rows], dtype=np.float64).reshape(-1, n_ks).T.copy()
@@ -117,12 +117,12 @@ class Saved:
     probability: Array
 
 
-# importlib.metadata is slow: looking up one package takes as long as a subsample.
+# Cached, because looking up one package in importlib.metadata takes as long as a subsample.
 _version = cache(version)
 
 
 def current_versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries that the numbers depend on."""
+    """Return the versions of Python and of the libraries that affect the numbers."""
     return {
         "python": "{}.{}.{}".format(*sys.version_info),
         "compsil-kit": _version("compsil-kit"),

@@ -1,4 +1,4 @@
 """Present results as text, plots, notebook cards and HTML reports.
 
-Modules here read results without importing them and compute nothing.
+These modules do not import results, and they compute nothing.
 """

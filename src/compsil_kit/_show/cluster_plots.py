@@ -1,4 +1,4 @@
-"""Plots of one clustering: the silhouettes of all points by cluster, and a map in two dimensions."""
+"""Plots of a single clustering: silhouettes of all points by cluster, and a two-dimensional map."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from compsil_kit._method.silhouette import Silhouettes
 
-# More points would overlap.
+# Maximum number of points on a map; more would overlap.
 MAX_POINTS = 5_000
 PALETTE = (BLUE, "#E69F00", GREEN, "#CC79A7", "#56B4E9", VERMILION, "#7a5195", "#3d3d3d")
 Projection = tuple[NDArray[Any], float]
 
 
 def cluster_colours(n: int) -> Any:
-    """Return n distinct colours: those of the palette, or if there are more clusters, shades of a colour map."""
+    """Return n distinct colours, from the palette if n is small enough, else from a colour map."""
     import matplotlib as mpl
 
     if n <= len(PALETTE):
@@ -39,7 +39,7 @@ def plot_silhouettes(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | No
     ax = new_axes() if ax is None else ax
     many = len(scores.clusters) > MAX_LABELS
     base, ticks = 0.0, {}
-    # Small clusters get the height of their label.
+    # Give small clusters the height of their label.
     gap, min_height = 0.02 * len(labels), (0.03 if many else 0.06) * len(labels)
     for name, colour in zip(scores.clusters, cluster_colours(len(scores.clusters)), strict=True):
         values = np.sort(scores.per_point[labels == name])
@@ -62,7 +62,7 @@ def plot_silhouettes(scores: Silhouettes, labels: NDArray[Any], *, ax: Axes | No
 def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None, projection: Projection | None = None) -> Axes:
     """Draw the points on their first two principal components, coloured by cluster, with a label at each centre.
 
-    ``projection`` is the return value of :func:`project`, if it is known from another clustering of X.
+    ``projection`` is the return value of :func:`project`, if already computed for another clustering of X.
     """
     ax = new_axes() if ax is None else ax
     n_points, names = X.shape[0], np.unique(labels)
@@ -87,7 +87,7 @@ def plot_map(X: Any, labels: NDArray[Any], *, ax: Axes | None = None, projection
 
 
 def project(X: Any) -> Projection:
-    """Return the points on their first two principal components, and the share of the variance that these explain."""
+    """Return the points on their first two principal components, and the share of the variance explained."""
     if X.shape[1] == 1:
         values = X.toarray() if sparse.issparse(X) else np.asarray(X)
         return np.column_stack([values[:, 0], np.zeros(len(values))]), 1.0

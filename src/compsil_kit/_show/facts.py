@@ -1,4 +1,4 @@
-"""What text, HTML and plots state about a result: the curve, the values at the selected k, and the warnings."""
+"""Facts shown in text, HTML and plots: the curve, the values at the selected k, and the warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# What each criterion scores.
+# Names of the quantities that the criteria score.
 SCORED = {
     "composite": "composite silhouette",
     "micro": "micro-averaged silhouette",
@@ -27,38 +27,38 @@ SCORED = {
     "stable": "stable silhouette",
     "likely": "confidence",
 }
-# More labels side by side would overlap.
+# Maximum number of labels on an axis; more would overlap.
 MAX_LABELS = 15
-# Below this mean silhouette, Kaufman and Rousseeuw see no substantial structure.
+# Kaufman and Rousseeuw interpret a mean silhouette below this value as no substantial structure.
 WEAK = 0.25
-# Below this selection probability, in percent as printed, the two best ks are nearly tied.
+# Below this selection probability (in percent, as printed), the two best candidates are nearly tied.
 TIE_PERCENT = 80
-# Fewer subsamples than this are too few to estimate the selection probability.
+# Minimum number of subsamples for estimating the selection probability.
 MIN_SUBSAMPLES = 10
 
 
 def lines(result: SelectionResult) -> dict[str, Array]:
-    """Return the values per k of the criterion and, if these are silhouettes, of micro and macro."""
+    """Return the criterion per k, and the micro and macro averages unless the criterion is the confidence."""
     averages = () if result.criterion == LIKELY else ("micro", "macro")
     return {name: result._summaries[name].mean for name in (result.criterion, *averages)}
 
 
 def band(result: SelectionResult) -> tuple[Array, Array]:
-    """Return the edges of the criterion's 95 % band, equal where the standard error is undefined."""
+    """Return the bounds of the criterion's 95 % band; they are equal where the standard error is undefined."""
     half = 1.96 * np.nan_to_num(result.sem)
     return result.scores - half, result.scores + half
 
 
 def selected(result: SelectionResult, line: str) -> tuple[int, float] | None:
-    """Return the k that a line selects and the value of the line there."""
+    """Return the k that maximises a curve, and the value of the curve at that k."""
     k = result.choices[line]
     return None if k is None else (k, float(result._summaries[line].mean[result.ks.index(k)]))
 
 
 def columns(result: SelectionResult) -> dict[str, list[str]]:
-    """Return formatted cells by heading; failures have a column only if there are any."""
+    """Return the formatted cells by heading; include a column for failures only if a clustering failed."""
     micro, macro, weight = (result._summaries[name].mean for name in ("micro", "macro", "weight"))
-    # With criterion="likely" the score is the confidence, which has a separate column.
+    # With criterion="likely", the score is the confidence, which has its own column.
     scores = {} if result.criterion == LIKELY else {"score": result.scores, "± se": result.sem}
 
     def cells(text: Callable[[Any], str], **columns: NDArray[Any]) -> dict[str, list[str]]:
@@ -74,7 +74,7 @@ def columns(result: SelectionResult) -> dict[str, list[str]]:
 
 
 def thinned(values: Any) -> list[Any]:
-    """Return every value, or every second, third, ... one if there are too many to label."""
+    """Return all values, or every nth value if there are too many to label."""
     return list(values[:: -(-len(values) // MAX_LABELS)])
 
 
@@ -95,19 +95,19 @@ def probability_text(result: SelectionResult) -> str:
 
 
 def no_clusters(result: SelectionResult) -> str:
-    """Return the verdict of the structure test if it found no clusters, else an empty text."""
+    """Return the verdict of the structure test if it found no clusters, else an empty string."""
     return "" if result.structure is None or result.structure.found else result.structure.verdict
 
 
 def failures(result: SelectionResult) -> str:
-    """Return the failures per k and their most frequent cause, as the end of a sentence about subsamples."""
+    """Return the failures per k and their most frequent cause, as the end of a sentence."""
     counts = ", ".join(f"k = {k}: {n}" for k, n in zip(result.ks, result.n_failed, strict=True) if n)
     cause = Counter(failure.cause for failure in result.failures).most_common(1)
     return f"({counts})." + (f" Most frequent cause: {cause[0][0].rstrip('.')}." if cause else "")
 
 
 def warnings(result: SelectionResult) -> list[str]:
-    """Return the reasons to be careful with the choice; those about the choice only if a k is selected."""
+    """Return the warnings about a result, including warnings about the choice if a k is selected."""
     found = list(_about_run(result))
     if result._best_index is not None:
         found += [*_about_averages(result), *_about_choice(result)]
@@ -118,19 +118,19 @@ def warnings(result: SelectionResult) -> list[str]:
 def _about_run(result: SelectionResult) -> Iterator[str]:
     plan, n, n_calibration = result.plan, result.n_subsamples, len(result.calibration.subsamples)
     if n < plan.n_subsamples:
-        yield f"this is a partial result: {n} of {plan.n_subsamples} subsamples are finished."
+        yield f"this is a partial result: {n} of {plan.n_subsamples} subsamples have finished."
     if result.n_failed.any():
         excluded = ", ".join(str(k) for k, ok in zip(result.ks, result._selectable, strict=True) if not ok)
         limit = percent(MAX_FAILED_SHARE)
-        yield f"the clustering failed on some of the {n} subsamples {failures(result)}" + (
+        yield f"clustering failed on some of the {n} subsamples {failures(result)}" + (
             f" Excluded from the selection because more than {limit} failed: k = {excluded}." if excluded else ""
         )
     if n_calibration < plan.n_calibration:
-        yield f"only {n_calibration} of {plan.n_calibration} calibration subsamples are finished."
+        yield f"only {n_calibration} of {plan.n_calibration} calibration subsamples have finished."
     if n_repeated := len(plan.seeds) - len(set(plan.seeds)):
         yield (
-            f"{n_repeated} of {len(plan.seeds)} seeds repeat an earlier seed: identical subsamples are counted more "
-            "than once, so the standard errors are too small."
+            f"the seeds are not distinct ({n_repeated} of {len(plan.seeds)} are repeats), so some subsamples are "
+            "counted more than once and the standard errors are too small."
         )
 
 
@@ -143,20 +143,20 @@ def _about_averages(result: SelectionResult) -> Iterator[str]:
         )
         name, k = result.second_opinion
         known = f" (confidence {percent(result.confidence[result.ks.index(k)])})" if name == LIKELY else ""
-        yield f"{own}, but {other}{known}. Compare the two clusterings, for example by their silhouette plots."
+        yield f"{own}, but {other}{known}. Compare the two clusterings, for example with silhouette plots."
     averages = {name: result.choices[name] for name in ("micro", "macro")}
     if result.criterion != "composite" or set(averages.values()) <= {None, result.best_k}:
         return
     same = [name for name, k in averages.items() if k == result.best_k]
     if same:
         yield (
-            f"the micro and macro averages select different k; the composite agrees with {same[0]}. "
+            f"the micro and macro averages select different values of k; the composite agrees with {same[0]}. "
             "Inspect both clusterings."
         )
     else:
         yield (
-            f"neither the micro nor the macro average alone selects k = {result.best_k}. "
-            "Inspect the clusterings before relying on it."
+            f"neither the micro nor the macro average selects k = {result.best_k}. "
+            "Inspect the clusterings before relying on this choice."
         )
 
 
@@ -166,7 +166,10 @@ def _about_choice(result: SelectionResult) -> Iterator[str]:
     if second is not None and np.isfinite(probability) and whole_percent(probability) < TIE_PERCENT:
         yield f"k = {best} and k = {ks[second]} are nearly tied; more subsamples may separate them."
     if len(ks) > 1 and best == 2:
-        yield "k = 2 is the smallest k with a silhouette; the score cannot distinguish two clusters from one."
+        yield (
+            "k = 2 is the smallest k for which silhouettes are defined; the score cannot distinguish two clusters from "
+            "one."
+        )
     elif len(ks) > 1 and best in (ks[0], ks[-1]):
         place, other = ("smallest", "smaller") if best == ks[0] else ("largest", "larger")
         yield f"k = {best} is the {place} candidate; a {other} k may score higher. Extend ks."
@@ -175,7 +178,7 @@ def _about_choice(result: SelectionResult) -> Iterator[str]:
         # These scores are not plain silhouettes.
         name, silhouette = "silhouette", float(np.nanmean(result.micro[result._best_index]))
     if silhouette < WEAK:
-        yield f"the {name} is low ({silhouette:.2f}): the clusters overlap, or the data have no clusters."
+        yield f"the {name} is low ({silhouette:.2f}); the clusters may overlap, or the data may contain no clusters."
 
 
 def _about_subsamples(result: SelectionResult) -> Iterator[str]:
@@ -183,22 +186,23 @@ def _about_subsamples(result: SelectionResult) -> Iterator[str]:
     one_start = plan.n_starts == 1 and plan.config.resolved_clusterer.takes_starts
     if result._reweighed and criterion in MULTI_INIT_CRITERIA and one_start:
         yield (
-            f"criterion={criterion!r} scores the best of several initialisations, but this run has one per clustering: "
-            f"select_k(X, criterion={criterion!r}) computes several and may select another k."
+            f"criterion={criterion!r} scores the best of several initialisations, but this run used only one per "
+            f"clustering. select_k(X, criterion={criterion!r}) uses several and may select a different k."
         )
     if plan.whole_data:
         yield (
-            f"every subsample is the whole data set ({plan.n_rows:,} rows): only the clusterer's seed can differ, so "
-            "the standard errors and the selection probability do not reflect sampling noise. Pass a smaller "
-            "sample_size."
+            f"every subsample is the whole data set ({plan.n_rows:,} rows). Subsamples differ only in the "
+            "clusterer's seed, so the standard errors and the selection probability do not reflect sampling noise. "
+            "Pass a smaller sample_size."
         )
     elif result._best_index is not None:
         small = result.trials.small[result._best_index]
         n_small, n_known = int(np.nansum(small)), int(np.isfinite(small).sum())
         if n_known and n_small * 2 >= n_known:
             yield (
-                f"the smallest cluster at k = {result.best_k} has fewer than {POINTS_PER_CLUSTER} rows in {n_small} of "
-                f"{n_known} subsamples of {plan.sample_size:,} rows, too few to assess it. Pass a larger sample_size."
+                f"for k = {result.best_k}, the smallest cluster has fewer than {POINTS_PER_CLUSTER} rows in {n_small} "
+                f"of {n_known} subsamples of {plan.sample_size:,} rows, too few to assess the cluster. Pass a "
+                "larger sample_size."
             )
     if plan.structure and result.structure is None:
-        yield "the structure test is not finished."
+        yield "the structure test has not finished."

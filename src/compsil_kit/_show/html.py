@@ -1,7 +1,7 @@
-"""Results as HTML: compact cards for notebooks, and self-contained reports. Every value is escaped.
+"""Results as HTML: compact cards for notebooks, and self-contained reports. All values are escaped.
 
-The text of a card inherits its colour from the page; only accents are coloured, in tones readable on white and on
-black. The curve of a card is written as SVG, so that displaying a result does not import matplotlib.
+Cards inherit their text colour from the page; accent colours are readable on white and on black. The curve in a card is
+SVG, so displaying a result does not import Matplotlib.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ CARD = (
 TABLE = "border-collapse:collapse;margin-top:6px;border:none;color:inherit;font-size:inherit"
 MUTED = "opacity:.7"
 CELL = "padding:1px 10px;text-align:right;font-variant-numeric:tabular-nums"
-# Size of the curve in pixels.
+# Size of the curve, in pixels.
 WIDTH, HEIGHT = 420, 150
 CAPTIONS = {
-    "curve": "The criterion with its 95 % band and, if it is a silhouette, the micro and macro averages. Stars mark "
-    "the k that each selects.",
+    "curve": "The criterion with its 95 % band, and the micro and macro averages unless the criterion is the "
+    "confidence. Stars mark the selected values of k.",
     "probability": "Selection probability: how often a new run on the same data would select each k, given sampling "
-    "noise alone. Confidence: how often such a k was correct on comparable simulated data.",
-    "stability": "Stability: agreement between the clusterings of consecutive subsamples on the rows that both "
-    "contain. 1 is complete agreement, 0 the agreement expected by chance.",
-    "convergence": "Scores of the leading candidates, and the selected k, by number of subsamples.",
-    "weights": "Micro minus macro silhouette in every subsample. Blue points give more weight to micro, red points to "
-    "macro.",
-    "comparison": "Criteria by number of clusters. Within a row, darker is better; rings mark the k that each selects.",
+    "noise alone. Confidence: how often a comparable choice was correct on similar simulated data.",
+    "stability": "Stability: agreement between the clusterings of consecutive subsamples on their shared rows. 1 is "
+    "complete agreement, and 0 is the agreement expected by chance.",
+    "convergence": "Scores of the leading candidates and the selected k, by number of subsamples.",
+    "weights": "Difference between the micro and macro silhouettes in each subsample. Blue points give more weight to "
+    "micro, red points to macro.",
+    "comparison": "Criteria by number of clusters. Within a row, darker is better; rings mark the selected k.",
 }
 MAX_FAILURES = 50
-# Settings that are not listed: ks and the seeds are, and the number of workers has no effect on the result.
+# ks and the seeds have their own rows, and the number of workers does not affect the result.
 LEFT_OUT = ("ks", "random_state", "n_jobs")
 STYLE = """
 body { font-family: system-ui, sans-serif; max-width: 860px; margin: 32px auto; padding: 0 20px; line-height: 1.5;
@@ -95,13 +95,13 @@ def safe(value: object) -> str:
 
 
 def cells(values: Iterable[object], tag: str = "td", style: str = "") -> str:
-    """Return the cells of a table row."""
+    """Return a sequence of table cells."""
     look = f' style="{safe(style)}"' if style else ""
     return "".join(f"<{tag}{look}>{safe(value)}</{tag}>" for value in values)
 
 
 def card(result: SelectionResult) -> str:
-    """Return the card of a selection: choice, curve, warnings, table and settings."""
+    """Return a card that shows the choice, curve, warnings, table and settings of a selection."""
     verdict, warnings = no_clusters(result), "".join(f"<li>{safe(sentence(text))}</li>" for text in result.warnings)
     if verdict:
         style = f"font-size:17px;font-weight:650;margin-bottom:10px;color:{WARNING}"
@@ -123,7 +123,7 @@ def _headline(result: SelectionResult) -> str:
     at = result._best_index
     if at is None:
         return '<div><div style="font-size:20px;font-weight:600">no k can be selected</div></div>'
-    # With criterion="likely" the score is the confidence.
+    # With criterion="likely", the score is the confidence.
     score = f"<div>score {number(result.best_score)} ± {number(result.sem[at])}</div>"
     partial = f'<div style="color:{WARNING}">partial result</div>' if result.partial else ""
     return (
@@ -137,7 +137,7 @@ def _headline(result: SelectionResult) -> str:
 
 
 def table(result: SelectionResult) -> str:
-    """Return the curve as a table that scrolls if it is too wide, with the selected row in bold."""
+    """Return the curve as a scrollable table, with the selected row in bold."""
     headings = columns(result)
     body = []
     for at, row in enumerate(zip(*headings.values(), strict=True)):
@@ -171,7 +171,7 @@ def _curve(result: SelectionResult) -> str:
     lower, upper = band(result)
     edges = np.concatenate([y(upper), y(lower)[::-1]])
     parts = [f'<polygon points="{points([*x, *x[::-1]], edges)}" fill="{colour}" fill-opacity=".2"/>']
-    # The criterion is drawn last, in front of the others.
+    # Draw the criterion last, in front of the averages.
     for name in sorted(drawn, key=lambda name: name == criterion):
         look = f'stroke="{COLOURS[name]}" stroke-dasharray="{"" if name == criterion else DASHES[name]}"'
         parts.append(f'<polyline points="{points(x, y(drawn[name]))}" fill="none" stroke-width="2" {look}/>')
@@ -204,7 +204,7 @@ def _legend(names: Iterable[str]) -> str:
 
 
 def comparison_card(comparison: Comparison) -> str:
-    """Return the card of a comparison: which criteria agree, and the table of values with the choices in bold."""
+    """Return a card that shows which criteria agree, and the table of values with the choices in bold."""
     rows = []
     for at, k in enumerate(comparison.ks):
         row = cells([k], style=CELL)
@@ -222,13 +222,13 @@ def write(result: SelectionResult, path: str | PathLike[str], comparison: Compar
     """Write the report atomically and return its path."""
     target = Path(path)
     if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder for the report", str(target.parent))
+        raise FileNotFoundError(errno.ENOENT, "the folder for the report does not exist", str(target.parent))
     write_atomically(target, render(result, comparison, datetime.now(UTC)).encode())
     return target
 
 
 def render(result: SelectionResult, comparison: Comparison | None = None, written: datetime | None = None) -> str:
-    """Return the report as a complete HTML page; without a time, equal results give equal pages."""
+    """Return the report as a complete HTML page; if ``written`` is None, equal results give identical pages."""
     title, headline = _title(result)
     summary = "".join(f"<p>{safe(line)}</p>" for line in sentences(result))
     warnings = "".join(f'<p class="note">{safe(sentence(warning))}</p>' for warning in result.warnings)

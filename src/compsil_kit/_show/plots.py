@@ -1,4 +1,4 @@
-"""Plots of results and comparisons on matplotlib axes."""
+"""Plots of results and comparisons."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from compsil_kit._criteria.comparison import Comparison
     from compsil_kit.result import SelectionResult
 
-# Colours of Okabe and Ito, which colour-blind readers can distinguish; lines differ in shape as well.
+# The Okabe-Ito palette, which colour-blind readers can distinguish; line styles differ as well.
 BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8a8a8a"
 LINES = (BLUE, VERMILION, GREEN, "#CC79A7", "#E69F00")
 _MAIN = {"linestyle": "-", "linewidth": 2.4, "zorder": 4}
@@ -36,9 +36,9 @@ STYLES: dict[str, dict[str, Any]] = {
     "micro": {"color": VERMILION, "linestyle": "--", "marker": "s", "linewidth": 1.5, "zorder": 3},
     "macro": {"color": GREEN, "linestyle": ":", "marker": "^", "linewidth": 1.8, "zorder": 3},
 }
-# Colours of the bars: the selected k, and the others.
+# Bar colours for the selected k and for the other candidates.
 BARS = {"selection probability": (BLUE, "#9ec9e2"), "confidence": (VERMILION, "#f2bd97")}
-# Inches; readable at 600 pixels.
+# Size in inches; legible at a width of 600 pixels.
 SIZE = (7.2, 4.2)
 
 
@@ -51,7 +51,7 @@ def new_axes() -> Axes:
 
 
 def tidy(ax: Axes) -> None:
-    """Apply the common style: horizontal grid lines behind the data, no frame at the top and right."""
+    """Apply the common style: horizontal grid lines behind the data, and no top or right spine."""
     ax.grid(axis="y", alpha=0.3)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
@@ -84,7 +84,7 @@ def _curve(result: SelectionResult, ax: Axes) -> None:
         label = name if best is None else f"{name}: k = {best[0]}"
         ax.plot(result.ks, values, label=label, markersize=4.5, **style)
         if best is not None:
-            # Where stars coincide, that of the criterion is in front.
+            # If stars coincide, draw the criterion's star in front.
             star: dict[str, Any] = {"marker": "*", "markersize": 15, "markeredgecolor": "white", "linestyle": "none"}
             ax.plot([best[0]], [best[1]], color=style["color"], zorder=7 if main else 6, **star)
     _mark_best_k(result, ax)
@@ -125,16 +125,16 @@ def _k_axis(ax: Axes, ks: tuple[int, ...]) -> None:
 
 
 def _side_by_side(result: SelectionResult, width: float) -> Any:
-    """Return the horizontal positions of the subsamples, ks by subsamples: spread evenly around their k."""
+    """Return x positions of shape (n_ks, n_subsamples) that spread the subsamples evenly around each k."""
     n, step = result.n_subsamples, min(np.diff(result.ks), default=1)
     return np.array(result.ks)[:, None] + width * step * ((np.arange(n) + 0.5) / max(n, 1) - 0.5)
 
 
 def _weights(result: SelectionResult, ax: Axes) -> None:
-    """Draw the discrepancy of every subsample, coloured by its weight, below the mean weight of each k."""
+    """Draw the discrepancy in each subsample, coloured by its weight, and print the mean weight per k above."""
     discrepancy = result.micro - result.macro
     across = _side_by_side(result, 0.55)
-    # Flat arrays: matplotlib would take a row of three or four weights for one RGB colour.
+    # Flatten the arrays, because Matplotlib would interpret a row of three or four weights as one RGB colour.
     look: dict[str, Any] = {"cmap": "RdYlBu", "vmin": 0, "vmax": 1, "s": 16, "edgecolors": "0.35", "linewidths": 0.3}
     points = ax.scatter(across.ravel(), discrepancy.ravel(), c=result.weights.ravel(), **look)
     ax.axhline(0, color="0.4", linewidth=1)
@@ -145,7 +145,7 @@ def _weights(result: SelectionResult, ax: Axes) -> None:
             ax.text(k, top + 0.09 * span, f"{weight:.2f}", ha="center", va="bottom", fontsize=9)
     ax.set_ylim(top - 1.08 * span, top + 0.22 * span)
     ax.figure.colorbar(points, ax=ax, pad=0.02).set_label("weight of micro (0: macro only)")
-    title(ax, "Micro − macro in each subsample; above, the mean weight of micro")
+    title(ax, "Micro − macro in each subsample (top: mean weight of micro)")
     _k_axis(ax, result.ks)
     ax.set_ylabel("discrepancy")
 
@@ -168,7 +168,7 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float) -> None:
     if result._best_index is None:
         title(ax, _headline(result))
     elif result.criterion in MULTI_INIT_CRITERIA:
-        # These scores are not means of independent values; Hoeffding's inequality does not apply.
+        # These scores are not means of independent values, so Hoeffding's inequality does not apply.
         title(ax, f"{SCORED[result.criterion].capitalize()} by number of subsamples")
     else:
         radius = np.array([hoeffding_radius(int(n), delta=delta, n_ks=len(result.ks)) for n in across])
@@ -180,7 +180,7 @@ def _convergence(result: SelectionResult, ax: Axes, delta: float) -> None:
     ax.set_ylim(low - 0.12 * (high - low), high)
     ax.set_xlim(0.5, max(result.n_subsamples, 1) + 0.5)
     ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
-    ax.set_xlabel("number of subsamples (squares: the k selected from them)")
+    ax.set_xlabel("number of subsamples (squares: selected k)")
     ax.set_ylabel(SCORED[result.criterion])
     if leading:
         legend_below(ax, len(LINES))
@@ -199,7 +199,7 @@ def _probability(result: SelectionResult, ax: Axes) -> None:
     for at, (name, values) in enumerate(bars.items()):
         places = across[: len(values)] + (at - (len(bars) - 1) / 2) * width
         if name == "confidence":
-            # The bar of "none" has no neighbour.
+            # The "none" bar stands alone, so it is not offset.
             places[-1] = across[-1]
         _bars(ax, name, places, np.nan_to_num(values), width=width, best=result._best_index, crowded=crowded)
     _percent_axis(ax, " and ".join(bars))
@@ -216,10 +216,10 @@ def _bars(ax: Axes, name: str, places: Any, heights: Any, *, width: float, best:
 
     full, pale = BARS[name]
     bars = ax.bar(places, heights, width=width, color=[full if at == best else pale for at in range(len(heights))])
-    # A bar of height 0 puts the full colour into the legend.
+    # Draw a bar of height 0 so that the legend shows the full colour.
     ax.bar([places[0]], [0], width=width, color=full, label=name)
     labels = [percent(height) if height > (0.05 if crowded else 0.0) else "" for height in heights]
-    # A white outline keeps labels readable in front of neighbouring bars.
+    # A white outline keeps labels legible in front of neighbouring bars.
     edge = [withStroke(linewidth=2, foreground="white")]
     ax.bar_label(bars, labels, padding=2, fontsize=7.5 if crowded else 9, path_effects=edge, zorder=5)
 
@@ -257,7 +257,7 @@ KINDS: dict[str, Callable[..., None]] = {
 
 
 def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
-    """Draw each criterion as a row of cells, pale to dark from its worst to its best k, with a ring on its choice."""
+    """Draw each criterion as a row of cells, darker for better values, with a ring around the selected k."""
     from matplotlib.patches import FancyBboxPatch
 
     ax = new_axes() if ax is None else ax
@@ -276,7 +276,7 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
                 ax.text(at, row, cell, ha="center", va="center", fontsize=8, fontweight=weight, color=colour)
     ax.set_xticks(thinned(range(len(ks))), [str(k) for k in thinned(ks)])
     ax.set_yticks(range(len(criteria)), [criterion.kind.label for criterion in criteria])
-    ax.set_xlabel("number of clusters k (ring: the k that the criterion selects)")
+    ax.set_xlabel("number of clusters k (ring: selected by the criterion)")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     title(ax, "Within each row, darker is better")

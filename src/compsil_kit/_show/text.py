@@ -1,4 +1,4 @@
-"""A result as plain text: the table, the explanation and the settings."""
+"""Results as plain text: table, explanation and settings."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from compsil_kit._util.format import format_ks, number, percent, whole_percent
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
 
-# Selection probabilities in percent, compared as printed: from here the choice is clear, and other ks are listed.
+# Minimum selection probabilities, in percent as printed, for a clear choice and for listing other candidates.
 CLEAR_PERCENT, LISTED_PERCENT = 95, 5
-# The confidence that no candidate is correct is printed from this many tenths.
+# Minimum confidence, in tenths, for reporting that no candidate may be correct.
 MIN_TENTHS_NONE = 2
 
 
 def table(result: SelectionResult) -> str:
-    """Return the choice, the curve and the settings for a terminal."""
+    """Return the choice, the curve and the settings as a text table."""
     cells = columns(result)
     cells["k"] = [f"{'*' if at == result._best_index else ' '} {k:>3}" for at, k in enumerate(cells["k"])]
     widths = [5 if heading == "k" else max(8, len(heading) + 1) for heading in cells]
@@ -49,22 +49,23 @@ def _headline(result: SelectionResult) -> str:
     partial = f"   PARTIAL, {done} of {len(result.plan.seeds)} subsamples" if result.partial else ""
     return (
         f"SelectionResult: k* = {result.best_k} of {format_ks(result.ks)}"
-        # With criterion="likely" the score is the confidence.
+        # With criterion="likely", the score is the confidence.
         f"{'' if result.criterion == LIKELY else score}{partial}\n"
         f"confidence {confidence_text(result)}   selection probability {probability_text(result)}"
     )
 
 
 def settings_line(result: SelectionResult, *, preparation: bool = False) -> str:
-    """Return the settings that have an effect in one line, optionally with the preparation of the table."""
+    """Return the relevant settings on one line, optionally with the preparation of the table."""
     used = result.settings
     calibration = f" + {used['n_calibration']} for calibration" if used["n_calibration"] else ""
+    noun = "subsample" if used["n_subsamples"] == 1 else "subsamples"
     parts = [
-        f"{used['n_subsamples']} subsamples{calibration} of {used['sample_size']:,} of {result.plan.n_rows:,} rows",
+        f"{used['n_subsamples']} {noun}{calibration}, {used['sample_size']:,} of {result.plan.n_rows:,} rows each",
         used["clusterer"],
         "" if used["n_starts"] == 1 else f"{used['n_starts']} initialisations",
         used["metric"],
-        # The transform has an effect on the composite only.
+        # The transform affects only the composite.
         f"transform {used['transform']}" if result.criterion == "composite" else f"criterion {used['criterion']}",
         f"rule {used['rule']}" + (f" (z={used['z']:g})" if used["rule"] == "lcb" else ""),
         str(result.preparation) if preparation and result.preparation is not None else "",
@@ -73,7 +74,7 @@ def settings_line(result: SelectionResult, *, preparation: bool = False) -> str:
 
 
 def sentences(result: SelectionResult) -> list[str]:
-    """Return the summary: confidence, choice, selection probability, other averages, structure and preparation."""
+    """Return the summary as sentences."""
     if result._best_index is None:
         return [why_no_choice(result)]
     unknown, several = bool(result.confidence_note), len(result.ks) > 1
@@ -107,7 +108,7 @@ def _confidence(result: SelectionResult) -> str:
 
 
 def _alternative(result: SelectionResult, own: float) -> str:
-    """Return a clause about the most likely other k, if its confidence is at least 10 %."""
+    """Return a clause about the most likely alternative, if its confidence is at least 10 %."""
     others = np.where(result._selectable, result.confidence, -np.inf)
     others[result._best_index] = -np.inf
     k, other = result.ks[int(others.argmax())], others.max()
@@ -123,7 +124,7 @@ def _tenths(confidence: float) -> int:
 
 
 def _rounded(confidence: float) -> str:
-    """Return a confidence rounded to tenths: more digits would suggest a precision that the model does not have."""
+    """Return a confidence rounded to tenths, because more digits would suggest a precision that the model lacks."""
     tenths = _tenths(confidence)
     return {0: "under 10 %", 10: "over 90 %"}.get(tenths, f"about {10 * tenths} %")
 
@@ -136,12 +137,12 @@ def _choice(result: SelectionResult) -> str:
     if second is None:
         return f"{text}; {'it is the only candidate' if len(result.ks) == 1 else 'no other candidate can be selected'}."
     if result.criterion == LIKELY:
-        return f"{text}; the second is k = {result.ks[second]}, {percent(result.confidence[second])}."
+        return f"{text}; k = {result.ks[second]} is second, with {percent(result.confidence[second])}."
     return f"{text}; the second best is k = {result.ks[second]}, {result._lead:.4f} lower."
 
 
 def _best(result: SelectionResult) -> str:
-    """Return the quantity that the selected k maximises, with its value."""
+    """Return the quantity maximised by the selected k, and its value."""
     name, sem = SCORED[result.criterion], at_best(result, result.sem)
     if result.criterion == LIKELY:
         return f"the highest {name}, {percent(result.best_score)}"
@@ -160,8 +161,8 @@ def _probability(result: SelectionResult) -> str:
         return f"{few}; use at least {MIN_SUBSAMPLES}."
     shown = whole_percent(probability)
     often = "rarely" if shown >= CLEAR_PERCENT else "sometimes" if shown >= TIE_PERCENT else "often"
-    # Subsamples of the whole data have no sampling noise.
-    noise = "" if result.plan.whole_data else f": sampling noise {often} changes the choice"
+    # Subsamples that contain all rows have no sampling noise.
+    noise = "" if result.plan.whole_data else f"; sampling noise {often} changes the choice"
     text = (
         f"A new run on the same data would select k = {result.best_k} in {percent(probability)} of cases (selection "
         f"probability){noise}."
@@ -175,47 +176,49 @@ def _adaptive_stop(result: SelectionResult) -> str:
     n_dropped = int((result._n_run < result.n_subsamples).sum())
     dropped = f" {n_dropped} of {len(result.ks)} candidates were dropped early." if n_dropped else ""
     if result.n_subsamples >= MAX_AUTO_SUBSAMPLES:
-        return f"The run stopped at {result.n_subsamples} subsamples, the maximum with n_subsamples='auto'.{dropped}"
+        return f"The run stopped at {result.n_subsamples} subsamples, the maximum for n_subsamples='auto'.{dropped}"
     if at_best(result, result.selection_probability) < STOP_PROBABILITY or result.criterion != result.plan.adaptive:
         n_best = int(result._n_run[result._best_index])
-        fewer = f" k = {result.best_k} was run on only {n_best} of them." if n_best < result.n_subsamples else ""
+        fewer = f" k = {result.best_k} was run on only {n_best} subsamples." if n_best < result.n_subsamples else ""
         return (
-            f"The number of subsamples was chosen for other settings (criterion={result.plan.adaptive!r}); "
-            f"{result.n_subsamples} may not be enough for these.{fewer}"
+            f"The number of subsamples was chosen for criterion={result.plan.adaptive!r}; {result.n_subsamples} may "
+            f"not be enough for the current settings.{fewer}"
         )
-    return f"{result.n_subsamples} subsamples were enough: the selection probability is at least 99 %.{dropped}"
+    return f"The run stopped at {result.n_subsamples} subsamples: the selection probability is at least 99 %.{dropped}"
 
 
 def _averages(result: SelectionResult) -> str:
-    """Name the choices of micro and macro, or under another criterion that of the composite, if they differ."""
+    """Return the choices of micro and macro (for other criteria: of the composite) as a sentence if they differ."""
     micro, macro, composite = (result.choices[name] for name in ("micro", "macro", "composite"))
     if result.criterion != "composite":
         same = composite in (None, result.best_k) or result.second_opinion == ("composite", composite)
         return "" if same else f"The {SCORED['composite']} would select k = {composite}."
-    # Agreement is not mentioned: it hardly makes the choice more likely to be correct.
+    # Omit agreement, which hardly makes the choice more likely to be correct.
     if None in (micro, macro) or micro == macro == result.best_k:
         return ""
     if micro == macro:
-        return f"The micro average alone and the macro average alone both select k = {micro}."
-    return f"The micro average alone would select k = {micro}, the macro average alone k = {macro}."
+        return f"The micro and macro averages would both select k = {micro}."
+    return f"The micro average would select k = {micro}, and the macro average k = {macro}."
 
 
 def why_no_choice(result: SelectionResult) -> str:
-    """Return why no k can be selected, and what to do."""
+    """Return the reason why no k can be selected, and a suggested fix."""
     if result.criterion == LIKELY and result._selectable.any():
         if not result.confidence_note:
-            return "No k can be selected by rule='lcb' with criterion='likely': a confidence has no lower bound."
+            return (
+                "No k can be selected by rule='lcb' with criterion='likely', because a confidence has no lower bound."
+            )
         return (
             f"No k can be selected by criterion='likely', because the confidence is unknown: "
             f"{result.confidence_note}. Pass another criterion, for example 'stable'."
         )
     if result.rule == "lcb" and result.n_subsamples < 2:
         return (
-            "No k can be selected by rule='lcb' from a single subsample: its standard error is undefined. "
-            "Pass n_subsamples of at least 2."
+            "No k can be selected by rule='lcb' from a single subsample, because the standard error is undefined. "
+            "Pass n_subsamples=2 or more."
         )
     return (
-        f"No k of {format_ks(result.ks)} can be selected: each failed on more than {percent(MAX_FAILED_SHARE)} of the "
-        f"{result.n_subsamples} subsamples {failures(result)} Pass smaller ks, larger subsamples (sample_size), or "
-        "another clusterer."
+        f"No k of {format_ks(result.ks)} can be selected: clustering failed for each on more than "
+        f"{percent(MAX_FAILED_SHARE)} of the {result.n_subsamples} subsamples {failures(result)} Pass smaller values "
+        "of k, a larger sample_size, or another clusterer."
     )
