@@ -98,7 +98,7 @@ def test_the_estimated_time_excludes_saved_subsamples(tmp_path, monkeypatch, cap
     monkeypatch.setattr("compsil_kit.plan.Plan.estimate_seconds", lambda *_: 7200.0)
     with caplog.at_level(logging.INFO, logger="compsil_kit"):
         run(checkpoint=path)
-    assert "Estimated time: 60 min (3 of 6 subsamples have finished already)." in caplog.text
+    assert "Estimated time: 60 min (3 of 6 subsamples are already finished)." in caplog.text
 
 
 def test_the_first_run_shows_a_compile_notice_and_short_runs_are_not_announced(monkeypatch, capfd, caplog):
