@@ -263,7 +263,7 @@ def test_the_explorer_notebook_runs_in_voila(browser, server, tmp_path):
 def test_a_card_in_voila_has_no_broken_progress_bar(browser, server, tmp_path):
     server.write("card", SETUP, "from compsil_kit import select_k\nselect_k(df, ks=[2, 3], n_subsamples=4)")
     with open_notebook(browser, server, "card", tmp_path) as card, card.watch("card"):
-        card.page.get_by_text("4 subsamples of").first.wait_for()
+        card.page.get_by_text("4 subsamples, ").first.wait_for()
         for problem in ("model not found", "Error displaying widget"):
             expect(card.page.get_by_text(problem)).to_have_count(0)
 

@@ -40,7 +40,7 @@ def test_an_adaptive_run_stops_at_the_maximum_number_of_subsamples():
     result = select_k(UNCLEAR, ks=(2, 3, 4), sample_size=60, n_subsamples="auto")
     assert result.n_subsamples == MAX_AUTO_SUBSAMPLES
     assert result.selection_probability.max() < 0.99
-    assert "The run stopped at 200 subsamples, the maximum with n_subsamples='auto'." in result.explain()
+    assert "The run stopped at 200 subsamples, the maximum for n_subsamples='auto'." in result.explain()
 
 
 def test_adaptive_results_match_a_fixed_run_of_the_same_length(close):
@@ -142,7 +142,7 @@ def test_an_adaptive_plan_shows_the_range_of_subsamples():
     plan = plan_selection(CLEAR, ks=KS, n_subsamples="auto", random_state=None)
     assert len(set(plan.seeds)) == MAX_AUTO_SUBSAMPLES
     assert (plan.n_subsamples, plan.adaptive) == (MAX_AUTO_SUBSAMPLES, "composite")
-    assert str(plan).startswith("10 to 200 subsamples of")
+    assert str(plan).startswith("10 to 200 subsamples, ")
     assert "at most 1,000 clusterings" in str(plan)
 
 
@@ -153,7 +153,7 @@ def test_a_reweighed_adaptive_result_explains_its_limits(close):
     micro = close.reweigh(criterion="micro")
     n_best = int(micro._n_run[micro._best_index])
     assert n_best < close.n_subsamples
-    assert f"may not be enough for these. k = {micro.best_k} was run on only {n_best} of them." in micro.explain()
+    assert f"for the current settings. k = {micro.best_k} was run on only {n_best} subsamples." in micro.explain()
 
 
 def test_an_adaptive_run_rejects_a_checkpoint_with_other_settings(tmp_path):
