@@ -1,6 +1,6 @@
-"""Compute what users read, as a script: its output must be the same under the kernels of every CPU.
+"""Script that computes user-visible results. Its output must not depend on the CPU or its optimised kernels.
 
-python tests/answers.py PART [PART ...] prints one JSON object; PARTS lists the parts.
+``python tests/answers.py PART [PART ...]`` prints one JSON object; PARTS contains the available parts.
 """
 
 import json
@@ -30,7 +30,7 @@ def _normal(seed, *shape):
 
 
 def _white(seed):
-    """Points whose principal components all have the same spread."""
+    """Return points whose principal components all have the same variance."""
     X = _normal(seed, 240, 2 + seed)
     return np.linalg.qr(X - X.mean(axis=0))[0]
 
@@ -50,7 +50,7 @@ def _blobs(seed, n=400):
 
 
 def continuous():
-    """Data in which rounding might decide directions and order, but no row is equally near to two centres."""
+    """Data sets in which rounding could affect directions and order, but no row is equally close to two centres."""
     kinds = {
         "round": lambda seed: _normal(seed, 200 + 100 * (seed % 3), 2 + seed),
         "equal spreads": _white,
@@ -71,7 +71,7 @@ def continuous():
 
 
 def grids():
-    """Data on a grid: rows are equally near to two centres, and scikit-learn's product decides."""
+    """Data on a grid, where rows are equally close to two centres and scikit-learn's matrix product breaks the tie."""
     for seed in range(7):
         yield f"grid {seed}", _random(seed).integers(0, 3 + seed % 6, size=(300, 2 + seed % 4)).astype(float)
     yield "ratings", np.clip(np.round(_random(8).normal(3, 1, size=(300, 6))), 1, 5)
@@ -82,12 +82,12 @@ def grids():
 
 
 def _rounded(values, decimals=9):
-    # Adding zero removes the sign of a negative zero.
+    # Adding zero turns negative zeros into positive zeros.
     return (np.round(np.asarray(values, dtype=float), decimals) + 0.0).tolist()
 
 
 def _read(result):
-    """Return the table, the sentences and the numbers of a result."""
+    """Return the text and the numbers of a result."""
     return {
         "best_k": result.best_k,
         "text": repr(result) + result.explain(),
@@ -98,7 +98,7 @@ def _read(result):
 
 
 def structures():
-    """Return the test for clusters on 50 data sets: p-values and statistics."""
+    """Return the p-values and statistics of the structure test for 50 data sets."""
     structure.N_NULL = 3
     found = {}
     for name, X in [*continuous(), *grids()]:
@@ -127,8 +127,8 @@ def on_grids():
     return _selected(grids())
 
 
-def surfaces():
-    """Return the output of other clusterers, metrics, criteria and the surfaces."""
+def interfaces():
+    """Return results for other clusterers, metrics and criteria, and the output of the other interfaces."""
     X, wine = _blobs(1), load_wine(as_frame=True).data
     settings = [{"clusterer": name} for name in NAMED_CLUSTERERS]
     settings += [{"metric": name} for name in ("manhattan", "cosine", "mahalanobis")]
@@ -140,7 +140,7 @@ def surfaces():
     comparison = compare(X, ks=range(2, 7), n_subsamples=4, n_references=4)
     found["comparison"] = repr(comparison) + comparison.explain()
     result = wine.compsil.select_k(n_subsamples=8)
-    # Omit encoded pictures; their content is in the numbers.
+    # Omit encoded images, because the numbers already cover their content.
     found["card"] = re.sub(r"base64,[^\"']+", "", result._repr_html_())
     labels = wine.compsil.cluster(result.best_k)
     found["profile"] = wine.compsil.profile(labels).to_string()
@@ -151,7 +151,7 @@ def surfaces():
     return found
 
 
-PARTS = {part.__name__: part for part in (structures, selections, on_grids, surfaces)}
+PARTS = {part.__name__: part for part in (structures, selections, on_grids, interfaces)}
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")

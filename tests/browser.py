@@ -1,4 +1,4 @@
-"""A browser on a notebook, and the explorer as its user sees it."""
+"""Open notebooks in a browser, and use the explorer as a user would."""
 
 import re
 import shutil
@@ -13,10 +13,10 @@ from waiting import NOTEBOOK_PATIENCE, PATIENCE
 from frontends import Kernel, Server
 
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
-# The template of Voilà loads the icons of buttons from there; without a network only the icons are missing.
+# Voilà's template loads button icons from this URL; without a network, only the icons are missing.
 VOILA_ICONS = "https://cdn.jsdelivr.net/npm/@fortawesome/fontawesome-free@"
-# Return the pixels of the only visible image once they differ from the old ones. An image that is replaced at this
-# moment cannot be decoded, so the next frame tries again.
+# Return the pixels of the only visible image once they differ from the old pixels. An image that is being replaced
+# cannot be decoded, so the function tries again in the next frame.
 NEXT_IMAGE = """async ([root, old, milliseconds]) => {
   const visible = image => image.getClientRects().length && getComputedStyle(image).visibility !== "hidden";
   const end = performance.now() + milliseconds;
@@ -31,7 +31,7 @@ NEXT_IMAGE = """async ([root, old, milliseconds]) => {
     }
     await new Promise(requestAnimationFrame);
   }
-  throw new Error("no other image appeared");
+  throw new Error("no new image appeared");
 }"""
 COUNT = r"(\d+) of \d+ subsamples"
 HAS_MORE = f"([part, count]) => Number((part.innerText.match(/{COUNT}/) || [0, 0])[1]) > count"
@@ -56,12 +56,12 @@ def launch():
 
 
 class Problems(list):
-    """Errors in the console of a page, uncaught exceptions, and requests to other machines, which are blocked."""
+    """The page's console errors, uncaught exceptions, and blocked requests to other machines."""
 
     def __init__(self, page):
         super().__init__()
         page.on("console", self._add_logged)
-        page.on("pageerror", lambda error: self.append(f"not caught: {error}"))
+        page.on("pageerror", lambda error: self.append(f"uncaught: {error}"))
         page.route(re.compile(r"^(?!(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:)"), self._block)
 
     def _add_logged(self, message):
@@ -77,7 +77,7 @@ class Problems(list):
 
 @dataclass
 class Notebook:
-    """A notebook that is open in a front end, with its kernel."""
+    """A notebook opened in a front end, and its kernel."""
 
     server: Server
     page: Page
@@ -87,7 +87,7 @@ class Notebook:
 
     @contextmanager
     def watch(self, name):
-        """Fail if the page has problems; add a screenshot to every failure."""
+        """Fail if the page has problems; attach a screenshot to every failure."""
         self.problems.clear()
         try:
             yield
@@ -115,7 +115,7 @@ def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
     file = server.connection_file(name)
     try:
         with notebook.watch(f"opening-{name}"):
-            # Voilà responds after it has run the cells.
+            # Voilà responds only after running all cells.
             page.goto(server.url(name), timeout=NOTEBOOK_PATIENCE * 1000)
             if server.kind == "lab":
                 run_all(page)
@@ -128,17 +128,18 @@ def open_notebook(browser, server, name, evidence, *, width=1440, height=1000):
 
 
 def run_all(page):
-    # Before this, JupyterLab would start a second kernel or ask for one; the toolbar shows idle too early.
+    # Before the kernel is idle, JupyterLab would start a second kernel or ask for a kernel. The toolbar shows the idle
+    # state too early, so wait for the status bar.
     page.locator("#jp-main-statusbar").get_by_text(" | Idle").wait_for()
     page.locator(".lm-MenuBar-itemLabel", has_text=re.compile("^Run$")).click()
     page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Run All Cells$")).click()
 
 
 def until(page, condition, what, seconds=PATIENCE):
-    """Wait for a condition outside the page while the page continues."""
+    """Wait for a condition outside the page while the page keeps running."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds} s in vain until {what}"
+        assert time.monotonic() < deadline, f"timed out after {seconds} s waiting until {what}"
         page.wait_for_timeout(30)
 
 
@@ -146,7 +147,7 @@ class Screen:
     """An explorer on a page."""
 
     def __init__(self, page, mark=""):
-        """Wait for the explorer with this CSS class, or for the only one."""
+        """Wait for the explorer with this CSS class, or for the only explorer on the page."""
         self.page, self.root = page, page.locator(f".compsil-explorer{mark and '.'}{mark}")
         self.root.wait_for()
 
@@ -160,7 +161,7 @@ class Screen:
         self.part(name).locator("select").select_option(label=label)
 
     def type(self, name, text):
-        """Type into a field and leave it."""
+        """Type into a field and press Enter."""
         field = self.part(name).locator("input")
         field.fill(text)
         field.press("Enter")

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import settings
 from sklearn.datasets import make_blobs
 
-# Same examples on every run: a red build can be repeated. More of them on demand.
+# Use the same examples in every run, so that failures are reproducible; a second profile runs more examples.
 settings.register_profile("default", derandomize=True, deadline=None, max_examples=60)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-# Whatever a shell starts in the background ignores Ctrl-C, and so would the tests that send it.
+# Processes that a shell starts in the background ignore Ctrl-C by default, but some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -1,4 +1,4 @@
-"""JupyterLab and Voilà on loopback, independent of the user's settings, and clients of their kernels."""
+"""Start JupyterLab and Voilà locally, independent of the user's settings, and connect to their kernels."""
 
 import ast
 import json
@@ -19,7 +19,7 @@ import psutil
 from jupyter_client import BlockingKernelClient
 from waiting import PATIENCE, until
 
-# The last cell of every notebook; its file shows that all cells have run.
+# The last cell of every notebook. The file that it writes indicates that all cells have run.
 WRITE_CONNECTION_FILE = "import pathlib, ipykernel; pathlib.Path({!r}).write_text(ipykernel.get_connection_file());"
 EXTENSION = "@jupyterlab/apputils-extension"
 LAB_SETTINGS = {
@@ -30,7 +30,7 @@ LAB_SETTINGS = {
 
 @dataclass(frozen=True)
 class Server:
-    """A running front end; notebooks go into ``notebooks``."""
+    """A running front end that serves the notebooks in ``notebooks``."""
 
     kind: str
     port: int
@@ -43,7 +43,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}/{path}"
 
     def connection_file(self, name):
-        """Return the file that the last cell of a notebook writes."""
+        """Return the file written by the last cell of a notebook."""
         return self.notebooks / f"{name}.kernel"
 
     def write(self, name, *cells):
@@ -86,13 +86,13 @@ def _command(kind, port, token, notebooks, folder):
         own = ["--Voila.ip=127.0.0.1", "--Voila.port_retries=0", f"--Voila.connection_dir_root={folder}"]
         return [sys.executable, "-m", "voila", str(notebooks), "--no-browser", f"--port={port}", *own]
     own = ["--ServerApp.ip=127.0.0.1", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={notebooks}"]
-    # Containers often run as root, which Jupyter refuses by default.
+    # Containers often run as root, which Jupyter does not allow by default.
     own += ["--allow-root", f"--IdentityProvider.token={token}"]
     return [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", *own]
 
 
 def _environment(folder):
-    """Return the environment with all folders of user settings inside the given one."""
+    """Return the environment variables, with all user settings redirected to the given folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "PYTEST"))}
     names = {f"JUPYTER_{name}_DIR": name.lower() for name in ("CONFIG", "DATA", "RUNTIME")}
     names |= {f"JUPYTERLAB_{name}_DIR": name.lower() for name in ("SETTINGS", "WORKSPACES")}
@@ -100,7 +100,7 @@ def _environment(folder):
 
 
 def _wait_until_up(process, url, log):
-    # A proxy in the environment does not serve loopback addresses.
+    # Ignore any proxy in the environment, because it cannot reach the loopback interface.
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def is_up():
@@ -111,7 +111,7 @@ def _wait_until_up(process, url, log):
 
 
 def _stop(process):
-    """Interrupt a server, which stops its kernels; kill what is left after some time."""
+    """Interrupt a server, which stops its kernels; after a timeout, kill all processes that are still running."""
     kernels = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
     _, alive = psutil.wait_procs([process, *kernels], timeout=PATIENCE / 2)
@@ -122,7 +122,7 @@ def _stop(process):
 
 
 class Kernel:
-    """A client of the kernel of a notebook."""
+    """A client for the kernel of a notebook."""
 
     def __init__(self, connection_file):
         self._client = BlockingKernelClient(connection_file=connection_file.read_text())
@@ -146,6 +146,6 @@ class Kernel:
         return reply["user_expressions"]
 
     def close(self):
-        """Disconnect; the kernel continues."""
+        """Disconnect; the kernel keeps running."""
         self._client.stop_channels()
         self._client.context.term()

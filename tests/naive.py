@@ -1,4 +1,4 @@
-"""The method in plain loops that follow the specification: the slow oracle of every fast path."""
+"""The method in plain loops that follow the specification, as a slow reference for every fast path."""
 
 import math
 
@@ -11,7 +11,7 @@ def distance_table(X):
 
 
 def silhouette_of_points(D, labels):
-    """Step 2: s_i = (b_i - a_i) / max(a_i, b_i); 0 for a point alone and for 0/0."""
+    """Step 2: s_i = (b_i - a_i) / max(a_i, b_i); 0 for single-point clusters and for 0/0."""
     n = len(labels)
     members = {c: [j for j in range(n) if labels[j] == c] for c in set(labels)}
     values = []
@@ -27,7 +27,7 @@ def silhouette_of_points(D, labels):
 
 
 def micro_macro(values, labels):
-    """Step 3."""
+    """Step 3: micro and macro averages of the silhouettes."""
     groups = {}
     for value, label in zip(values, labels, strict=True):
         groups.setdefault(label, []).append(value)
@@ -37,7 +37,7 @@ def micro_macro(values, labels):
 
 
 def weight(normalised, transform):
-    """Step 6 and the paper's ablation."""
+    """Step 6: the weight of the micro average, with the transforms from the paper's ablation."""
     return {
         "tanh": lambda x: (1 + math.tanh(x)) / 2,
         "linear": lambda x: (1 + x) / 2,
@@ -47,7 +47,7 @@ def weight(normalised, transform):
 
 
 def composites(micros, macros, transform="tanh", epsilon=1e-12):
-    """Steps 4 to 7 for one k."""
+    """Steps 4 to 7: the composite silhouettes for one k."""
     deltas = [m - M for m, M in zip(micros, macros, strict=True)]
     largest = max(abs(delta) for delta in deltas)
     out = []
@@ -58,7 +58,7 @@ def composites(micros, macros, transform="tanh", epsilon=1e-12):
 
 
 def score(values):
-    """Step 8: mean, standard error."""
+    """Step 8: mean and standard error."""
     n = len(values)
     mean = sum(values) / n
     if n < 2:
@@ -78,7 +78,7 @@ def subsample(seed, n, m):
 
 
 def select(X, ks, seeds, m, cluster, transform="tanh", z=0.0):
-    """The whole method: returns scores per k and the choice, ties to the smaller k; with z, by the lower bound."""
+    """Return the score for each k, and the k with the highest lower bound; ties go to the smaller k."""
     scores, bounds = {}, {}
     for k in ks:
         micros, macros = [], []
@@ -95,7 +95,7 @@ def select(X, ks, seeds, m, cluster, transform="tanh", z=0.0):
 
 
 def adjusted_rand(first, second):
-    """Pairs of rows that share a cluster in both clusterings, adjusted for chance."""
+    """Return the agreement of two clusterings on pairs of rows, adjusted for chance."""
     pairs = [(i, j) for i in range(len(first)) for j in range(i)]
     one = {(i, j) for i, j in pairs if first[i] == first[j]}
     other = {(i, j) for i, j in pairs if second[i] == second[j]}
@@ -104,7 +104,7 @@ def adjusted_rand(first, second):
 
 
 def stability(X, ks, seeds, m, cluster):
-    """Per k: the mean agreement of consecutive subsamples on their common rows, and the single agreements."""
+    """Return, for each k, the mean and individual agreements of consecutive subsamples on their common rows."""
     found = {}
     for k in ks:
         labelings = []
@@ -122,7 +122,7 @@ def stability(X, ks, seeds, m, cluster):
 
 
 def stability_on(common, X, ks, seeds, m, cluster):
-    """Per k: the agreements of consecutive subsamples on other points, which belong to the nearest mean."""
+    """Return, for each k, the agreements of consecutive subsamples on separate rows, labelled by the nearest mean."""
     found = {}
     for k in ks:
         labelings = []
@@ -137,7 +137,7 @@ def stability_on(common, X, ks, seeds, m, cluster):
 
 
 def best_start(starts):
-    """The labels of the start with the least inertia; the earlier one if another finds the same clusters."""
+    """Return the labels with the smallest inertia; the first of several starts with the same clusters is used."""
     best_labels, least = None, math.inf
     for labels, inertia in starts:
         same = best_labels is not None and adjusted_rand(labels, best_labels) == 1.0
@@ -147,7 +147,7 @@ def best_start(starts):
 
 
 def within_share(X, labels):
-    """Within-cluster sum of squares divided by the total sum of squares."""
+    """Return the within-cluster sum of squares divided by the total sum of squares."""
     X = [[float(value) for value in row] for row in X]
 
     def spread(rows):
@@ -159,7 +159,7 @@ def within_share(X, labels):
 
 
 def silhouettes_long_double(X, labels):
-    """Silhouettes in extended precision, for data where float64 distances lose digits."""
+    """Return silhouettes in extended precision, for data whose float64 distances lose precision."""
     X = np.asarray(X).astype(np.longdouble)
     labels = np.asarray(labels)
     clusters = np.unique(labels)

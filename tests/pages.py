@@ -1,4 +1,4 @@
-"""HTML pages for tests: parsed, and loaded in a browser."""
+"""Parse HTML pages, and load them in a browser."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ VOID = {"meta", "img", "br", "hr", "link", "input", "circle", "polyline", "polyg
 
 
 class Page(HTMLParser):
-    """Tags, links, table rows, style sheet and all other text of a page; tags that do not match are an error."""
+    """The tags, links, table rows, style sheet and other text of a page; mismatched tags raise an error."""
 
     def __init__(self, text):
         super().__init__()
@@ -48,12 +48,12 @@ class Page(HTMLParser):
 
 
 def browse(page, folder):
-    """Show a page in a browser; return the page after its scripts have run, and the messages on its console."""
+    """Load a page in a browser; return the page after its scripts have run, and the console messages."""
     file = folder / "page.html"
     file.write_text(page, encoding="utf-8")
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
-        pytest.fail("there is no Chromium. `make browser` installs it from Debian's packages.")
+        pytest.fail("Chromium is not installed. Run `make browser` to install it from the Debian packages.")
     command = [
         program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
         "--disable-background-networking", "--enable-logging=stderr", "--v=0", "--window-size=640,900",
@@ -63,7 +63,7 @@ def browse(page, folder):
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-# Record in the page: images that cannot be decoded, elements wider than the page, and whether a script was injected.
+# Record in the page how many images are broken, whether it scrolls sideways, and whether a script was injected.
 PROBE = """<script>
 window.alert = () => { document.body.dataset.attacked = "yes"; };
 window.addEventListener("load", () => {

@@ -1,4 +1,4 @@
-"""Plans, results and comparisons with given numbers, whose derived numbers can be computed by hand."""
+"""Plans, results and comparisons with simple numbers, so that expected values can be computed by hand."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def plan_of(ks, n_subsamples, *, n_calibration=0, sample_size=800, n_starts=1):
 
 
 def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_size=800, agreement=None, **changes):
-    """Return a result from silhouettes (ks by subsamples), and from discrepancies of the calibration subsamples."""
+    """Return a result with the given silhouettes (one row per k) and calibration discrepancies."""
     micro, macro = np.array(micro, dtype=float), np.array(macro, dtype=float)
     n_ks, n = micro.shape
     planned = n if planned is None else planned
@@ -29,7 +29,7 @@ def made_up(micro, macro, *, ks=None, calibration=None, planned=None, sample_siz
 
 
 def compared(ks, **values):
-    """Return a comparison of criteria with given values per k; ``_`` in a name stands for ``-``."""
+    """Return a comparison of criteria with the given values for each k; ``_`` in a name is replaced with ``-``."""
     criteria = tuple(
         Criterion(name.replace("_", "-"), np.array(row, dtype=float), np.zeros(len(row)))
         for name, row in values.items()
@@ -38,7 +38,7 @@ def compared(ks, **values):
 
 
 def interrupting(function, at):
-    """Return the function, with an interrupt (Ctrl-C) in call number ``at``."""
+    """Wrap a function so that call number ``at`` raises KeyboardInterrupt."""
     calls = []
 
     def interrupted(*args):

@@ -1,4 +1,4 @@
-"""Sessions of the explorer for tests, and a clusterer that blocks."""
+"""Explorer sessions for tests, and a clusterer that blocks."""
 
 import itertools
 import re
@@ -25,12 +25,12 @@ def open_session(data, *, expression=None, **settings):
 
 
 def visible_text(markup):
-    """Return the visible text of HTML in one line."""
+    """Return the visible text of HTML on one line."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
 
 
 class Result(SimpleNamespace):
-    """Given attributes of a result; ``k`` is the selected one, or None."""
+    """A result with the given attributes; ``k`` is the selected k, or None."""
 
     k = 3
 
@@ -58,7 +58,7 @@ def finished(data, **settings):
 
 
 def start(session, gate):
-    """Start a run, and wait until it reaches a gate."""
+    """Start a run and wait until it reaches a gate."""
     session.start()
     assert gate.reached.wait(PATIENCE)
 
@@ -70,7 +70,7 @@ def compare(session):
 
 
 def cluster(session, k):
-    """Compute all clusterings, k first, and return that of k."""
+    """Compute all clusterings, starting with k, and return the clustering into k clusters."""
     session.shown.clusterings.prioritise(k)
     session.shown.clusterings.wait(PATIENCE)
     return session.shown.clusterings.found.get(k)
@@ -93,7 +93,7 @@ def fail_after(n_calls):
 
 
 def on_all_rows(n_rows, act):
-    """Return a clusterer that calls a function with k before it clusters all rows, and not only a subsample."""
+    """Return a clusterer that calls ``act(k)`` before clustering all rows, but not before clustering a subsample."""
 
     def clusterer(X, k, seed):
         if len(X) == n_rows:
@@ -115,7 +115,7 @@ class Gate:
         return kmeans(X, k, seed)
 
     def block(self):
-        """Count a call; block if it is one of the later ones."""
+        """Count a call; block if there have been more than ``after`` calls."""
         self.calls += 1
         if self.calls > self.after:
             self.reached.set()

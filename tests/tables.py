@@ -8,12 +8,12 @@ import pyarrow.parquet as pq
 
 from compsil_kit._data.sources.source import Field, Source
 
-# Just enough rows to be read in passes.
+# Just enough rows to be processed out of core.
 LARGE = 50_500
 
 
 def columns_of(n_rows=LARGE, n_columns=3, dtype="float64", seed=0):
-    """Named columns of three clusters of different sizes."""
+    """Return named columns with three clusters of different sizes."""
     rng = np.random.default_rng(seed)
     centers = rng.normal(scale=6, size=(3, n_columns))
     rows = centers[rng.choice(3, n_rows, p=[0.6, 0.3, 0.1])] + rng.normal(size=(n_rows, n_columns))
@@ -21,7 +21,7 @@ def columns_of(n_rows=LARGE, n_columns=3, dtype="float64", seed=0):
 
 
 def write_parquet(place, columns, n_files=1, row_group_size=7_000):
-    """Write a table as one file, or as a folder of several."""
+    """Write a table to one Parquet file, or to a folder of several files."""
     table = columns if isinstance(columns, pa.Table) else pa.table(columns)
     if n_files == 1:
         pq.write_table(table, place, row_group_size=row_group_size)
@@ -39,7 +39,7 @@ def rows(source, positions):
 
 
 class CutSource(Source):
-    """Columns in memory as a source, split into chunks and, like partitions on workers, into parts at given rows."""
+    """A source for in-memory columns, split into chunks and, like partitions on workers, into parts at given rows."""
 
     what = "a table of the tests"
 
@@ -50,7 +50,7 @@ class CutSource(Source):
             for name, values in columns.items()
         )
         self.n_rows, self.named = len(self._columns[0]), named
-        # The rows of each chunk that was read.
+        # The row range of each chunk read so far.
         self.handed = []
 
     def chunks(self, positions):

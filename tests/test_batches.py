@@ -8,16 +8,12 @@ from base64 import b64encode
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
-from sklearn.cluster import KMeans
-from sklearn.datasets import make_blobs
-from small_runs import identical
+import small_runs
+from small_runs import Counting, X, identical, split
 
 from compsil_kit import ClusteringError, SelectionError, combine_batches, plan_batches, prepare, run_batch, select_k
-from compsil_kit.datasets import imbalanced_blobs
 
-X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
-SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 7, "sample_size": 120}
+SETTINGS = {**small_runs.SETTINGS, "n_subsamples": 7}
 
 
 def plan(data=X, **keywords):
@@ -32,39 +28,6 @@ def travel(batch):
 
 def finished(data=X, again=None, **keywords):
     return [travel(run_batch(data, travel(batch), **(again or {}))) for batch in plan(data, **keywords)]
-
-
-def split(X, k, seed):
-    return (np.arange(X.shape[0]) + seed) % k
-
-
-def picky(X, k, seed):
-    if k == 4 and seed % 2:
-        raise RuntimeError("odd seed")
-    return split(X, k, seed)
-
-
-KINDS = {
-    "plain": {},
-    "calibration": {"n_calibration": 3},
-    "name": {"clusterer": "gmm", "metric": "manhattan"},
-    "skipped": {"clusterer": picky, "on_failure": "skip"},
-    "estimator": {"clusterer": KMeans(n_init=3)},
-    "function": {"clusterer": split, "metric": lambda a, b: float(np.abs(a - b).max())},
-    "float32": {"data": X.astype(np.float32)},
-    "sparse": {"data": sparse.csr_array(X * (np.abs(X) > 1))},
-    "table": {"data": pd.DataFrame(X, columns=list("abc"))},
-    "seeds": {"random_state": range(42, 49)},
-}
-
-
-@pytest.mark.parametrize("keywords", KINDS.values(), ids=KINDS)
-def test_the_result_is_that_of_one_run(keywords):
-    given = {name: value for name in ("clusterer", "metric") if not isinstance(value := keywords.get(name), str)}
-    again = {name: value for name, value in given.items() if value is not None}
-    batches = finished(again=again, **keywords)
-    whole = select_k(keywords.get("data", X), **{**SETTINGS, **{k: v for k, v in keywords.items() if k != "data"}})
-    assert identical(combine_batches(batches[::-1]), whole)
 
 
 def test_the_choice_is_made_when_combining():
@@ -98,12 +61,7 @@ def test_every_subsample_is_in_one_batch(keywords, sizes):
 
 
 def test_only_the_subsamples_of_the_batch_are_computed():
-    calls = []
-
-    def counting(X, k, seed):
-        calls.append(seed)
-        return split(X, k, seed)
-
+    counting = Counting()
     batch = plan(clusterer=counting)[1]
     before_run = json.dumps(batch)
     done = run_batch(X, batch, clusterer=counting, n_jobs=2)
@@ -111,7 +69,7 @@ def test_only_the_subsamples_of_the_batch_are_computed():
     seeds = [batch["plan"]["seeds"][index] for index in batch["indices"]]
     # The one before the first is clustered too: the first is compared with it.
     before = batch["plan"]["seeds"][batch["indices"][0] - 1]
-    assert sorted(calls) == sorted([before, *seeds] * 3)
+    assert sorted(counting.calls) == sorted([before, *seeds] * 3)
     assert len(done["trials"]) == len(seeds)
 
 
@@ -182,6 +140,8 @@ def test_sizes_are_checked(name, value, error):
 def test_settings_are_checked_when_planning():
     with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
         plan(ks=[500])
+    with pytest.raises(ValueError, match=r"^n_subsamples must be an integer for batches"):
+        plan(n_subsamples="auto")
     with pytest.raises(TypeError, match="unexpected keyword argument 'n_jobs'"):
         plan(n_jobs=2)
 
@@ -190,7 +150,7 @@ MOVED = X.copy()
 MOVED[0, 0] += 1e-9
 OTHER = {
     "cell": ({"X": MOVED}, "the content of X differs"),
-    "rows": ({"X": X[:-1]}, "rows was 300 and is now 299"),
+    "rows": ({"X": X[:-1]}, "rows was 90 and is now 89"),
     "clusterer": ({"X": X, "clusterer": "gmm"}, "clusterer was kmeans and is now gmm"),
     "metric": ({"X": X, "metric": "manhattan"}, "metric was euclidean and is now manhattan"),
 }
@@ -302,56 +262,25 @@ def test_the_rule_is_checked_before_combining():
     batches = finished(n_subsamples=1, n_batches=1)
     with pytest.raises(ValueError, match="n_subsamples with rule='lcb' must be an integer of at least 2"):
         combine_batches(batches, rule="lcb")
-    with pytest.raises(ValueError, match="rule must be one of"):
-        combine_batches(batches, rule="luck")
-
-
-# --- batches carry the settings ---------------------------------------------------------------------------------------
-
-CLOSE = imbalanced_blobs()[0][::4]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"criterion": "stable"},
-        {"criterion": "likely"},
-        {"criterion": "micro", "rule": "lcb", "z": 2.0},
-        {"transform": "step", "n_calibration": 2},
-        {"on_failure": "skip", "sample_size": 0.5},
-    ],
-    ids=lambda settings: next(iter(settings.values())),
-)
-def test_batches_equal_select_k_with_any_setting(settings):
-    settings = {"ks": range(2, 8), "n_subsamples": 10, **settings}
-    batches = json.loads(json.dumps(plan_batches(CLOSE, n_batches=3, **settings)))
-    done = json.loads(json.dumps([run_batch(CLOSE, batch) for batch in batches]))
-    result, expected = combine_batches(done), select_k(CLOSE, **settings)
-    assert result.to_dict() == expected.to_dict()
-    assert result.plan == expected.plan
 
 
 def test_another_choice_from_the_same_batches_is_that_of_reweigh():
-    settings = {"ks": range(2, 8), "n_subsamples": 6}
-    done = [run_batch(CLOSE, batch) for batch in plan_batches(CLOSE, n_batches=2, **settings)]
-    expected = select_k(CLOSE, **settings).reweigh(criterion="stable")
-    result = combine_batches(done, criterion="stable")
-    assert result.to_dict() == expected.to_dict()
+    batches = finished()
+    result = combine_batches(batches, criterion="stable")
+    assert identical(result, select_k(X, **SETTINGS).reweigh(criterion="stable"))
     (warning,) = [text for text in result.warnings if "initialisations" in text]
     assert "criterion='stable' scores the best of several initialisations, but this run has one" in warning
     with pytest.raises(TypeError, match="unexpected keyword argument 'ks'"):
-        combine_batches(done, ks=[2])
+        combine_batches(batches, ks=[2])
     with pytest.raises(ValueError, match="rule must be one of"):
-        combine_batches(done, rule="best")
+        combine_batches(batches, rule="best")
 
 
 def test_a_transform_that_is_a_function_is_passed_again():
     def half(x):
         return np.full_like(x, 0.5)
 
-    batches = plan_batches(CLOSE, n_batches=2, ks=[2, 3, 4], n_subsamples=4, transform=half)
-    done = [run_batch(CLOSE, batch) for batch in json.loads(json.dumps(batches))]
+    batches = finished(transform=half)
     with pytest.raises(ValueError, match="transform=half, a function, which they cannot contain"):
-        combine_batches(done)
-    result = combine_batches(done, transform=half)
-    assert np.array_equal(result.weights, select_k(CLOSE, ks=[2, 3, 4], n_subsamples=4, transform=half).weights)
+        combine_batches(batches)
+    assert identical(combine_batches(batches, transform=half), select_k(X, **SETTINGS, transform=half))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 
 import numpy as np
@@ -33,7 +34,7 @@ def test_values_are_normalised_once():
         ({"ks": 1}, ValueError, "ks must be an integer of at least 2; got 1"),
         ({"ks": []}, ValueError, "ks must contain at least one integer"),
         ({"ks": "2"}, TypeError, "ks must be integers of at least 2"),
-        ({"ks": range(2, 10**9)}, ValueError, "ks must contain at most 1,000 candidates"),
+        ({"ks": itertools.count(2)}, ValueError, "ks must contain at most 1,000 candidates"),
         ({"clusterer": "luck"}, ValueError, "clusterer must be one of"),
         ({"clusterer": 3}, TypeError, "clusterer must be a name"),
         ({"clusterer": KMeans}, TypeError, r"pass KMeans\(\)"),
@@ -41,12 +42,13 @@ def test_values_are_normalised_once():
         ({"metric": "precomputed"}, ValueError, "clusterer='kmeans' needs points"),
         ({"n_subsamples": 0}, ValueError, "n_subsamples must be an integer of at least 1"),
         ({"n_subsamples": "many"}, TypeError, "or 'auto' for an adaptive number"),
-        ({"n_subsamples": 10**7}, ValueError, "n_subsamples"),
+        ({"n_subsamples": 1_000_001}, ValueError, "n_subsamples must be an integer of at most 1,000,000"),
         ({"sample_size": 2}, ValueError, "sample_size must be an integer of at least 3"),
         ({"sample_size": 1.5}, ValueError, "sample_size as a fraction"),
         ({"sample_size": "all"}, ValueError, "sample_size must be 'auto', 'paper'"),
         ({"n_starts": 1001}, ValueError, "n_starts"),
         ({"n_calibration": -1}, ValueError, "n_calibration"),
+        ({"n_calibration": 1_000_001}, ValueError, "n_calibration must be an integer of at most 1,000,000"),
         ({"random_state": -1}, ValueError, "random_state must"),
         ({"random_state": [1, 2], "n_subsamples": 3}, ValueError, "3 are needed, got 2"),
         ({"random_state": [1, 2, 3], "n_subsamples": 2, "n_calibration": 2}, ValueError, "4 are needed, got 3"),
@@ -185,25 +187,9 @@ def test_quoted_names_are_parsed_back(name):
     assert (values.quote(name) == name) == (name in ("a", "2020"))
 
 
-def test_checkpoints_are_absolute_paths_of_files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert Events(checkpoint="run.json").checkpoint == tmp_path / "run.json"
-    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-    assert Events(checkpoint="link.json").checkpoint == tmp_path / "real.json"
-    for wrong, error, message in (
-        ("missing/run.json", FileNotFoundError, "no such folder for the checkpoint"),
-        (tmp_path, IsADirectoryError, "checkpoint must be a file"),
-        (3, TypeError, "checkpoint must be the path of a file, or None; got 3"),
-    ):
-        with pytest.raises(error, match=message):
-            Events(checkpoint=wrong)
-    Events(checkpoint="run.json").require_repeatable(42)
-    Events().require_repeatable(None)
-    with pytest.raises(ValueError, match="checkpoint needs the same seeds in every run"):
-        Events(checkpoint="run.json").require_repeatable(None)
-
-
-def test_progress_is_a_switch_or_a_function():
+def test_events_are_validated():
+    with pytest.raises(TypeError, match="checkpoint must be the path of a file, or None; got 3"):
+        Events(checkpoint=3)
     assert Events(progress=print).progress is print
     with pytest.raises(TypeError, match="progress must be True, False, None"):
         Events(progress="yes")

@@ -26,6 +26,7 @@ from compsil_kit import CompositeSilhouette, SelectionResult, select_k, silhouet
 
 mpl.use("agg")
 X = np.random.default_rng(5).normal(np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 30, axis=0))
+DEFAULT = CompositeSilhouette().ks
 SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 4, "sample_size": 60}
 
 
@@ -74,14 +75,11 @@ def test_predict_takes_what_fit_takes_down_to_one_row(form):
         assert model.predict(form(X[:n_rows])).tolist() == model.labels_[:n_rows].tolist()
 
 
-@pytest.mark.parametrize(("fitted", "asked"), [(np.float32, np.float64), (np.float64, np.float32)])
-def test_predict_takes_other_precisions(fitted, asked):
-    model = make().fit(X.astype(fitted))
-    assert np.array_equal(model.predict(X.astype(asked)), model.labels_)
-
-
-def test_predict_checks_its_data():
+def test_predict_checks_its_data_and_takes_other_precisions():
     model = make().fit(X)
+    assert np.array_equal(model.predict(X.astype(np.float32)), model.labels_)
+    narrow = make().fit(X.astype(np.float32))
+    assert np.array_equal(narrow.predict(X), narrow.labels_)
     with pytest.raises(ValueError, match="NaN at row 0, column 1"):
         model.predict([[0.0, np.nan]])
     with pytest.raises(ValueError, match="X must have at least 1 row; got 0"):
@@ -113,30 +111,27 @@ def test_parameters_are_checked_in_fit_not_before(name, value):
         model.fit(X)
 
 
-def test_the_default_counts_end_where_the_rows_do():
-    assert CompositeSilhouette(n_subsamples=2).fit(X[::15]).result_.ks == (2, 3, 4, 5)
+@pytest.mark.parametrize(("n_rows", "ks"), [(3, (2,)), (6, (2, 3, 4, 5)), (90, tuple(range(2, 11)))])
+def test_the_default_counts_end_where_the_rows_do(n_rows, ks):
+    assert CompositeSilhouette(n_subsamples=2).fit(X[:: 90 // n_rows]).result_.ks == ks
+
+
+@pytest.mark.parametrize(("asked", "n_rows"), [(range(2, 11), 6), (np.arange(2, 11), 6), (DEFAULT, 2)], ids=str)
+def test_too_few_rows(asked, n_rows):
     with pytest.raises(ValueError, match="ks must be smaller than the number of rows"):
-        CompositeSilhouette(ks=range(2, 11), n_subsamples=2).fit(X[::15])
-
-
-@pytest.mark.parametrize(("n_rows", "ks"), [(2, (2,)), (3, (2,)), (5, (2, 3, 4)), (99, tuple(range(2, 11)))])
-def test_the_default_counts_of_few_rows(n_rows, ks):
-    """Of too few rows for any, two are left, which fit refuses."""
-    assert CompositeSilhouette()._candidates(n_rows) == ks
-    asked = np.arange(2, 11)
-    assert CompositeSilhouette(ks=asked)._candidates(n_rows) is asked
-
-
-def test_the_refit_has_the_seed_of_the_first_subsample():
-    model = make(random_state=None).fit(X)
-    assert model.best_estimator_.random_state == model.result_.plan.seeds[0]
+        CompositeSilhouette(ks=asked, n_subsamples=2).fit(X[:n_rows])
 
 
 PARAMS = {**SETTINGS, "clusterer": KMeans(n_init=3), "transform": "step", "rule": "lcb", "z": 2.0, "random_state": 7}
 
 
-def test_parameters_survive_clone_and_set_params():
+def test_parameters_survive_clone_and_set_params_and_reach_the_selection():
     model = CompositeSilhouette(**PARAMS)
+    before = dict(vars(PARAMS["clusterer"]))
+    result, expected = model.fit(X).result_, select_k(X, **PARAMS)
+    assert np.array_equal(result.weights, expected.weights)
+    assert (result.rule, result.z, result.transform) == ("lcb", 2.0, "step")
+    assert vars(model.clusterer) == before
     twin = clone(model)
     assert twin is not model
     assert twin.clusterer is not model.clusterer
@@ -150,13 +145,6 @@ def test_parameters_survive_clone_and_set_params():
         twin.set_params(n_clusters=3)
 
 
-def test_parameters_reach_the_selection():
-    model = CompositeSilhouette(**PARAMS).fit(X)
-    expected = select_k(X, **PARAMS)
-    assert np.array_equal(model.result_.weights, expected.weights)
-    assert (model.result_.rule, model.result_.z, model.result_.transform) == ("lcb", 2.0, "step")
-
-
 def test_deep_parameters_include_those_of_the_clusterer():
     deep = make(clusterer=GaussianMixture(tol=0.5)).get_params()
     shallow = make(clusterer=GaussianMixture(tol=0.5)).get_params(deep=False)
@@ -165,14 +153,7 @@ def test_deep_parameters_include_those_of_the_clusterer():
     assert "clusterer__tol" not in make(clusterer=GaussianMixture).get_params()
 
 
-def test_the_clusterer_given_is_not_changed():
-    estimator = KMeans(7, n_init=1, random_state=3)
-    before = dict(vars(estimator))
-    make(clusterer=estimator).fit(X)
-    assert vars(estimator) == before
-
-
-def test_it_is_a_clusterer_and_no_transformer():
+def test_it_is_a_clusterer_and_no_transformer_and_ends_a_pipeline():
     model = make()
     assert is_clusterer(model)
     assert not hasattr(model, "transform")
@@ -180,6 +161,8 @@ def test_it_is_a_clusterer_and_no_transformer():
     with pytest.raises(AttributeError, match=r"'transform' is a parameter, not a method: read get_params"):
         model.transform  # noqa: B018  (reading is what raises)
     pipeline = make_pipeline(StandardScaler(), model).fit(X)
+    alone = make().fit(StandardScaler().fit_transform(X))
+    assert np.array_equal(pipeline.predict(X), alone.labels_)
     assert not hasattr(pipeline, "transform")
     assert not hasattr(pipeline, "fit_transform")
 
@@ -188,13 +171,6 @@ def test_its_text_shows_what_was_changed():
     assert repr(CompositeSilhouette(ks=(2, 3))) == "CompositeSilhouette(ks=(2, 3))"
     assert "transform=" in repr(make(transform=np.abs))
     assert "CompositeSilhouette" in make()._repr_html_()
-
-
-def test_it_ends_a_pipeline():
-    pipeline = make_pipeline(StandardScaler(), make()).fit(X)
-    alone = make().fit(StandardScaler().fit_transform(X))
-    assert np.array_equal(pipeline.predict(X), alone.labels_)
-    assert np.array_equal(pipeline.fit_predict(X), alone.labels_)
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, lambda data: pl.DataFrame(data.to_dict("list"))])
@@ -260,19 +236,17 @@ both = pytest.mark.parametrize("draw", ["plot_silhouette", "plot_map"])
 
 
 @both
-def test_the_estimator_draws_its_labels(fitted, labelled, ax, draw):
+def test_the_estimator_draws_its_labels(fitted, labelled, ax, draw, monkeypatch):
+    """On axes, or in a new figure that is not shown."""
     assert getattr(fitted, draw)(labelled[0], ax=ax) is ax
-    assert ax.get_title(loc="left").startswith("k = 3")
-    assert len(ax.collections) == 3
-
-
-@both
-def test_a_new_figure_is_not_shown(fitted, labelled, draw, monkeypatch):
     monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown"))
     before = plt.get_fignums()
-    ax = getattr(fitted, draw)(labelled[0])
-    assert plt.get_fignums() == [*before, ax.figure.number]
-    plt.close(ax.figure)
+    new = getattr(fitted, draw)(labelled[0])
+    assert plt.get_fignums() == [*before, new.figure.number]
+    plt.close(new.figure)
+    for axes in (ax, new):
+        assert axes.get_title(loc="left").startswith("k = 3")
+        assert len(axes.collections) == 3
 
 
 @both

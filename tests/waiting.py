@@ -9,22 +9,22 @@ NOTEBOOK_PATIENCE = 900
 
 
 def until(condition, what, process=None):
-    """Poll until a condition holds, and return its value; fail if the process that should fulfil it ends."""
+    """Poll until a condition holds, and return its value; fail if ``process`` ends first."""
     deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert process is None or process.poll() is None, f"the process ended before {what}"
-        assert time.monotonic() < deadline, f"waited {PATIENCE} s until {what}"
+        assert time.monotonic() < deadline, f"timed out after {PATIENCE} s waiting until {what}"
         time.sleep(0.02)
     return found
 
 
 def threads(name):
-    """Return the running threads of this name."""
+    """Return the running threads with this name."""
     return [thread for thread in threading.enumerate() if thread.name == name]
 
 
 def join(found):
-    """Wait for the end of threads."""
+    """Wait until all threads have ended."""
     for thread in found:
         thread.join(PATIENCE)
         assert not thread.is_alive(), f"{thread.name} is still running"

@@ -13,7 +13,7 @@ __all__ = ["Explorer", "explore", "load_ipython_extension", "unload_ipython_exte
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names on first use: the magic works without widgets."""
+    """Import public names lazily, so that the magic works without ipywidgets."""
     if name not in __all__:
         raise AttributeError(f"module 'compsil_jupyter' has no attribute {name!r}")
     if name.endswith("_ipython_extension"):

@@ -1,4 +1,4 @@
-"""Generate Python code that reproduces the results of the explorer."""
+"""Generate Python code that reproduces the results shown in the explorer."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig, s
 from compsil_pandas.calls import CLUSTER_SETTINGS
 
 LINE = 88
-# Stands for data whose expression is unknown; generated code never assigns to it.
+# Name of the data in the code if the expression is unknown; generated code never assigns to this name.
 PLACEHOLDER = "data"
 
 
 def generate_code(session: Session, expression: str | None, k: int | None = None) -> str:
     """Return code for the displayed selection and, with ``k``, for the displayed clusters.
 
-    ``expression`` is the Python expression of the data in the notebook, None if unknown.
+    ``expression`` is the Python expression for the data in the notebook, or None if unknown.
     """
     try:
         ast.parse(expression or "", mode="eval")
     except SyntaxError:
-        # The text of a magic may contain IPython syntax.
+        # The argument of a magic may contain IPython syntax.
         expression = None
     calls = _Calls(session, expression or PLACEHOLDER)
     parts = [*calls.imports(), ""]
     if expression is None:
-        parts.append(f"# Replace {PLACEHOLDER!r} by the data passed to the explorer.")
+        parts.append(f"# Replace {PLACEHOLDER!r} with the data passed to the explorer.")
     parts += [*calls.comments(), calls.select(), *_limits(session, calls.free("result"))]
     parts.append(f"print({calls.free('result')}.explain())")
     if k is not None and not calls.sparse:
         sampled = session.shown.clusterings is not None and session.shown.clusterings.sampled
-        comment = "# All rows; the explorer shows a sample." if sampled else "# The displayed clusters."
+        comment = "# Cluster all rows; the explorer shows a sample." if sampled else "# The displayed clusters."
         parts += ["", comment, calls.cluster(k)]
     if session.shown.comparison is not None:
         parts += ["", "# The other criteria.", calls.compare(), f"print({calls.free('comparison')})"]
@@ -48,19 +48,19 @@ def generate_code(session: Session, expression: str | None, k: int | None = None
 
 
 def _limits(session: Session, name: str) -> list[str]:
-    """Return code or a comment about the subsamples in use, unless these are all planned ones."""
+    """Return code or a comment that states which subsamples are used, unless all planned subsamples are."""
     result, first = session.result, session.reading.first
     if result is None:
         return []
     if first is not None and first < session.n_finished:
         return [f"{name} = {name}.reweigh(n_subsamples={first})  # only the first {first} subsamples"]
     if result.partial:
-        return [f"# The explorer shows {result.n_subsamples} of these {result.plan.n_subsamples} subsamples."]
+        return [f"# The explorer shows only {result.n_subsamples} of the {result.plan.n_subsamples} subsamples."]
     return []
 
 
 class _Calls:
-    """Calls of the pandas accessor or, for a sparse matrix, of the engine."""
+    """Generate calls to the pandas accessor or, for a sparse matrix, to the engine."""
 
     def __init__(self, session: Session, expression: str) -> None:
         shown = session.shown
@@ -71,11 +71,11 @@ class _Calls:
         self.sparse = sparse.issparse(session.data)
         self.settings = {**shown.settings, "random_state": shown.random_state}
         if hasattr(shown.random_state, "__len__"):
-            # An adaptive number of subsamples follows from the seeds.
+            # The seeds determine the number of subsamples, even if it was adaptive.
             self.settings["n_subsamples"] = len(shown.random_state) - shown.settings["n_calibration"]
         plan = None if shown.result is None else shown.result.plan
         if plan is not None and resolve_starts(plan.config, self.choice["criterion"]) != plan.n_starts:
-            # The run used another criterion.
+            # The run used a different criterion.
             self.settings["n_starts"] = plan.n_starts
         self.names = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
 
@@ -84,16 +84,16 @@ class _Calls:
         return f"{name}_" if name in self.names else name
 
     def imports(self) -> list[str]:
-        lines = [_import_of(self.settings["clusterer"])]
+        lines = [_import_statement(self.settings["clusterer"])]
         if self.sparse:
             lines.append("from compsil_kit import compare, select_k")
         else:
             lines.append("import pandas as pd" if self._frame().startswith("pd.") else "")
-            lines.append("import compsil_pandas  # adds the accessor df.compsil")
+            lines.append("import compsil_pandas  # adds the df.compsil accessor")
         return [line for line in lines if line]
 
     def comments(self) -> list[str]:
-        """Return comments about anonymous functions among the settings."""
+        """Return comments about settings that are anonymous functions."""
         anonymous = [name for name, value in self._selection().items() if _function_name(value) == ""]
         return [f"# {name} is the function passed to the explorer." for name in anonymous]
 
@@ -107,15 +107,15 @@ class _Calls:
         return self._call("labels", "cluster", {"k": k, **used})
 
     def compare(self) -> str:
-        given = _changed(self.compared, ComparisonConfig, interactive=not self.sparse)
+        given = _non_default(self.compared, ComparisonConfig, interactive=not self.sparse)
         return self._call("comparison", "compare", given)
 
     def _selection(self) -> dict[str, Any]:
         choice = {name: value for name, value in self.choice.items() if name != "z" or self.choice["rule"] == "lcb"}
-        return _changed({**self.settings, **choice}, SelectionConfig, interactive=not self.sparse)
+        return _non_default({**self.settings, **choice}, SelectionConfig, interactive=not self.sparse)
 
     def _call(self, target: str, function: str, given: Mapping[str, Any]) -> str:
-        table = {} if self.sparse else _changed(self.settings, TableConfig)
+        table = {} if self.sparse else _non_default(self.settings, TableConfig)
         arguments = [f"{name}={_literal(value, name)}" for name, value in {**table, **given}.items()]
         opening = f"{self.free(target)} = "
         if self.sparse:
@@ -127,7 +127,7 @@ class _Calls:
         return line if len(line) <= LINE else f"{opening}(\n" + "".join(f"    {part},\n" for part in arguments) + ")"
 
     def _frame(self) -> str:
-        """Return an expression for the data as a pandas frame."""
+        """Return an expression that converts the data to a pandas DataFrame."""
         if not is_table(self.data):
             return f"pd.DataFrame({self.expression})"
         node = ast.parse(self.expression, mode="eval").body
@@ -138,15 +138,15 @@ class _Calls:
         return f"{base}.to_frame()" if isinstance(self.data, pd.Series) else f"{base}.to_pandas()"
 
 
-def _changed(values: Mapping[str, Any], config: type, *, interactive: bool = True) -> dict[str, Any]:
-    """Return the settings of a config that differ from their defaults; the accessor has interactive defaults."""
+def _non_default(values: Mapping[str, Any], config: type, *, interactive: bool = True) -> dict[str, Any]:
+    """Return the settings that differ from their defaults (by default the interactive defaults of the accessor)."""
     known = settings_of(config, interactive=interactive)
     plain = {name: _plain(values[name]) for name in known if name in values}
     return {name: value for name, value in plain.items() if value != _plain(known[name].default)}
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without NumPy types, with consecutive integers as a range."""
+    """Convert NumPy types to Python types, and consecutive integers to a range."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple | range):
         return value
@@ -154,14 +154,14 @@ def _plain(value: Any) -> Any:
     if len(parts) < 3 or not all(is_integer(part) for part in parts):
         return parts
     steps = range(parts[0], parts[-1] + 1)
-    # Compare lengths first: seeds may be billions apart.
+    # Compare lengths first, because seeds may be billions apart.
     return steps if len(steps) == len(parts) and parts == list(steps) else parts
 
 
 def _literal(value: Any, name: str) -> str:
-    """Return a value as Python source; functions by name."""
+    """Return a value as Python source; a function is represented by its name."""
     if isinstance(value, str):
-        # JSON and Python share the syntax of strings in double quotes.
+        # JSON and Python use the same syntax for double-quoted strings.
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return f"[{', '.join(_literal(part, name) for part in value)}]"
@@ -177,8 +177,8 @@ def _function_name(value: Any) -> str | None:
     return name if name.isidentifier() else ""
 
 
-def _import_of(clusterer: Any) -> str:
-    """Return the import statement of an estimator, from its public package."""
+def _import_statement(clusterer: Any) -> str:
+    """Return the statement that imports an estimator from its top-level package; empty for other clusterers."""
     if not hasattr(clusterer, "get_params"):
         return ""
     home = type(clusterer).__module__.split("._")[0]

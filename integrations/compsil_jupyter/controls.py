@@ -1,4 +1,4 @@
-"""The explorer's inputs. Each changes one setting of the session; choices and tooltips come from the keywords."""
+"""The explorer's inputs. Each input changes one session setting; choices and tooltips come from the settings."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ MAX_SUBSAMPLES = 10_000
 
 
 def heading(text: str) -> widgets.HTML:
-    """Return a small title above a group of inputs."""
+    """Return a small heading for a group of inputs."""
     return widgets.HTML(f'<div style="font-weight:600;margin-top:4px">{text}</div>')
 
 
 def tooltip(name: str, *, typed: bool = False) -> str:
-    """Return the help of a setting, with the text form of its values if they are typed."""
+    """Return the help text for a setting; with ``typed``, include the syntax of its values."""
     setting = SETTINGS[name] if typed else replace(SETTINGS[name], text_form="")
-    # Help texts for argparse double their percent signs.
+    # The percent signs in help texts are doubled for argparse.
     return setting.help.replace("%%", "%")
 
 
-def label(text: str, hint: str) -> dict[str, Any]:
-    """Return the keywords of a widget for a label with a tooltip."""
+def label_keywords(text: str, hint: str) -> dict[str, Any]:
+    """Return the widget keyword arguments for a label with a tooltip."""
     # ``tooltip`` alone has no effect on drop-downs and text fields with a label.
     html = f'<span title="{escape(hint)}">{text}</span>'
     return {"description": html, "description_allow_html": True, "tooltip": hint}
@@ -48,20 +48,22 @@ def bind(control: Any, name: str, apply: Callable[[Any], None]) -> Any:
 
 
 def menu(apply: Callable[..., None], name: str, value: Any, text: str, **looks: Any) -> Any:
-    """Return a drop-down of the choices of a setting, and of the current value if it is none of these."""
-    # Switching to "precomputed" would need other data.
+    """Return a drop-down with the choices for a setting, plus the current value if it is not a choice."""
+    # Switching to "precomputed" would require different data.
     names = [choice for choice in SETTINGS[name].choices if choice != "precomputed"]
     choices: list[tuple[str, Any]] = [(OPTION_LABELS.get(choice, choice), choice) for choice in names]
     if not isinstance(value, str):
         choices.append((getattr(value, "__name__", type(value).__name__), value))
     elif value not in names:
         choices.append((value, value))
-    drop_down = widgets.Dropdown(options=choices, value=value, **label(text, tooltip(name)), **{**LEFT, **looks})
+    drop_down = widgets.Dropdown(
+        options=choices, value=value, **label_keywords(text, tooltip(name)), **{**LEFT, **looks}
+    )
     return bind(drop_down, name, lambda chosen: apply(**{name: chosen}))
 
 
 def text_field(session: Session, name: str, text: str, placeholder: str) -> Any:
-    """Return a text field for a setting; the next run reports invalid text."""
+    """Return a text field for a setting; the next run reports invalid input."""
 
     def apply(typed: str) -> None:
         try:
@@ -70,18 +72,18 @@ def text_field(session: Session, name: str, text: str, placeholder: str) -> Any:
             value = typed.strip()
         session.change(**{name: value})
 
-    looks = {**label(text, tooltip(name, typed=True)), **LEFT}
+    looks = {**label_keywords(text, tooltip(name, typed=True)), **LEFT}
     field = widgets.Text(str(session.settings[name]), placeholder=placeholder, continuous_update=False, **looks)
     return bind(field, name.replace("_", "-"), apply)
 
 
 def table_controls(session: Session) -> list[Any]:
-    """Return the inputs for the table; a sparse matrix has none."""
+    """Return the inputs for preparing the table; there are none for a sparse matrix."""
     if sparse.issparse(session.data):
         return []
     settings, frame = session.settings, as_frame(session.data)
     numeric = [name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_numeric_dtype(dtype)]
-    # A duplicate name stands for all its columns.
+    # A duplicate name refers to all columns with this name.
     names = list(dict.fromkeys(numeric))
     columns = widgets.SelectMultiple(
         options=[(str(name), name) for name in names],
@@ -107,7 +109,7 @@ def table_controls(session: Session) -> list[Any]:
 
 
 def method_controls(session: Session) -> list[Any]:
-    """Return the inputs for the method."""
+    """Return the inputs for the method settings."""
     settings = session.settings
     ks = settings["ks"]
     slider = widgets.IntRangeSlider(
@@ -115,10 +117,12 @@ def method_controls(session: Session) -> list[Any]:
         min=2,
         max=max(20, ks[-1]),
         continuous_update=False,
-        **label("k", tooltip("ks")),
+        **label_keywords("k", tooltip("ks")),
         **LEFT,
     )
-    structure = widgets.Checkbox(settings["structure"], **label("structure test", tooltip("structure")), **LEFT)
+    structure = widgets.Checkbox(
+        settings["structure"], **label_keywords("structure test", tooltip("structure")), **LEFT
+    )
     return [
         heading("Method"),
         bind(slider, "ks", lambda ends: session.change(ks=tuple(range(ends[0], ends[1] + 1)))),
@@ -133,14 +137,19 @@ def method_controls(session: Session) -> list[Any]:
 
 
 def _subsample_controls(session: Session) -> tuple[Any, Any]:
-    """Return the number of subsamples, and the switch that makes it adaptive."""
+    """Return the input for the number of subsamples, and the checkbox that makes the number adaptive."""
     value = session.settings["n_subsamples"]
     fixed = SETTINGS["n_subsamples"].default if value == AUTO else value
     hint = tooltip("n_subsamples")
     count = widgets.BoundedIntText(
-        fixed, min=1, max=max(MAX_SUBSAMPLES, fixed), disabled=value == AUTO, **label("subsamples", hint), **LEFT
+        fixed,
+        min=1,
+        max=max(MAX_SUBSAMPLES, fixed),
+        disabled=value == AUTO,
+        **label_keywords("subsamples", hint),
+        **LEFT,
     )
-    switch = widgets.Checkbox(value == AUTO, **label("adaptive", hint), **LEFT)
+    switch = widgets.Checkbox(value == AUTO, **label_keywords("adaptive", hint), **LEFT)
 
     def change(_: Any) -> None:
         count.disabled = switch.value
@@ -152,7 +161,7 @@ def _subsample_controls(session: Session) -> tuple[Any, Any]:
 def _seed(session: Session) -> Any:
     """Return the input for the seed; it is disabled for a sequence of seeds and for None."""
     value = session.settings["random_state"]
-    looks = {**label("seed", tooltip("random_state")), **LEFT}
+    looks = {**label_keywords("seed", tooltip("random_state")), **LEFT}
     if not is_integer(value):
         return widgets.Text("random" if value is None else "one per subsample", disabled=True, **looks)
     seed = widgets.BoundedIntText(value, min=0, max=2**32 - 1, **looks)
@@ -164,14 +173,14 @@ def _top(width: str) -> dict[str, Any]:
 
 
 def reading_controls(session: Session) -> list[Any]:
-    """Return the inputs that act on the finished subsamples at once; the last one is the slider of :func:`follow`."""
+    """Return the inputs that take effect without a new run; the last one is the slider updated by :func:`follow`."""
     choice = session.reading.choice
     first = widgets.IntSlider(
         1,
         min=1,
-        # The key End moves no further than the initial maximum.
+        # The End key cannot move the slider past its initial maximum.
         max=MAX_SUBSAMPLES,
-        **label("subsamples used", "choose from the first subsamples only, in the order of their seeds"),
+        **label_keywords("subsamples used", "use only the first subsamples, in the order of their seeds"),
         continuous_update=False,
         disabled=True,
         **_top("300px"),
@@ -179,9 +188,9 @@ def reading_controls(session: Session) -> list[Any]:
 
     def use_first(value: int) -> None:
         available, used = _available_and_used(session)
-        # The slider also reports values set by :func:`follow`.
+        # This callback also runs for values set by :func:`follow`.
         if available and value != used:
-            # The maximum means all. Compare with the slider's own maximum: the run may have more subsamples by now.
+            # The maximum means all. Use the slider's maximum, because the run may have finished more subsamples.
             session.read(first=None if value >= first.max else value)
 
     return [
@@ -197,24 +206,24 @@ def delta_control(session: Session) -> Any:
     delta = widgets.Dropdown(
         options=sorted({*DELTAS, session.reading.delta}, reverse=True),
         value=session.reading.delta,
-        **label("error probability (δ)", "probability that the Hoeffding bound does not hold"),
+        **label_keywords("error probability (δ)", "probability that the Hoeffding bound does not hold"),
         **_top("230px"),
     )
     return bind(delta, "delta", lambda value: session.read(delta=value))
 
 
 def _available_and_used(session: Session) -> tuple[int, int]:
-    """Return how many subsamples there are to choose from (none while an earlier run is shown), and are in use."""
+    """Return the number of available subsamples (0 while an earlier run is shown) and the number in use."""
     available = 0 if session.running and session.shows_previous else session.n_finished
     return available, available if session.reading.first is None else min(session.reading.first, available)
 
 
 def follow(first: Any, session: Session) -> None:
-    """Set the slider's maximum to the number of finished subsamples; a slider at its maximum stays there."""
+    """Set the slider's maximum to the number of finished subsamples; a slider at its maximum stays at the maximum."""
     available, used = _available_and_used(session)
     first.disabled = available < 2
-    # A new run resets the value to 1: with a maximum below the current value, the browser would move the slider and
-    # report that as user input after the run has advanced.
+    # A new run resets the value to 1. If the maximum fell below the value, the browser would move the slider and
+    # report the move as user input after the run has advanced.
     maximum, value = (available, used) if available else (MAX_SUBSAMPLES, 1)
     if (first.max, first.value) != (maximum, value):
         with first.hold_trait_notifications():

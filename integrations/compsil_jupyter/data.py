@@ -1,4 +1,4 @@
-"""Data of a notebook (frames, arrays, sparse matrices, other tables, out-of-core tables) as input of the engine."""
+"""Convert notebook data (tables in memory or out of core, arrays, sparse matrices) to input for the engine."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ SCALE = replace(
     default=AUTO,
     validate=optional(partial(check_choice, "scale", allowed=(AUTO, *_SCALE.choices))),
     choices=(AUTO, *_SCALE.choices),
-    doc="How to scale the columns; auto is standard for tables and none for arrays.",
+    doc="How to scale the columns; auto means standard for tables and none for arrays.",
 )
 
 
 def is_table(data: Any) -> bool:
-    """Return whether the data has named columns."""
+    """Return whether the data have named columns."""
     if isinstance(data, Source):
         return data.named
     return isinstance(data, pd.DataFrame | pd.Series) or hasattr(data, "to_pandas")
 
 
 def is_data(value: Any) -> bool:
-    """Return whether a value is of a type that can be clustered: a table, a sparse matrix or a numeric array."""
+    """Return whether a value can be clustered: a table, a sparse matrix or a numeric array."""
     is_array = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "biuf"
     return is_table(value) or sparse.issparse(value) or is_array
 
@@ -59,7 +59,7 @@ def load_numeric(data: Any) -> Any:
 
 
 def resolve_scale(scale: Scale | Literal["auto"] | None, data: Any, metric: Any) -> Scale | None:
-    """Resolve ``"auto"`` by the type of the data; distances are never scaled, even in a frame."""
+    """Resolve ``"auto"`` according to the type of data; distances are never scaled, even in a frame."""
     if scale != "auto":
         return scale
     if metric == "precomputed":
@@ -79,25 +79,25 @@ def as_frame(data: Any) -> pd.DataFrame:
 
 
 def column_names(data: Any) -> list[Any]:
-    """Return the column names without converting the rows; a sparse matrix has none."""
+    """Return the column names without converting the rows; an empty list for a sparse matrix."""
     if isinstance(data, Source):
         return [field.name for field in data.fields]
     return [] if sparse.issparse(data) else list(as_frame(data[:0] if hasattr(data, "shape") else data).columns)
 
 
 def load_table(data: Any, table: TableConfig) -> Dataset | SourceTable:
-    """Select columns, handle missing values and scale, for data of any type."""
+    """Select columns, handle missing values and scale data of any supported type."""
     if sparse.issparse(data):
         validate_sparse(table.columns, table.scale)
         return load_data(data)
     if isinstance(data, Source) and not data.named and table.columns is None and table.scale is None:
-        # The engine warns if such columns have different scales.
+        # The engine warns if unnamed columns have different scales.
         return open_data(data)
     return open_data(prepare(data if isinstance(data, Source) else as_frame(data), **vars(table)))
 
 
 def validate_sparse(columns: Any, scale: str | None) -> None:
-    """Raise for settings that would make a sparse matrix dense."""
+    """Raise an error if the settings would make a sparse matrix dense."""
     if columns is not None or scale is not None:
         raise ValueError(
             "columns and scale must be None for a sparse matrix. Select columns and scale them beforehand, for example "

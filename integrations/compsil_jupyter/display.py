@@ -1,4 +1,4 @@
-"""The explorer's plots as PNG and its texts as HTML; strings from the data are escaped."""
+"""Render the explorer's plots as PNG and its text as HTML; strings from the data are escaped."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from compsil_kit.adapters import (
 )
 
 WIDE, DOUBLE, SQUARE = (8.6, 4.6), (12.4, 4.8), (12.4, 8.8)
-# Sharp on high-density displays, which halve the size, and readable on others.
+# Sharp on high-density displays, which show images at half size, and readable on other displays.
 DPI = 110
-# Figures are independent, but matplotlib's fonts are shared, and explorers draw in several threads.
+# Explorers draw in several threads. Figures are independent, but Matplotlib's font cache is shared.
 _draw_lock = Lock()
 
 ERROR = "#d33f3f"
@@ -52,7 +52,7 @@ MAX_FAILURES = 20
 
 
 def _png(draw: Callable[[Figure], object], size: tuple[float, float]) -> bytes:
-    """Render without pyplot, so that no figure appears in the output of a cell."""
+    """Render without pyplot, so that no figure appears in the cell output."""
     with _draw_lock:
         figure = Figure(figsize=size, dpi=DPI, layout="constrained")
         draw(figure)
@@ -66,7 +66,7 @@ def _png(draw: Callable[[Figure], object], size: tuple[float, float]) -> bytes:
 
 
 def draw_plot(kind: Literal["curve", "weights"], result: SelectionResult) -> bytes:
-    """Draw a single plot of a result."""
+    """Draw one plot of a result."""
     return _png(lambda figure: result.plot(kind, ax=figure.subplots()), WIDE)
 
 
@@ -108,12 +108,12 @@ def _box(inside: str, colour: str) -> str:
 
 
 def muted(html: str) -> str:
-    """Return HTML in a muted style."""
+    """Wrap HTML in a muted style."""
     return f'<div style="{MUTED};line-height:1.4;overflow-wrap:anywhere">{html}</div>'
 
 
 def format_headline(session: Session) -> str:
-    """Return the selected k with its confidence, and the choices of the other criteria."""
+    """Return the selected k with its confidence, and the values of k selected by the other criteria."""
     result = session.result
     if result is None:
         empty = "Press <b>Run</b>. The curve appears after the first subsample."
@@ -134,7 +134,7 @@ def format_headline(session: Session) -> str:
 
 
 def _format_score(result: SelectionResult, at: int) -> str:
-    """Return confidence, selection probability and score, as far as they are defined."""
+    """Return the confidence, selection probability and score; undefined values are omitted."""
     parts = []
     if math.isfinite(result.confidence[at]):
         parts.append(f"<b>confidence {escape(percent(float(result.confidence[at])))}</b>")
@@ -148,7 +148,7 @@ def _format_score(result: SelectionResult, at: int) -> str:
 
 
 def _format_state(session: Session, result: SelectionResult) -> str:
-    """Return a note if the result is not that of a complete run."""
+    """Return a note unless the result comes from a complete run."""
     if session.shows_previous:
         text = "previous result"
     elif session.running:
@@ -163,7 +163,7 @@ def _format_finished(status: Status) -> str:
 
 
 def format_warnings(session: Session) -> str:
-    """Return the warnings of a finished run; those of a growing result come and go."""
+    """Return the warnings of a finished run; a warning during the run may not apply to the complete result."""
     result = session.result
     if result is None or not result.warnings or session.running:
         return ""
@@ -171,12 +171,12 @@ def format_warnings(session: Session) -> str:
 
 
 def format_error(text: str, note: str = "") -> str:
-    """Return an error message with a note below it; nothing for an empty message."""
+    """Return an error message with a note below it, or an empty string for an empty message."""
     return _box(escape(text) + (note and f'<div style="{MUTED}">{escape(note)}</div>'), ERROR) if text else ""
 
 
 def format_problem(session: Session) -> str:
-    """Return the error of the last run, or why no k can be selected from the subsamples in use."""
+    """Return the error from the latest run, or the reason why no k can be selected from the subsamples in use."""
     if session.status.error:
         note = "The result of the previous run is still shown." if session.shows_previous else ""
         return format_error(session.status.error, note)
@@ -201,7 +201,7 @@ def format_progress(session: Session) -> str:
     if session.stale and not session.running:
         parts.append("Settings have changed. Press Run to apply them.")
     elif session.needs_initialisations and not session.running:
-        parts.append("This criterion uses the best of several initialisations. Press Run to compute them")
+        parts.append("This criterion uses the best of several initialisations. Press Run to compute them.")
     return muted(escape(". ".join(filter(None, parts))))
 
 
@@ -210,7 +210,7 @@ def _format_remaining(status: Status) -> str:
 
 
 def format_comparison(status: Status, comparison: Comparison | None) -> str:
-    """Return the progress of the comparison or, at its end, which criteria agree."""
+    """Return the progress of the comparison or, once it has finished, which criteria agree."""
     if comparison is not None:
         early = "Stopped. Only the finished criteria are shown.\n" if status.phase == "stopped" else ""
         return muted(escape(early + comparison.explain()).replace("\n", "<br>"))
@@ -225,7 +225,7 @@ def format_guarantee(result: SelectionResult, delta: float) -> str:
     if selected_k(result) is None:
         return ""
     if result.criterion in MULTI_INIT_CRITERIA:
-        return muted(f"The Hoeffding bound applies to mean silhouettes, not to the criterion {result.criterion}.")
+        return muted(f"The Hoeffding bound applies to mean silhouettes, not to the {result.criterion} criterion.")
     bound = result.guarantee(delta)
     text = f"With probability {1 - delta:g}, every score is within ±{bound.radius_all:.2f} of its expected value"
     text += "." if bound.independent else " (approximately; n_calibration > 0 makes the bound strict)."
@@ -237,7 +237,7 @@ def format_guarantee(result: SelectionResult, delta: float) -> str:
 
 
 def format_clusters(clusterings: Clusterings, clustering: Clustering | str | None, k: int) -> str:
-    """Return whether a clustering is still being computed, has failed, or covers a sample only."""
+    """Return a note if a clustering is still being computed, has failed, or covers only a sample."""
     if isinstance(clustering, str):
         return format_error(clustering)
     if clustering is None:
@@ -260,7 +260,7 @@ def format_table(result: SelectionResult) -> str:
 
 
 def format_code(text: str) -> str:
-    """Return code to read and copy; long lines scroll instead of wrapping."""
+    """Return code as HTML; long lines scroll instead of wrapping."""
     style = "white-space:pre;overflow-x:auto;line-height:1.4;font-family:monospace;font-size:13px;margin:0"
     return f'<pre style="{style}">{escape(text)}</pre>'
 

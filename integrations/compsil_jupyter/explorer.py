@@ -1,4 +1,4 @@
-"""The function ``explore`` and the widget it returns."""
+"""The ``explore`` function and the widget it returns."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ def explore(
     Parameters
     ----------
     data : DataFrame, array, sparse matrix or other table
-        The data, which are never modified. An out-of-core table, such as the path of Parquet files, is loaded.
+        The data, which are never modified. Out-of-core tables, such as Parquet files, are loaded into memory.
     columns : list of names, optional
-        Columns to use. All numeric and boolean ones if None. The columns of an array are numbered from 0.
+        Columns to use; all numeric and boolean columns if None. Array columns are numbered from 0.
     scale : {"auto", "standard", "robust", "minmax"} or None, default="auto"
-        How to scale the columns. ``"auto"`` is ``"standard"`` for tables and None for arrays.
+        How to scale the columns. ``"auto"`` means ``"standard"`` for tables and None for arrays.
     missing : {"raise", "drop"}, default="raise"
-        Rows with missing values: stop with an error, or drop them.
+        Whether to raise an error for rows with missing values or drop them.
     {keywords}
 
     Returns
     -------
     Explorer
-        A widget, whose ``result`` is the displayed selection.
+        The widget; its ``result`` attribute is the displayed selection.
 
     Raises
     ------
     ValueError, TypeError
-        An invalid keyword or combination of keywords, named in the message.
+        If a keyword or combination of keywords is invalid.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def explore(
 
 
 def _resolve_columns(data: Any, columns: Any, scale: str | None) -> list[Any] | None:
-    """Return the names of the columns to use, None for all; raise for unknown ones."""
+    """Return the names of the columns to use, or None for all columns; raise an error for unknown names."""
     if sparse.issparse(data):
         validate_sparse(columns, scale)
         return None
@@ -88,7 +88,7 @@ def _resolve_columns(data: Any, columns: Any, scale: str | None) -> list[Any] | 
 
 
 class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """The explorer as a widget, which can be part of other layouts.
+    """The explorer widget, which can be embedded in other layouts.
 
     Parameters
     ----------
@@ -100,22 +100,23 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     session : Session
         The state behind the widgets: settings, status and results.
     result : SelectionResult or None
-        The displayed selection: partial during a run, None before the first. A failed run keeps the previous one.
+        The displayed selection: partial during a run, None before the first run. A failed run keeps the previous
+        result.
     comparison : Comparison or None
-        The comparison with other criteria, once computed.
+        The comparison with other criteria, or None if it has not been computed.
     expression : str or None
-        The Python expression of the data for the tab Code. If None, a variable that holds the data is used.
+        The Python expression for the data in the Code tab. If None, the tab uses a variable that holds the data.
     """
 
     def __init__(self, view: View) -> None:
-        """Show a view."""
-        # Set first: close() runs on garbage collection, even if the constructor failed.
+        """Create the widget from a view."""
+        # Set these first, because close() runs on garbage collection even if the constructor failed.
         self.view, self.session = view, view.session
         super().__init__([view.body])
         self.add_class("compsil-explorer")
 
     def __repr__(self) -> str:
-        """Return the displayed choice in one line."""
+        """Return the displayed selection on one line."""
         result = self.result
         if result is None:
             return "Explorer: no result yet"
@@ -139,7 +140,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @property
     def expression(self) -> str | None:
-        """The Python expression of the data."""
+        """The Python expression for the data."""
         return self.session.expression
 
     @expression.setter
@@ -147,11 +148,11 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.session.expression = text
 
     def run(self) -> None:
-        """Start a run, like the button."""
+        """Start a run, like the Run button."""
         self.session.start()
 
     def stop(self) -> None:
-        """Stop the run and keep the finished subsamples, like the button."""
+        """Stop the run and keep the finished subsamples, like the Stop button."""
         self.session.stop()
 
     def wait(self, timeout: float | None = None) -> None:
@@ -160,7 +161,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         Parameters
         ----------
         timeout : float, optional
-            Maximum number of seconds for each; no limit if None.
+            Maximum number of seconds to wait for each; no limit if None.
         """
         self.session.wait(timeout)
 

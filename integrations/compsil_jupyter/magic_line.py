@@ -32,27 +32,28 @@ from compsil_kit.adapters import (
 from compsil_kit.adapters import did_you_mean as nearest_spelling
 from compsil_kit.config import Setting
 
-_DESCRIPTION = """Select the number of clusters by Composite Silhouette.
+_DESCRIPTION = """Select the number of clusters using Composite Silhouette.
 
 %compsil DATA [options]                    select the number of clusters; same as %compsil select DATA
 %compsil compare DATA [options]            compare the composite silhouette with other criteria
 %compsil explore DATA [options]            open the interactive explorer
-%compsil report DATA OUT.html [options]    select, and write an HTML report
+%compsil report DATA OUT.html [options]    select the number of clusters and write an HTML report
 %%compsil [options]                        run the cell and use its last expression as the data
 
-DATA is a Python expression for a table, an array or a sparse matrix; with --metric precomputed, for a
-distance matrix. The result is returned; after an interrupt, it covers the finished subsamples. A trailing
-; suppresses the display. An option value may be a variable, unless the word is a valid value itself, such
-as gmm or a column name. Put column names that contain spaces or commas in quotes."""
+DATA is a Python expression that gives a table, an array or a sparse matrix, or a distance matrix with
+--metric precomputed. The magic returns the result; after an interrupt, the result covers the finished
+subsamples. End the line with a semicolon to suppress the output. An option value may be a variable name,
+unless it is itself a valid value (such as gmm) or a column name. Put column names that contain spaces or
+commas in quotes."""
 _EXAMPLES = """examples:
   r = %compsil df[df.city == "Oslo S"] --columns age,"net income" --ks 2:kmax -B 30 --rule lcb
   %compsil compare X[:, :-1] --clusterer gmm --criteria composite,gap -o result
   %config CompsilMagics.n_subsamples = 50    (%config CompsilMagics lists all defaults)"""
 Names = dict[str, Any]
 _IPYTHON = ("In", "Out", "exit", "quit", "open", "get_ipython")
-# A quoted string, an unclosed quote with its rest, a comma before another list item, or one character.
+# A quoted string, an unclosed quote and the rest of the line, a comma before a list item, or one character.
 _TOKEN = re.compile(rf"""{QUOTED}|['"].*|,\s+(?=[^\s-])|.""", re.DOTALL)
-# Also after an assignment: r = %compsil df
+# Also matches after an assignment, as in r = %compsil df.
 _MAGIC = re.compile(r"(?:[^%=]*=)?\s*%{1,2}compsil\s+(?P<rest>.*)", re.DOTALL)
 _AUTOMAGIC = re.compile(r"\s*compsil\s+(?P<rest>[^=\s].*|)", re.DOTALL)
 
@@ -80,8 +81,8 @@ def _owners(name: str) -> str:
 
 
 def make_parser(names: Names) -> Any:
-    """Return a parser of all options, grouped by sub-command; ``names`` are the variables usable as values."""
-    # A fixed width: the help is built once at import, not for the terminal that displays it.
+    """Return a parser for all options, grouped by sub-command; option values may name variables in ``names``."""
+    # Use a fixed width, because the help is built once at import, before the terminal width is known.
     style = partial(argparse.RawDescriptionHelpFormatter, width=100, max_help_position=32)
     # Omitted options are absent from the namespace, so that %config defaults apply.
     parser: Any = MagicArgumentParser(  # type: ignore[no-untyped-call]
@@ -89,14 +90,14 @@ def make_parser(names: Names) -> Any:
     )
     parser.allow_abbrev = False
     for owners in dict.fromkeys(map(_owners, OPTIONS)):
-        group = parser.add_argument_group("options" if owners == _owners("output") else f"options of {owners}")
+        group = parser.add_argument_group("options" if owners == _owners("output") else f"options for {owners}")
         own = {name: keyword for name, keyword in OPTIONS.items() if _owners(name) == owners}
         add_options(group.add_argument, own, partial(_read_option, names))
     return parser
 
 
 def _read_option(names: Names, name: str, word: str) -> Any:
-    """Return the value of an option: the word's own meaning, else the variable of this name."""
+    """Return the value of an option; a word that is not one of the choices may name a variable."""
     if name == "columns":
         # Resolved by read_columns, once the data are known.
         return word
@@ -112,9 +113,9 @@ def _read_option(names: Names, name: str, word: str) -> Any:
 
 
 def parse_line(line: str, names: Names, *, in_cell: bool) -> tuple[str, list[str], dict[str, Any]]:
-    """Return the sub-command, the data expression (empty in a cell) with a report's file, and the options."""
+    """Return the sub-command, the data expression (empty in a cell) with the report path, and the options."""
     known, words = make_parser(names).parse_known_args([word for word in split(line) if word])
-    # A variable named like a sub-command is the data if nothing follows it.
+    # If nothing follows, a variable with the name of a sub-command is the data.
     is_command = words[:1] and words[0] in COMMANDS and (words[1:] or in_cell or words[0] not in names)
     command = words.pop(0) if is_command else "select"
     for name in vars(known):
@@ -123,7 +124,7 @@ def parse_line(line: str, names: Names, *, in_cell: bool) -> tuple[str, list[str
             raise UsageError(f"{command} has no option {flag}; it belongs to {_owners(name)}.")
     unknown = re.search(r"^--?[A-Za-z][\w-]*", "\n".join(words), re.MULTILINE)
     if unknown is not None:
-        minus = f" Data that starts with a minus sign needs parentheses: ({unknown[0][:60]})."
+        minus = f" Put data that starts with a minus sign in parentheses: ({unknown[0][:60]})."
         other = " %compsil? lists the options." if unknown[0].startswith("--") else minus
         raise UsageError(f"unknown option {describe(unknown[0])}.{did_you_mean([unknown[0]], FLAGS) or other}")
     target = ["OUT.html"] * (command == "report")
@@ -133,12 +134,13 @@ def parse_line(line: str, names: Names, *, in_cell: bool) -> tuple[str, list[str
         raise UsageError(f"{expected[len(words)]} is missing. Usage: {usage}")
     n_data = len(words) - len(target)
     if in_cell and n_data:
-        raise UsageError(f"unexpected argument {describe(words[0])}. The last line of a %%compsil cell is the data.")
+        hint = "In a %%compsil cell, the last expression is the data."
+        raise UsageError(f"unexpected argument {describe(words[0])}. {hint}")
     return command, [unquote(" ".join(words[:n_data])), *words[n_data:]], vars(known)
 
 
 def read_columns(word: str, data: Any, names: Names) -> Any:
-    """Return the value of ``--columns``; a single word that is not a column may be a variable."""
+    """Return the value of ``--columns``; a single word that is not a column may name a variable."""
     is_column = word in map(str, column_names(data))
     return names[word] if word.isidentifier() and word in names and not is_column else parse_names(word)
 
@@ -158,12 +160,12 @@ def split(line: str) -> list[str]:
 
 
 def user_names(names: Iterable[str]) -> list[str]:
-    """Return the variable names without those that IPython defines."""
+    """Return the variable names, except those defined by IPython."""
     return [name for name in names if name[0] != "_" and name not in _IPYTHON]
 
 
 def did_you_mean(words: Iterable[str], known: Collection[str]) -> str:
-    """Return a suggestion for the first unknown word, from the user's variables or the options."""
+    """Return a suggestion for the first unknown word, chosen from the known names."""
     return nearest_spelling([word for word in words if word not in known], user_names(known))
 
 
@@ -176,7 +178,7 @@ def match_compsil(context: CompletionContext) -> SimpleMatcherResult:
     if line is None and shell.automagic and "compsil" not in names:
         line = _AUTOMAGIC.fullmatch(context.text_until_cursor)
     fragment, words = complete(line["rest"], names) if line else ("", [])
-    # An open quote is part of the typed text.
+    # An unclosed quote is part of what the user has typed.
     matching = [word for word in dict.fromkeys(words) if unquote(word).startswith(fragment.lstrip("'\""))]
     found = [SimpleCompletion(word) for word in matching]
     return SimpleMatcherResult(completions=found, matched_fragment=fragment, ordered=True, suppress=bool(found))
@@ -197,7 +199,7 @@ def complete(line: str, names: Names) -> tuple[str, list[str]]:
         fragment += word[len(word.rstrip()) :] if fragment else ""
         return fragment, [column for column in _quoted_columns(data, names) if column not in taken]
     if before and before[-1] in takes_value:
-        # Of 2:kmax or micro,gap only the last part is being typed.
+        # In 2:kmax or micro,gap, the user is typing only the last part.
         fragment = re.split("[:,]", word)[-1]
         return fragment, [*OPTIONS[FLAGS[before[-1]]].choices, *(_variables(fragment, names) if fragment else [])]
     flags = [flag for flag, name in FLAGS.items() if name in COMMANDS[command or "select"]]
@@ -210,13 +212,13 @@ def complete(line: str, names: Names) -> tuple[str, list[str]]:
 
 
 def _variables(fragment: str, names: Names) -> list[str]:
-    """Return the data in scope and, after the first character, the other variables, which may lead to data."""
+    """Return the data variables and, after the first character, the other variables, whose attributes may be data."""
     data = sorted(name for name in names if is_data(names[name]))
     return data + (sorted(set(names) - set(data)) if fragment else [])
 
 
 def _quoted_columns(expression: str, names: Names) -> list[str]:
-    """Return the columns of the variable at the start of an expression."""
+    """Return the column names of the variable at the start of an expression, quoted if necessary."""
     start = re.match(r"""["']?\(?([^\W\d]\w*)""", expression)
     value = names.get(start[1]) if start else None
     return [quote(str(name)) for name in column_names(value)] if is_data(value) else []

@@ -1,4 +1,4 @@
-"""A session of the explorer, free of widgets: runs and comparisons in threads, and changes of the displayed result."""
+"""The state and the background tasks of the explorer, without widgets."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Status:
 
 
 class Task:
-    """A run or a comparison in a daemon thread, which ends soon after ``stop`` is set."""
+    """A run or a comparison in a daemon thread that ends soon after ``stop`` is set."""
 
     def __init__(self, change: str, settings: Settings, work: Callable[[Task], None], total: int = 0) -> None:
-        """Create the thread; ``change`` tells listeners what a new status is about."""
+        """Create the thread; ``change`` is passed to the listeners when the status changes."""
         self.change, self.settings = change, settings
         self.status = Status("running", total=total)
         self.stop = Event()
@@ -57,24 +57,24 @@ class Task:
         self._started = time.monotonic()
 
     def update(self, **changes: Any) -> None:
-        """Change the status."""
+        """Update the status and the elapsed time."""
         self.status = replace(self.status, seconds=time.monotonic() - self._started, **changes)
 
 
 class Session:
-    """The state of one explorer, with listeners for its changes.
+    """The state of one explorer, which notifies listeners of changes.
 
     A listener is called with ``"status"``, ``"result"``, ``"clusters"`` or ``"comparison"``, from any thread.
     """
 
     def __init__(self, data: Any, table: TableConfig, config: SelectionConfig, expression: str | None = None) -> None:
-        """Open a session; ``expression`` is the Python expression of the data, if known."""
+        """Open a session; ``expression`` is the Python expression for the data, if known."""
         self.data, self.expression = data, expression
         given = {**vars(table), **vars(config)}
         self.settings = {name: given[name] for name in settings_of(TableConfig, SelectionConfig) if name not in CHOICE}
         self.reading = Reading(config.choice)
         self.shown = Shown(self.settings)
-        # Shown when the current run started; restored if the run fails.
+        # The state shown when the current run started, restored if the run fails.
         self._before = self.shown
         self._cached: tuple[SelectionResult, Reading, SelectionResult] | None = None
         self._listeners: list[Callable[[str], None]] = []
@@ -118,17 +118,17 @@ class Session:
 
     @property
     def shows_previous(self) -> bool:
-        """Whether the displayed result is from an earlier run, because the last one has none yet or failed."""
+        """Whether the displayed result is from an earlier run, because the latest run failed or has no result yet."""
         return self.shown.result is not None and self.shown.task is not self._selecting
 
     @property
     def n_finished(self) -> int:
-        """Number of scored subsamples of the displayed result."""
+        """Number of scored subsamples in the displayed result."""
         return 0 if self.shown.result is None else self.shown.result.n_subsamples
 
     @property
     def result(self) -> SelectionResult | None:
-        """The selection from the subsamples in use under the current reading; None before the first run."""
+        """The selection from the subsamples in use with the current choice settings; None before the first run."""
         raw, reading = self.shown.result, self.reading
         if raw is None:
             return None
@@ -139,14 +139,14 @@ class Session:
         return cached[2]
 
     def change(self, **settings: Any) -> None:
-        """Change settings of the next run, which validates them."""
+        """Change settings for the next run, which validates them."""
         changed = {**self.settings, **settings}
         if changed != self.settings:
             self.settings = changed
             self._notify("status")
 
     def read(self, **reading: Any) -> None:
-        """Change the reading: ``criterion``, ``transform``, ``rule``, ``z``, ``delta`` or ``first``."""
+        """Change settings for choosing k: ``criterion``, ``transform``, ``rule``, ``z``, ``delta`` or ``first``."""
         choice = {name: reading.pop(name, value) for name, value in self.reading.choice.items()}
         changed = replace(self.reading, choice=choice, **reading)
         if changed != self.reading:
@@ -154,7 +154,7 @@ class Session:
             self._notify("result")
 
     def start(self) -> None:
-        """Start a run in the background; stop the one in progress."""
+        """Start a run in the background; stop any run in progress."""
         if self._selecting is not None:
             self._selecting.stop.set()
         self.stop_comparing()
@@ -203,7 +203,7 @@ class Session:
                 task.thread.join(timeout)
 
     def report(self, path: Path) -> Path:
-        """Write a report of the displayed result, with the comparison if there is one."""
+        """Write a report on the displayed result, including the comparison if there is one."""
         result = self.result
         if result is None:
             raise ValueError("there is no result yet. Press Run first.")
@@ -216,7 +216,7 @@ class Session:
                 self._update(task, phase="stopped")
 
     def _is_current(self, task: Task) -> bool:
-        """Return whether no newer task has replaced a task; a replaced one changes nothing but itself."""
+        """Return whether a task is the latest of its kind; a replaced task must not change the session."""
         return task is self._selecting or task is self._comparing
 
     def _update(self, task: Task, **changes: Any) -> None:
@@ -248,7 +248,7 @@ class Session:
         if result is None or result.partial:
             return
         if selected_k(result) is None:
-            # The run is complete; its table lists the failed clusterings, so it is shown.
+            # The complete result is still shown, because its table lists the failed clusterings.
             self._update(task, phase="failed", error=result.explain())
         else:
             self._update(task, phase="done")
@@ -257,7 +257,7 @@ class Session:
         return load_table(self.data, TableConfig(**pick(settings, TableConfig)))
 
     def _show(self, task: Task, result: SelectionResult, clusterings: Clusterings) -> bool:
-        """Show a result, unless a newer run has started; return whether it is shown."""
+        """Show a result, unless a newer run has started; return whether it was shown."""
         with self._lock:
             if not self._is_current(task):
                 return False
@@ -288,7 +288,7 @@ class Session:
 
 
 def describe_error(error: Exception) -> str:
-    """Return an error in one line, prefixed with its type unless the engine may have raised it."""
+    """Return an error message on one line; errors of types that the engine does not raise start with their type."""
     text, kind = one_line(error), type(error).__name__
     clear = isinstance(error, ValueError | TypeError | RuntimeError | ImportError | OSError) or text == kind
     return text if clear else f"{kind}: {text}"

@@ -1,4 +1,4 @@
-"""What the explorer displays: a result, how k is chosen from it, and its clusterings into each k."""
+"""The content displayed by the explorer: a result, how k is chosen from it, and a clustering for each k."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from compsil_kit.adapters import (
 )
 from compsil_kit.config import ComparisonConfig, SelectionConfig, settings_of
 
-# The cost of silhouettes grows quadratically with the number of points, and a plot of more points shows no more.
+# The cost of silhouettes grows quadratically with the number of points, and plotting more points adds no information.
 MAX_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Labels, 0 for the largest cluster, and the silhouettes of the points."""
+    """Cluster labels (0 for the largest cluster) and the silhouettes of the points."""
 
     labels: NDArray[Any]
     scores: Silhouettes
 
 
 class Clusterings:
-    """The data of one run clustered into each of its ks, with the labels of ``df.compsil.cluster``.
+    """The clusterings for one run, one per candidate k, with the same labels as ``df.compsil.cluster``.
 
     Large data are represented by a fixed sample of the rows.
     """
 
     def __init__(self, plan: Plan, data: Dataset, notify: Callable[[], None]) -> None:
-        """Prepare the clusterings of a run; the first call of :meth:`prioritise` starts the computation."""
+        """Prepare the clusterings of a run; the first call to :meth:`prioritise` starts the computation."""
         self._plan, self._data, self._notify = plan, data, notify
         self.n_rows = plan.n_rows
-        # By k; the error message of a clustering that failed.
+        # The clustering for each k, or an error message if the clustering failed.
         self.found: dict[int, Clustering | str] = {}
         self._requested: int | None = None
         self._thread: Thread | None = None
@@ -58,9 +58,9 @@ class Clusterings:
 
     @cached_property
     def points(self) -> Any:
-        """The clustered rows: all, or a sample."""
+        """The clustered rows: all rows or a sample."""
         config, matrix = self._plan.config, self._data.matrix
-        # For clusterers that hold all pairs, memory was checked for one subsample only.
+        # For clusterers that store all pairwise distances, the memory check covered only one subsample.
         limit = min(MAX_ROWS, self._plan.sample_size) if config.resolved_clusterer.bytes_per_pair else MAX_ROWS
         if self.n_rows <= limit:
             return matrix
@@ -74,11 +74,11 @@ class Clusterings:
 
     @cached_property
     def projection(self) -> Projection | None:
-        """The points in two dimensions; None for a distance matrix."""
+        """A two-dimensional projection of the points; None for a distance matrix."""
         return None if self._plan.config.resolved_metric.precomputed else project(self.points)
 
     def prioritise(self, k: int) -> None:
-        """Compute this k next, then the others, the closest first."""
+        """Compute the clustering for this k next, then for the other candidates, closest first."""
         with self._lock:
             self._requested, self._paused = k, False
             if self._thread is None and not self._closed and self._next() is not None:
@@ -90,11 +90,11 @@ class Clusterings:
         self._paused = True
 
     def close(self) -> None:
-        """Stop for good after the clustering in progress."""
+        """Stop permanently after the clustering in progress."""
         self._closed = True
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until every k has been computed or the work has been stopped."""
+        """Wait until all clusterings have been computed or the computation has been stopped."""
         if (thread := self._thread) is not None:
             thread.join(timeout)
 
@@ -128,27 +128,27 @@ class Clusterings:
         return Clustering(codes, scores)
 
 
-# The settings of the table and of the selection by name, except those of the choice. Users edit them one by one, so
-# they are validated only when a run builds the configs.
+# The table and selection settings by name, without the choice settings. Users edit settings one at a time, so they
+# are validated only when a run creates the configs.
 Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to choose k from the finished subsamples; a change takes effect at once, without a run."""
+    """How to choose k from the finished subsamples; changes take effect immediately, without a new run."""
 
     choice: Mapping[str, Any]
     delta: float = 0.05
-    # Number of subsamples to use, from the first; None for all.
+    # Use only this many subsamples, starting from the first; None for all.
     first: int | None = None
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A result, the task and settings that produced it, and what was computed in addition."""
+    """A result, the task and settings that produced it, and its clusterings and comparison."""
 
     settings: Settings
-    # The run of a session.
+    # The session task that computed the result.
     task: object = None
     result: SelectionResult | None = None
     clusterings: Clusterings | None = None
@@ -156,18 +156,18 @@ class Shown:
 
     @property
     def random_state(self) -> Any:
-        """A value that reproduces the subsamples: the integer seed, otherwise the seeds in use."""
+        """A value that reproduces the subsamples: the integer seed if there is one, otherwise the seeds in use."""
         seed = self.settings["random_state"]
         return seed if self.result is None or is_integer(seed) else self.result.plan.seeds
 
 
 def pick(settings: Settings, config: type) -> dict[str, Any]:
-    """Return those settings that a config class has."""
+    """Return the settings that belong to a config class."""
     return {name: settings[name] for name in settings_of(config) if name in settings}
 
 
 def selected_k(result: SelectionResult) -> int | None:
-    """Return the selected k, None if no k can be selected."""
+    """Return the selected k, or None if no k can be selected."""
     try:
         return result.best_k
     except SelectionError:
@@ -175,12 +175,12 @@ def selected_k(result: SelectionResult) -> int | None:
 
 
 def comparison_settings(data: Any, shown: Shown) -> dict[str, Any]:
-    """Return the settings of a comparison on the subsamples of the displayed result."""
+    """Return the settings for a comparison on the subsamples of the displayed result."""
     n_subsamples, seeds = shown.settings["n_subsamples"], shown.random_state
     if n_subsamples == "auto":
         n_subsamples = SelectionConfig().max_subsamples if shown.result is None else shown.result.n_subsamples
     if hasattr(seeds, "__len__"):
-        # A comparison has no calibration subsamples; their seeds come last.
+        # A comparison has no calibration subsamples, whose seeds come last.
         seeds = seeds[:n_subsamples]
     given = {**pick(shown.settings, ComparisonConfig), "n_subsamples": n_subsamples, "random_state": seeds}
     if sparse.issparse(data) or given["metric"] == "precomputed":

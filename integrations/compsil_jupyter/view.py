@@ -1,4 +1,4 @@
-"""The explorer on the page: core ipywidgets that display a session and pass user input to it."""
+"""The explorer's user interface: core ipywidgets that display a session and pass user input to it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ REDRAW_SECONDS = 0.4
 
 
 class View:
-    """The widgets of one explorer, in ``body``."""
+    """The widgets of one explorer; ``body`` contains them all."""
 
     def __init__(self, session: Session) -> None:
-        """Create the widgets of a session."""
+        """Create the widgets for a session."""
         self.session = session
         self._painted: dict[str, Any] = {}
         self._painted_at = 0.0
@@ -59,11 +59,11 @@ class View:
             layout={"flex": "0 0 270px", "max_width": "270px"},
         )
         *reading, self._first = reading_controls(session)
-        at_once = widgets.HBox([*reading, self._first], layout={"flex_flow": "row wrap", "grid_gap": "0 6px"})
+        immediate = widgets.HBox([*reading, self._first], layout={"flex_flow": "row wrap", "grid_gap": "0 6px"})
         self._tabs = self._make_tabs()
         style = widgets.HTML(display.STYLE, layout={"display": "none"})
         right = widgets.VBox(
-            [style, self._headline, self._error, self._warnings, at_once, self._tabs, self._make_export()],
+            [style, self._headline, self._error, self._warnings, immediate, self._tabs, self._make_export()],
             layout={"flex": "1 1 560px", "min_width": "0"},
         )
         self.body = widgets.HBox([left, right], layout={"flex_flow": "row wrap", "grid_gap": "16px"})
@@ -103,7 +103,7 @@ class View:
         return widgets.VBox([widgets.HBox([report, code]), self._saved])
 
     def _update(self, change: str) -> None:
-        """Show a change of the session; during a run, limit the rate of plots."""
+        """Update the widgets after a session change; during a run, limit how often plots are drawn."""
         growing = change == "result" and self.session.running
         if growing and time.monotonic() - self._painted_at < REDRAW_SECONDS:
             with self._lock:
@@ -112,7 +112,7 @@ class View:
         self._show()
         clusterings = self.session.shown.clusterings
         if change == "clusters" and clusterings is not None:
-            # Draw all finished clusterings, so that the slider responds at once.
+            # Draw all finished clusterings, so that the slider responds immediately.
             for found in list(clusterings.found.values()):
                 if isinstance(found, Clustering):
                     self._plot_clusters(clusterings, found)
@@ -141,7 +141,7 @@ class View:
         follow(self._first, session)
 
     def _update_slider(self) -> None:
-        """Offer the ks of the displayed result in the slider of the clusters, and set it to k* once per run."""
+        """Update the candidates of the cluster slider, and move the slider to k* once per run."""
         result, clusterings = self.session.result, self.session.shown.clusterings
         if result is None:
             return
@@ -162,7 +162,7 @@ class View:
         self._painted_at = 0.0 if waiting else time.monotonic()
 
     def _paint_image(self, name: str, subject: Any, draw: Callable[[Any], bytes], *more: Any) -> None:
-        """Draw the subject, unless the image shows it already; hide the image if there is no subject."""
+        """Draw the subject unless the image already shows it; hide the image if there is no subject."""
         image, key = self._images[name], (subject, *more)
         if subject is None:
             self._hide(name)
@@ -244,7 +244,7 @@ def _descendants(widget: Any) -> list[Any]:
 
 
 def _unused_path(path: Path) -> Path:
-    """Return the path, numbered if it exists, so that no file is overwritten."""
+    """Return the path, with a number appended if it exists, so that no file is overwritten."""
     others = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     return path if not path.exists() else next(other for other in others if not other.exists())
 

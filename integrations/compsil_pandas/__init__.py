@@ -1,4 +1,4 @@
-"""compsil-kit for pandas: ``import compsil_pandas`` adds the accessor ``df.compsil``."""
+"""compsil-kit for pandas: ``import compsil_pandas`` adds the ``df.compsil`` accessor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The accessor ``df.compsil``: prepare the frame, call the engine, return results on the index of the frame."""
+"""The ``df.compsil`` accessor: prepare the frame, call the engine, and return results with the frame's index."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
 
 
 def register() -> None:
-    """Register the accessor once: pandas warns when an accessor is replaced, for example by autoreload."""
+    """Register the accessor if it is missing; pandas would warn about a replacement, for example after autoreload."""
     if not hasattr(pd.DataFrame, "compsil"):
         pd.api.extensions.register_dataframe_accessor("compsil")(CompsilAccessor)
 
 
 class CompsilAccessor:
-    """Select the number of clusters of a frame, cluster its rows, and describe the clusters.
+    """Select the number of clusters for a DataFrame, cluster its rows, and describe the clusters.
 
-    Every method takes ``columns`` (a list of names; all numeric and boolean columns if None), ``scale``
+    Every method accepts ``columns`` (a list of names; all numeric and boolean columns if None), ``scale``
     (``"standard"``, ``"robust"``, ``"minmax"`` or None) and ``missing`` (``"raise"`` an error for missing values, or
-    ``"drop"`` the rows); all other keywords are those of the engine. Nothing is cached.
+    ``"drop"`` the rows). All other keywords are passed to the engine. Nothing is cached.
 
     Parameters
     ----------
@@ -101,27 +101,31 @@ class CompsilAccessor:
         Parameters
         ----------
         columns : list of names, optional
-            Columns to use. All numeric and boolean ones if None.
+            Columns to use; all numeric and boolean columns if None.
         scale : {"standard", "robust", "minmax"} or None, default="standard"
             How to scale the columns.
         missing : {"raise", "drop"}, default="raise"
-            Rows with missing values: raise an error, or drop them.
-        by : name, list of names, or another argument of ``groupby``, optional
-            Run one selection per group. Key columns are excluded from the clustering unless ``columns`` names them.
+            Whether to raise an error for rows with missing values or drop them.
+        by : name, list of names, or other ``groupby`` key, optional
+            Run one selection per group. Key columns are not used for clustering unless listed in ``columns``.
         {keywords}
 
         Returns
         -------
         SelectionResult or GroupSelection
-            The result, with ``preparation`` for columns, scale and dropped rows; with ``by``, one result per group.
+            The result, or with ``by`` one result per group. The ``preparation`` attribute of a result records
+            the columns, the scale and the number of dropped rows.
         """
         config, events = split_keywords(keywords)
         if by is None:
             return run_select(prepare_frame(self._frame, columns, scale, missing), config, events)
         if events.checkpoint is not None:
-            raise ValueError("checkpoint must be None with by=: groups cannot share it. Select each group separately.")
+            raise ValueError(
+                "checkpoint cannot be combined with by=, because groups cannot share a checkpoint file. Run select_k "
+                "on each group separately."
+            )
         keys = key_names(by) if columns is None else []
-        # Check the columns of the whole frame first, so that each error and warning appears once.
+        # Check the columns of the whole frame first, so that each error and warning appears only once.
         prepare_frame(drop_columns(self._frame, keys), columns, scale, missing)
 
         def select(part: pd.DataFrame) -> SelectionResult:
@@ -150,13 +154,13 @@ class CompsilAccessor:
         missing: Missing = "raise",
         **keywords: Unpack[SelectKeywords],
     ) -> pd.Series[Any]:
-        """Cluster the rows into k clusters, or into the selected number.
+        """Cluster the rows into k clusters, or into the selected number of clusters.
 
         Parameters
         ----------
         k : int, optional
-            Number of clusters; selected if None. With k, the only other settings are ``clusterer``, ``metric`` and
-            ``random_state``.
+            Number of clusters; selected automatically if None. Only ``clusterer``, ``metric`` and ``random_state``
+            can be combined with k.
         columns, scale, missing
             As in :meth:`select_k`.
         {keywords}
@@ -164,7 +168,7 @@ class CompsilAccessor:
         Returns
         -------
         Series
-            Categorical labels on the index of the frame, 0 for the largest cluster; NA for dropped rows.
+            Categorical labels with the frame's index: 0 for the largest cluster, NA for dropped rows.
         """
         return cluster_frame(self._frame, prepare_frame(self._frame, columns, scale, missing), k, keywords)
 
@@ -179,9 +183,9 @@ class CompsilAccessor:
         labels : Series or array
             One label per row, as returned by :meth:`cluster`; rows with NA are skipped.
         columns, scale, missing
-            As in :meth:`select_k`. Means and deviations are in the original units, regardless of the scale.
+            As in :meth:`select_k`. Means and standard deviations are in the original units.
         metric : str or callable, default="euclidean"
-            Distance used by the silhouettes.
+            Distance metric for the silhouettes.
 
         Returns
         -------
@@ -210,7 +214,7 @@ class CompsilAccessor:
         Returns
         -------
         Comparison
-            Values per k, the chosen k of each criterion, and which criteria agree.
+            Values for each k, the k selected by each criterion, and which criteria agree.
         """
         return run_compare(prepare_frame(self._frame, columns, scale, missing), keywords)
 
@@ -232,9 +236,9 @@ class CompsilAccessor:
         ----------
         kind : str, default="curve"
             ``"curve"``, ``"weights"``, ``"convergence"``, ``"probability"`` and ``"stability"`` plot a selection,
-            ``"comparison"`` a comparison; ``"silhouette"`` and ``"map"`` plot ``labels``, or a clustering into ``k``.
+            ``"comparison"`` plots a comparison, ``"silhouette"`` and ``"map"`` plot ``labels`` or a new clustering.
         k : int, optional
-            Number of clusters for ``"silhouette"`` and ``"map"``; selected if None.
+            Number of clusters for ``"silhouette"`` and ``"map"``; selected automatically if None.
         labels : Series or array, optional
             Labels to plot. The rows are clustered if None.
         columns, scale, missing
@@ -274,7 +278,7 @@ class CompsilAccessor:
         Parameters
         ----------
         columns, scale, missing
-            As in :meth:`select_k`. Like the following keywords, these are the initial settings.
+            As in :meth:`select_k`. These and the following keywords are the initial settings.
         {keywords}
 
         Returns
@@ -282,7 +286,7 @@ class CompsilAccessor:
         Explorer
             The widget.
         """
-        # The explorer needs the extra "jupyter".
+        # The explorer needs the "jupyter" extra.
         from compsil_jupyter import explore
 
         return explore(self._frame, columns, scale=scale, missing=missing, **keywords)

@@ -1,4 +1,4 @@
-"""Calls of the engine for the methods of the accessor, and what they return on the index of the frame."""
+"""Engine calls behind the accessor methods; results are returned with the frame's index."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ if TYPE_CHECKING:
 
 
 class ColumnWarning(UserWarning):
-    """A column that should probably be excluded from the clustering."""
+    """Warning about a column that should probably be excluded from the clustering."""
 
 
 class PlotKeywords(SelectKeywords, CompareKeywords, total=False):
-    """Keywords of the plots: those of a selection or those of a comparison."""
+    """Keywords for plots: selection keywords or comparison keywords."""
 
 
 ClusterPlotKind = Literal["silhouette", "map"]
-# The settings that have an effect on a clustering into a given k.
+# The settings that affect a clustering with a given k.
 CLUSTER_SETTINGS = ("clusterer", "metric", "random_state")
 GROUP_COLUMNS = ["n_rows", "best_k", "score", "sem", "probability", "runner_up", "lead", "problem"]
 MAX_NAMED_GROUPS = 10
 
 
 def prepare_frame(frame: pd.DataFrame, columns: Any, scale: Scale | None, missing: Missing) -> PreparedTable:
-    """Prepare the frame; warn about odd columns at the line that called the accessor."""
+    """Prepare the frame; column warnings point to the line that called the accessor."""
     table = prepare(frame, columns=columns, scale=scale, missing=missing)
     for note in table.preparation.notes:
         warnings.warn(note, ColumnWarning, stacklevel=3)
@@ -67,7 +67,7 @@ def prepare_frame(frame: pd.DataFrame, columns: Any, scale: Scale | None, missin
 
 
 def split_keywords(keywords: Mapping[str, Any]) -> tuple[SelectionConfig, Events]:
-    """Return the settings of a selection with interactive defaults, and what accompanies its run."""
+    """Split keywords into selection settings, with interactive defaults, and event settings."""
     events = {name: keywords[name] for name in settings_of(Events) if name in keywords}
     settings = {name: value for name, value in keywords.items() if name not in events}
     return SelectionConfig.from_dict({**interactive_defaults(SelectionConfig), **settings}), Events(**events)
@@ -86,18 +86,18 @@ def run_compare(table: PreparedTable, keywords: Mapping[str, Any]) -> Comparison
 
 
 def cluster_frame(frame: pd.DataFrame, table: PreparedTable, k: int | None, used: Mapping[str, Any]) -> pd.Series[Any]:
-    """Cluster the kept rows into k clusters, or the selected number; return labels on the index of the frame."""
+    """Cluster the kept rows into k clusters, or the selected number; return labels with the frame's index."""
     if k is None:
         result = run_select(table, *split_keywords(used))
         config = result.plan.config
-        # CompositeSilhouette refits with the first of these seeds too.
+        # CompositeSilhouette also refits with the first of these seeds.
         used = {"clusterer": config.clusterer, "metric": config.metric, "random_state": result.plan.seeds}
         k = result.best_k
     check_names(used, settings_of(SelectionConfig, Events))
     if without_effect := [name for name in used if name not in CLUSTER_SETTINGS]:
         raise TypeError(
-            f"{', '.join(without_effect)} cannot be passed with k={k!r}: only {', '.join(CLUSTER_SETTINGS)} affect the "
-            "clustering into a given k. Leave k out to select the number of clusters with these settings."
+            f"{', '.join(without_effect)} cannot be passed with k={k!r}, because only {', '.join(CLUSTER_SETTINGS)} "
+            "affect a clustering with a given k. Omit k to select the number of clusters with these settings."
         )
     (codes,) = label_rows(table, k, **used)
     spread = np.full(len(frame), -1)
@@ -120,16 +120,16 @@ def plot_clusters(
 
 
 def align(labels: Any, frame: pd.DataFrame) -> pd.Series[Any]:
-    """Return labels on the frame's index, one per row; NA is allowed."""
+    """Return labels with the frame's index, one per row; NA is allowed."""
     if isinstance(labels, str) or not hasattr(labels, "__len__"):
         raise TypeError(f"labels must contain one label per row, as a Series or an array; got {describe(labels)}.")
     if isinstance(labels, pd.Series) and not labels.index.equals(frame.index):
-        raise ValueError("labels must have the index of the frame. Pass a Series with this index, or an array.")
+        raise ValueError("labels must have the same index as the frame. Pass a Series with that index, or an array.")
     if len(labels) != len(frame):
         raise ValueError(f"labels must contain one label for each of the {len(frame)} rows; got {len(labels)}.")
     if isinstance(labels, pd.Series):
         return labels
-    # pandas arrays keep their dtype: NumPy would convert integers with NA to floats.
+    # Keep the dtype of pandas arrays, because NumPy would convert integers with NA to floats.
     is_pandas = isinstance(labels, pd.api.extensions.ExtensionArray)
     return pd.Series(labels if is_pandas else np.asarray(labels), frame.index)
 
@@ -163,11 +163,11 @@ class GroupSelection(Mapping[Any, SelectionResult]):
     Attributes
     ----------
     frame : DataFrame
-        One row per group: n_rows, best_k, score, sem, probability, runner_up, lead, and the error of a failed group.
+        One row per group: n_rows, best_k, score, sem, probability, runner_up, lead, and problem (error message).
     results : dict
-        The result of each group that did not fail.
+        The result for each successful group.
     problems : dict
-        The error of each failed group.
+        The error message for each failed group.
     """
 
     frame: pd.DataFrame
@@ -175,8 +175,8 @@ class GroupSelection(Mapping[Any, SelectionResult]):
     problems: dict[Any, str]
 
     def __getitem__(self, group: Any) -> SelectionResult:
-        """Return the result of a group; for a failed group, raise with its error."""
-        key = _key(group)
+        """Return the result for a group; for a failed group, raise KeyError with the group's error."""
+        key = _normalise_key(group)
         if key in self.problems:
             raise KeyError(f"group {group!r} has no result: {self.problems[key]}")
         return self.results[key]
@@ -190,26 +190,26 @@ class GroupSelection(Mapping[Any, SelectionResult]):
         return len(self.results)
 
     def __repr__(self) -> str:
-        """Return the table as text."""
+        """Return the table as plain text."""
         return f"GroupSelection of {len(self.frame)} groups\n\n{self.frame.to_string()}"
 
     def _repr_html_(self) -> str:
-        """Return the table as HTML without truncated texts; pandas escapes it."""
+        """Return the table as HTML without truncating strings; pandas escapes the content."""
         with pd.option_context("display.max_colwidth", None):
             return str(self.frame.to_html())
 
 
 def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame], SelectionResult]) -> GroupSelection:
-    """Run a selection on every group; a failed group stays in the table, with its error.
+    """Run a selection for every group; the table lists failed groups with their errors.
 
-    After an interrupt, the exception holds the finished groups and the finished part of the interrupted one.
+    After an interrupt, the exception contains the finished groups and the partial result of the interrupted group.
     """
     grouped = frame.groupby(by, sort=True, observed=True, dropna=False)
     index = grouped.size().index
     rows, results, problems = [], {}, {}
     stop: KeyboardInterrupt | None = None
-    for key, (_, part) in zip(map(_key, index.tolist()), grouped, strict=True):
-        found, problem = None, "not started: the run was interrupted."
+    for key, (_, part) in zip(map(_normalise_key, index.tolist()), grouped, strict=True):
+        found, problem = None, "not started because the run was interrupted."
         if stop is None:
             try:
                 found, problem = select(part), ""
@@ -228,7 +228,7 @@ def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame],
     selection = GroupSelection(table, results, problems)
     if stop is not None:
         complete = sum(not result.partial for result in results.values())
-        interrupted = Interrupted(complete, len(rows), "groups", "the finished ones are in .result.")
+        interrupted = Interrupted(complete, len(rows), "groups", "the finished groups are in .result.")
         interrupted.result = selection
         raise interrupted from stop
     if problems:
@@ -237,7 +237,7 @@ def select_groups(frame: pd.DataFrame, by: Any, select: Callable[[pd.DataFrame],
 
 
 def _partial_result(stop: KeyboardInterrupt) -> SelectionResult | None:
-    """Return the finished part of the interrupted selection, if k can be selected from it."""
+    """Return the partial result of the interrupted selection, if k can be selected from it."""
     result: SelectionResult | None = getattr(stop, "result", None)
     return result if result is not None and result._best_index is not None else None
 
@@ -248,8 +248,8 @@ def _warn(problems: dict[Any, str], n_groups: int) -> None:
     more = len(problems) - MAX_NAMED_GROUPS
     names = ", ".join(map(str, list(problems)[:MAX_NAMED_GROUPS])) + (f" and {more} more" if more > 0 else "")
     warnings.warn(
-        f"{len(problems)} of {n_groups} groups have no result: {names}. The column 'problem' holds the errors; for "
-        f"{group}: {problem}",
+        f"{len(problems)} of {n_groups} groups have no result: {names}. The 'problem' column contains the errors. "
+        f"Error for {group}: {problem}",
         stacklevel=4,
     )
 
@@ -261,14 +261,14 @@ def key_names(by: Any) -> list[Any]:
 
 
 def drop_columns(frame: pd.DataFrame, names: list[Any]) -> pd.DataFrame:
-    """Return the frame without some columns, by position because names may be duplicate or have levels."""
+    """Drop columns by name; the selection is positional, because names may be duplicated or have levels."""
     return frame.iloc[:, [at for at, name in enumerate(frame.columns) if name not in names]]
 
 
-def _key(group: Any) -> Any:
-    """Return the key of a group with ``numpy.nan`` for every missing value, so that a dict finds it."""
+def _normalise_key(group: Any) -> Any:
+    """Replace missing values in a group key with ``numpy.nan``, so that it can be looked up in a dict."""
     if isinstance(group, tuple):
-        return tuple(_key(part) for part in group)
+        return tuple(_normalise_key(part) for part in group)
     return np.nan if pd.api.types.is_scalar(group) and pd.isna(group) else group
 
 

@@ -1,6 +1,6 @@
-"""A plugin with which mypy knows the type of ``df.compsil``; pandas-stubs declare unknown attributes as columns.
+"""A mypy plugin that provides the type of ``df.compsil``; pandas-stubs declares unknown attributes as columns.
 
-Enable it with ``plugins = ["compsil_pandas.mypy_plugin"]`` in the configuration of mypy.
+Enable the plugin with ``plugins = ["compsil_pandas.mypy_plugin"]`` in the mypy configuration.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ MODULE = "compsil_pandas.accessor"
 
 
 class AccessorPlugin(Plugin):
-    """Give the attribute ``compsil`` of frames the type of the accessor."""
+    """Give the ``compsil`` attribute of DataFrames the accessor's type."""
 
     def get_attribute_hook(self, fullname: str) -> Callable[[AttributeContext], Type] | None:
-        """Return the hook of the attribute."""
+        """Return the hook for ``DataFrame.compsil``."""
         return self._accessor if fullname == ATTRIBUTE else None
 
     def _accessor(self, context: AttributeContext) -> Type:
         module = self._modules.get(MODULE) if self._modules else None
         found = module.names.get("CompsilAccessor") if module else None
-        # Without the import that registers the accessor, the attribute is a column.
+        # Without an import of compsil_pandas, the attribute is treated as a column.
         return Instance(found.node, []) if found and isinstance(found.node, TypeInfo) else context.default_attr_type
 
 
 def plugin(_: str) -> type[Plugin]:
-    """Return the plugin for a version of mypy, which calls this function."""
+    """Entry point called by mypy; return the plugin class."""
     return AccessorPlugin

@@ -17,7 +17,8 @@ from compsil_kit._data.table import open_data
 from compsil_kit._method.clusterers import NAMED_CLUSTERERS
 from compsil_kit._method.metrics import METRIC_NAMES
 from compsil_kit._method.selection import TRANSFORMS, transform_name
-from compsil_kit._result.records import dump, load_structure, pack_trial
+from compsil_kit._method.structure import Structure
+from compsil_kit._result.records import dump, pack_trial, rebuild
 from compsil_kit._result.trials import current_versions
 from compsil_kit._run.batch_records import (
     DEFAULT_CHOICE,
@@ -209,9 +210,10 @@ def combine_batches(
     plan.config.changed(**{**choice, **keywords})
     trials = read_trials(batches, plan)
     plan = replace(plan, config=plan.config.changed(**choice))
+    structures = (batch.get("structure") for batch in batches)
     others: dict[str, Any] = {
         "preparation": restore_preparation(first["preparation"], preparation),
-        "structure": load_structure(next((found for batch in batches if (found := batch.get("structure"))), None)),
+        "structure": rebuild(Structure, next(filter(None, structures), None), "structure"),
         "versions": dict(first["versions"]),
     }
     result = collect(plan, trials, **plan.config.choice, **others).reweigh(**keywords)

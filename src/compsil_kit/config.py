@@ -1,10 +1,11 @@
-"""The settings of a selection, a comparison and a table: frozen, and validated only at construction."""
+"""The settings of a selection, a comparison, a table and a run: frozen, and validated only at construction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
+from threading import Event
 from typing import Any, Literal, get_args
 
 from compsil_kit._config import values
@@ -23,6 +24,8 @@ from compsil_kit._types import (
     MetricLike,
     Missing,
     OnFailure,
+    PathLikeOrStr,
+    Progress,
     Rule,
     Scale,
     Seeds,
@@ -30,7 +33,6 @@ from compsil_kit._types import (
     TransformName,
 )
 from compsil_kit._util.checks import check_bool, check_integer, check_real
-from compsil_kit.events import Events
 
 __all__ = [
     "CHOICE", "ComparisonConfig", "Events", "SelectionConfig", "Setting", "TableConfig", "interactive_defaults",
@@ -100,24 +102,18 @@ class _ClusteringConfig(Config):
     def __post_init__(self) -> None:
         settings = settings_of(type(self))
         self._validate({name: each for name, each in settings.items() if name not in ("clusterer", "metric")})
-        if self._resolved is None:
-            # This validates both, alone and together.
-            metric = resolve_metric(self.metric)
-            object.__setattr__(self, "_resolved", (resolve_clusterer(self.clusterer, metric), metric))
+        # Resolving validates both, alone and together.
+        _ = self.resolved_clusterer
 
-    _resolved: tuple[Clusterer, Metric] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def resolved_clusterer(self) -> Clusterer:
-        """The clusterer, resolved once at construction."""
-        assert self._resolved is not None
-        return self._resolved[0]
-
-    @property
+    @cached_property
     def resolved_metric(self) -> Metric:
         """The metric, resolved once at construction."""
-        assert self._resolved is not None
-        return self._resolved[1]
+        return resolve_metric(self.metric)
+
+    @cached_property
+    def resolved_clusterer(self) -> Clusterer:
+        """The clusterer, resolved once at construction."""
+        return resolve_clusterer(self.clusterer, self.resolved_metric)
 
     @property
     def adaptive(self) -> bool:
@@ -237,7 +233,7 @@ class ComparisonConfig(_ClusteringConfig):
     def selection(self) -> SelectionConfig:
         """Return the settings of the selection on the subsamples of the comparison."""
         settings = {name: getattr(self, name) for name in settings_of(_ClusteringConfig)}
-        return SelectionConfig(**settings, _resolved=(self.resolved_clusterer, self.resolved_metric))
+        return SelectionConfig(**settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,3 +250,56 @@ class TableConfig(Config):
         "How to scale the columns.", parse=values.parse_optional(str), choices=(*get_args(Scale), "none"),
     )  # fmt: skip
     missing: Missing = one_of("missing", get_args(Missing), "Rows with missing values: raise an error, or drop them.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Events(Config):
+    """How a run reports its progress, where it keeps finished subsamples, and how it can be stopped.
+
+    Attributes
+    ----------
+    progress, checkpoint
+        The keywords of :func:`compsil_kit.select_k`.
+    stop : threading.Event or None
+        Setting it in another thread ends the run after the subsamples in progress.
+    pause_between : bool
+        Whether the threads pause while the caller processes a result.
+    """
+
+    checkpoint: PathLikeOrStr | None = setting(
+        None, values.validate_checkpoint, "str or path, default=None",
+        "File in which finished subsamples are kept. The same call resumes from it after an interruption, also with "
+        "more subsamples or another transform, rule or z, and returns the result of an uninterrupted run bit for bit. "
+        "A file of other data, settings or library versions is refused, never overwritten. Estimators are compared by "
+        "class and parameters; functions passed as ``clusterer`` or ``metric`` by name, code, defaults and the plain "
+        "values they capture. Changes in the functions they call, in global variables and inside other objects are "
+        "not detected. Only one run at a time may use a file.",
+        metavar="FILE",
+    )  # fmt: skip
+    progress: Progress = setting(
+        None, values.validate_progress, "bool or callable, default=None",
+        "Whether to show a progress bar. None shows one in a terminal or a notebook. A function is called with "
+        "(done, total); if it has an attribute ``rows``, that is called with the rows read and the total number of "
+        "rows while an out-of-core table is read.",
+    )  # fmt: skip
+    stop: Event | None = None
+    pause_between: bool = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is to end."""
+        return self.stop is not None and self.stop.is_set()
+
+    def require_repeatable(self, random_state: Seeds) -> None:
+        """Raise if a checkpoint is requested for subsamples that differ in every run.
+
+        Parameters
+        ----------
+        random_state : int, None or sequence of int
+            The seed of the selection.
+        """
+        if self.checkpoint is not None and random_state is None:
+            raise ValueError(
+                "checkpoint needs the same seeds in every run, but random_state=None draws new ones each time. Pass an "
+                "integer as random_state."
+            )

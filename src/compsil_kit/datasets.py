@@ -11,16 +11,16 @@ from sklearn.preprocessing import StandardScaler
 
 
 def imbalanced_blobs() -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return the paper's set S3: 2,300 points in two large, loose clusters and three small, tight ones.
+    """Return the data set S3 from the paper: 2,300 points in two large, loose clusters and three small, tight ones.
 
-    The micro-averaged silhouette selects 2 clusters here, the macro-averaged one 5.
+    On these data, the micro-averaged silhouette selects 2 clusters and the macro-averaged silhouette selects 5.
 
     Returns
     -------
     X : ndarray of shape (2300, 2)
         Standardised points.
     y : ndarray of shape (2300,)
-        The cluster that each point was drawn from.
+        The cluster from which each point was drawn.
     """
     centers = [(0, 0), (3, 3), (12, 12), (-12, 12), (0, 15)]
     X, y = make_blobs(

@@ -171,7 +171,9 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         events = Events(checkpoint=params.pop("checkpoint"), progress=params.pop("progress"))
         params.pop("refit")
         table = load_data(X)
-        self._config = config = SelectionConfig.from_dict({**params, "ks": self._candidates(table.shape[0])})
+        if isinstance(self.ks, tuple) and self.ks == _DEFAULT_KS:
+            params["ks"] = tuple(k for k in _DEFAULT_KS if k == 2 or k < table.shape[0])
+        self._config = config = SelectionConfig.from_dict(params)
         validate_data(self, with_names(X, table), skip_check_array=True)
         events.require_repeatable(config.random_state)
         plan = make_plan(table, config)
@@ -184,12 +186,6 @@ class CompositeSilhouette(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if refit:
             self.best_estimator_, self.labels_ = fit_rows(config, data.matrix, self.best_k_, plan.seeds[0])
         return self
-
-    def _candidates(self, n_rows: int) -> Any:
-        """Return ks; of the default ones, only those that are smaller than the number of rows."""
-        if not isinstance(self.ks, tuple) or self.ks != _DEFAULT_KS:
-            return self.ks
-        return tuple(k for k in _DEFAULT_KS if k == 2 or k < n_rows)
 
     @available_if(lambda self: self.refit)  # type: ignore[untyped-decorator]
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:

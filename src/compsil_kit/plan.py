@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Annotated, Any, NoReturn, Self, get_args, get_type_hints
+from typing import Annotated, Any, NoReturn, Self, get_args
 
 from compsil_kit._config.values import MAX_STARTS, MAX_SUBSAMPLES
 from compsil_kit._method.clusterers import NAMED_CLUSTERERS, PLAIN_KMEANS
@@ -194,11 +194,7 @@ class Plan:
         )
 
 
-_RECORD = {
-    name: hint.__metadata__[0]
-    for name, hint in get_type_hints(Plan, include_extras=True).items()
-    if hasattr(hint, "__metadata__")
-}
+_RECORD = schema.checks_of(Plan)
 
 
 class NotStored:

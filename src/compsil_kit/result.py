@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.selection import CRITERIA, RULES, Guarantee, achieved, check_transform, transform_name
+from compsil_kit._method.selection import Guarantee, hoeffding_radius, subsamples_for_margin, transform_name
 from compsil_kit._method.structure import Structure
 from compsil_kit._result import records
 from compsil_kit._result.scores import Scores
 from compsil_kit._result.trials import Trial, Trials, current_versions
 from compsil_kit._show import facts, html, plots, text
 from compsil_kit._types import Criterion, PlotKind, Rule, Transform
-from compsil_kit._util.checks import check_choice, check_integer, check_real
+from compsil_kit._util.checks import check_integer, check_real
 from compsil_kit.config import SelectionConfig, settings_of
 from compsil_kit.errors import Deprecated, SelectionError
 from compsil_kit.plan import Plan
@@ -155,13 +155,12 @@ class SelectionResult(Scores):
         delta = check_real("delta", delta, low=0.0, high=1.0, open_ends=True)
         others = self._selectable & (np.arange(len(self.ks)) != best)
         second = float(self.scores[others].max(initial=-np.inf))
-        return achieved(
-            self.best_score - second if np.isfinite(second) else float("nan"),
-            n_subsamples=max(1, int(self._summary.count[self._selectable].min(initial=self.n_subsamples))),
-            n_ks=len(self.ks),
-            delta=delta,
-            independent=self._largest is not None,
-        )
+        lead = self.best_score - second if np.isfinite(second) else float("nan")
+        n = max(1, int(self._summary.count[self._selectable].min(initial=self.n_subsamples)))
+        one, every = (hoeffding_radius(n, delta=delta, n_ks=n_ks) for n_ks in (1, len(self.ks)))
+        needed = subsamples_for_margin(lead, n_ks=len(self.ks), delta=delta) if lead > 0 else None
+        independent = self._largest is not None
+        return Guarantee(delta, n, one, every, lead, needed, independent and lead > 2.0 * every, independent)
 
     def reweigh(
         self,
@@ -190,20 +189,19 @@ class SelectionResult(Scores):
             What to score. ``"stable"`` and ``"likely"`` normally use 5 initialisations per clustering; if the trials
             have fewer, ``warnings`` says so.
         """
-        changes: dict[str, Any] = {}
-        if transform is not None:
-            changes.update(transform=check_transform(transform), _saved=None)
-        elif self._saved is not None and (rule, z, n_subsamples, criterion) != (None,) * 4:
+        given = {"transform": transform, "rule": rule, "criterion": criterion, "z": z}
+        given = {name: value for name, value in given.items() if value is not None}
+        if self._saved is not None and transform is None and (given or n_subsamples is not None):
             raise ValueError(
                 f"the transform {transform_name(self.transform)!r} was a function, and functions are not saved with a "
                 "result: pass transform= as well."
             )
-        if rule is not None:
-            changes["rule"] = check_choice("rule", rule, RULES)
+        known = settings_of(SelectionConfig)
+        changes = {name: known[name].validate(value) for name, value in given.items()}
+        if transform is not None:
+            changes["_saved"] = None
         if criterion is not None:
-            changes.update(criterion=check_choice("criterion", criterion, CRITERIA), _reweighed=True)
-        if z is not None:
-            changes["z"] = check_real("z", z, low=0.0, high=1e6)
+            changes["_reweighed"] = True
         found = replace(self, **changes)
         if n_subsamples is None:
             return found

@@ -251,23 +251,9 @@ def label_rows(
 
 
 def fit_rows(config: SelectionConfig, matrix: Any, k: int, seed: int) -> tuple[Any, NDArray[Any]]:
-    """Cluster all rows of a validated matrix into k clusters, with the clusterer of a selection.
+    """Cluster all rows of a matrix, such as ``open_data(X).matrix``, with the clusterer of a selection.
 
-    Parameters
-    ----------
-    config : SelectionConfig
-        The settings of the selection.
-    matrix : array or sparse matrix of shape (n_rows, n_features)
-        The rows, such as ``open_data(X).matrix``.
-    k : int
-        Number of clusters.
-    seed : int
-        The seed, such as ``result.plan.seeds[0]``.
-
-    Returns
-    -------
-    estimator, labels : object, ndarray
-        The fitted estimator (None for a function), and the labels as the clusterer numbered them.
+    Return the fitted estimator (None for a function), and the labels as the clusterer numbered them.
     """
     return fit_all_rows(config.resolved_clusterer, matrix, k, seed)
 

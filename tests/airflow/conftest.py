@@ -64,6 +64,18 @@ def log(capfd):
     return read
 
 
+@pytest.fixture
+def failure(log):
+    """Return a function that runs a selection, which must fail without a retry, and returns its log."""
+    from runs import RETRY, run_select
+
+    def run(**settings):
+        assert run_select(**settings, **RETRY).ended == ("failed", 1)
+        return log()
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def frame():
     """Three blobs in the columns x and y, with a key and a word, 300 rows."""

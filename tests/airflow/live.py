@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,20 +18,16 @@ from servers import PATIENCE, free_port, running, wait_for
 
 FINAL = ("success", "failed")
 AIRFLOW = [sys.executable, "-m", "airflow"]
+SCHEDULER = ["scheduler", "--skip-serve-logs"]
 # The prefix of answers of the driver.
 MARK = "answer: "
 
 
-@dataclass
 class Airflow:
     """A running Airflow of either major version."""
 
-    home: Path
-    processes: Sequence[Any]
-
-    def runs(self, dag_id: str) -> list[dict[str, str]]:
-        """Return the runs of a DAG: id, type and state."""
-        raise NotImplementedError
+    def __init__(self, home: Path, processes: Sequence[Any]) -> None:
+        self.home, self.processes = home, processes
 
     def wait(self, dag_id: str, run_id: str) -> str:
         """Wait for the end of a run and return its state."""
@@ -44,73 +39,61 @@ class Airflow:
         return str(wait_for(f"the end of {dag_id}", state, pause=0.5, processes=self.processes))
 
 
-@dataclass
 class Live(Airflow):
     """A running Airflow 3."""
 
-    address: str
-    _token: str = field(default="", repr=False)
+    def __init__(self, home: Path, processes: Sequence[Any], address: str) -> None:
+        super().__init__(home, processes)
+        self.address, self._headers = address, {"Content-Type": "application/json"}
+
+    def log_in(self) -> None:
+        token = json.load(_open(f"{self.address}/auth/token"))["access_token"]
+        self._headers["Authorization"] = f"Bearer {token}"
 
     def request(self, path: str, method: str = "GET", body: Any = None) -> Any:
         """Call the REST API and return its answer."""
-        if not self._token:
-            self._token = json.load(_open(f"{self.address}/auth/token"))["access_token"]
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        return json.load(_open(f"{self.address}/api/v2/{path}", method, body, headers))
+        return json.load(_open(f"{self.address}/api/v2/{path}", method, body, self._headers))
 
     def of_task(self, dag_id: str, run_id: str, task_id: str, path: str = "") -> Any:
         """Return what the API has about a task instance."""
         return self.request(f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}{path}")
 
     def unpause(self, dag_id: str) -> None:
-        """Let the scheduler run a DAG."""
         self.request(f"dags/{dag_id}", "PATCH", {"is_paused": False})
 
     def trigger(self, dag_id: str) -> str:
-        """Start a DAG run and return its id."""
         self.unpause(dag_id)
         return str(self.request(f"dags/{dag_id}/dagRuns", "POST", {"logical_date": None})["dag_run_id"])
 
     def runs(self, dag_id: str) -> list[dict[str, str]]:
+        """Return the runs of a DAG: id, type and state."""
         found = self.request(f"dags/{dag_id}/dagRuns")["dag_runs"]
         return [{"id": run["dag_run_id"], "type": run["run_type"], "state": run["state"]} for run in found]
 
     def xcom(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:
-        """Return a value that a task pushed."""
         return self.of_task(dag_id, run_id, task_id, f"/xcomEntries/{key}?deserialize=true")["value"]
 
 
-@dataclass
 class Live2(Airflow):
-    """A running Airflow 2."""
+    """A running Airflow 2: the commands of the driver are its methods."""
 
-    driver: Any
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self._ask(name, *arguments)
 
     def _ask(self, *command: str) -> Any:
+        driver = self.processes[0]
         # A driver that never answers is killed, which ends its output.
-        watch = threading.Timer(PATIENCE, self.driver.kill)
+        watch = threading.Timer(PATIENCE, driver.kill)
         watch.start()
         try:
-            self.driver.stdin.write(json.dumps(command) + "\n")
-            self.driver.stdin.flush()
-            for line in self.driver.stdout:
+            driver.stdin.write(json.dumps(command) + "\n")
+            driver.stdin.flush()
+            for line in driver.stdout:
                 if line.startswith(MARK):
                     return json.loads(line.removeprefix(MARK))
         finally:
             watch.cancel()
         raise RuntimeError(f"the driver of Airflow 2 ended at {command}")
-
-    def unpause(self, dag_id: str) -> None:
-        self._ask("unpause", dag_id)
-
-    def trigger(self, dag_id: str) -> str:
-        return str(self._ask("trigger", dag_id))
-
-    def runs(self, dag_id: str) -> list[dict[str, str]]:
-        return list(self._ask("runs", dag_id))
-
-    def xcom(self, dag_id: str, run_id: str, task_id: str) -> Any:
-        return self._ask("xcom", dag_id, run_id, task_id)
 
 
 def _open(url: str, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None) -> Any:
@@ -125,7 +108,6 @@ def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
     address = f"http://127.0.0.1:{port}"
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")},
-        **{name: value for name, value in os.environ.items() if name.startswith("AIRFLOW_CONN_")},
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -147,12 +129,21 @@ def settings_for(home: Path, dags: Path, port: int) -> dict[str, str]:
     }
 
 
-def prepare_database(environment: dict[str, str]) -> None:
-    """Create the tables of Airflow, and load its DAGs into them."""
-    for step in (["db", "migrate"], ["dags", "reserialize"]):
-        command = [*AIRFLOW, *step]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
+@contextmanager
+def started(home: Path, environment: dict[str, str], commands: dict[str, list[str]]) -> Iterator[list[Any]]:
+    """Create the tables of Airflow, load its DAGs into them, and run its processes until the end of the block."""
+    for command in (["db", "migrate"], ["dags", "reserialize"]):
+        done = subprocess.run(
+            [*AIRFLOW, *command], env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
         assert done.returncode == 0, done.stdout + done.stderr
+    with ExitStack() as stack:
+        processes = []
+        for name, command in commands.items():
+            log = stack.enter_context((home / f"{name}.log").open("w"))
+            # Airflow's processes forward an interrupt to their children, but not a termination.
+            processes.append(stack.enter_context(running([*AIRFLOW, *command], log, signal.SIGINT, env=environment)))
+        yield processes
 
 
 @contextmanager
@@ -163,34 +154,25 @@ def live_airflow2(home: Path, dags: Path, postgres_port: int, **extra: str) -> I
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg2://tester@127.0.0.1:{postgres_port}/airflow",
         "AIRFLOW__SCHEDULER__MIN_FILE_PROCESS_INTERVAL": "300",
     }
-    prepare_database(environment)
     drive = [sys.executable, str(Path(__file__).with_name("driver2.py"))]
-    with ExitStack() as stack:
-        logs = [stack.enter_context((home / f"{name}.log").open("w")) for name in ("scheduler", "driver")]
-        schedule = [*AIRFLOW, "scheduler", "--skip-serve-logs"]
-        scheduler = stack.enter_context(running(schedule, logs[0], signal.SIGINT, env=environment))
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": logs[1], "text": True}
-        driver = stack.enter_context(running(drive, logs[1], env=environment, **pipes))
-        yield Live2(home, [driver, scheduler], driver)
+    with started(home, environment, {"scheduler": SCHEDULER}) as processes, (home / "driver.log").open("w") as log:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log, "text": True}
+        with running(drive, log, env=environment, **pipes) as driver:
+            yield Live2(home, [driver, *processes])
 
 
 @contextmanager
 def live_airflow(home: Path, dags: Path, **extra: str) -> Iterator[Live]:
-    """Run Airflow 3 until the end of the block; every process is stopped by its id."""
+    """Run Airflow 3 until the end of the block."""
     port = free_port()
-    environment = settings_for(home, dags, port) | extra
-    prepare_database(environment)
-    processes = []
-    with ExitStack() as stack:
-        for name, command in {"api": ["api-server"], "scheduler": ["scheduler", "--skip-serve-logs"]}.items():
-            log = stack.enter_context((home / f"{name}.log").open("w"))
-            # Airflow's processes forward an interrupt to their children, but not a termination.
-            processes.append(stack.enter_context(running([*AIRFLOW, *command], log, signal.SIGINT, env=environment)))
+    commands = {"api": ["api-server"], "scheduler": SCHEDULER}
+    with started(home, settings_for(home, dags, port) | extra, commands) as processes:
         live = Live(home, processes, f"http://127.0.0.1:{port}")
 
         def healthy() -> bool:
-            found = json.load(_open(f"{live.address}/api/v2/monitor/health"))
+            found = live.request("monitor/health")
             return all(found[part]["status"] == "healthy" for part in ("metadatabase", "scheduler"))
 
         wait_for("Airflow", healthy, pause=0.5, processes=processes)
+        live.log_in()
         yield live

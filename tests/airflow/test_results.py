@@ -1,5 +1,7 @@
 """What a finished selection leaves: labels, reports, XComs, events of assets."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -7,27 +9,26 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from airflow.providers.common.compat.sdk import Asset
-from runs import run_select
+from runs import cut, run_select
 
 import compsil_pandas  # noqa: F401  (registers df.compsil)
-from compsil_airflow.results import check_labels_keep, kept_columns, write_frame, write_parts
-from compsil_kit.adapters import Source, open_source
+from compsil_airflow.results import check_labels_keep, kept_columns, write_parts
+from compsil_kit.adapters import open_source
 
 
 class TestLabels:
-    @pytest.mark.parametrize("ending", ["csv", "parquet"])
-    def test_are_those_of_the_accessor(self, csv, frame, tmp_path, ending):
+    @pytest.mark.parametrize(("ending", "read"), [("CSV", pd.read_csv), ("Parquet", pd.read_parquet)])
+    def test_are_those_of_the_accessor(self, csv, frame, tmp_path, ending, read):
         frame.assign(x=frame["x"].where(frame.index != 5)).to_csv(csv, index=False)
         path = tmp_path / f"new/labels.{ending}"
         done = run_select(data=str(csv), labels_path=str(path), labels_keep="key", missing="drop")
-        assert done.state == "success"
-        labels = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+        labels = read(path)
         expected = pd.read_csv(csv).compsil.cluster(3, columns=["x", "y"], missing="drop")
         assert list(labels.columns) == ["row", "key", "cluster"]
         assert labels["key"].tolist() == frame["key"].tolist()
         assert labels["cluster"].isna().tolist() == [row == 5 for row in range(300)]
         assert labels["cluster"].dropna().astype(int).tolist() == expected.dropna().astype(int).tolist()
-        assert done.xcom("selection")["files"] == [str(path)]
+        assert done.summary()["files"] == [str(path)]
 
     def test_have_the_first_seed_of_the_selection(self, csv, tmp_path):
         """Also if random_state=None drew it: the labels can be reproduced from the summary."""
@@ -35,19 +36,11 @@ class TestLabels:
 
         def record(X, k, seed):
             seen.append((len(X), seed))
-            return [row % k for row in range(len(X))]
+            return cut(X, k)
 
         done = run_select(data=str(csv), random_state=None, clusterer=record, labels_path=str(tmp_path / "l.csv"))
         (final,) = [seed for rows, seed in seen if rows == 300]
-        assert final == done.xcom("selection")["plan"]["seeds"][0]
-
-    @pytest.mark.parametrize("name", ["l.csv", "L.CSV", "l.parquet", "L.Parquet"])
-    def test_of_a_frame_are_written_by_the_ending(self, name, tmp_path):
-        place = tmp_path / name
-        labels = pd.DataFrame({"row": [0, 1], "cluster": [1, 0]}, index=[7, 8])
-        assert write_frame(place, labels) == place.stat().st_size
-        read = pd.read_csv if name.lower().endswith("csv") else pd.read_parquet
-        pd.testing.assert_frame_equal(read(place), labels.reset_index(drop=True))
+        assert final == done.summary()["plan"]["seeds"][0]
 
     @pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
     def test_in_parts_keep_the_types_of_columns(self, name, tmp_path):
@@ -60,9 +53,8 @@ class TestLabels:
             assert place.read_text() == 'row,key,word,cluster\n0,7,a,1\n1,,"b,c",0\n2,9,,1\n'
             return
         labels = pq.read_table(place)
-        assert labels.to_pydict() == {
-            "row": [0, 1, 2], "key": [7, None, 9], "word": ["a", "b,c", None], "cluster": [1, 0, 1],
-        }  # fmt: skip
+        columns = {"row": [0, 1, 2], "key": [7, None, 9], "word": ["a", "b,c", None], "cluster": [1, 0, 1]}
+        assert labels.to_pydict() == columns
         assert {str(labels.schema.field(at).type) for at in ("row", "key", "cluster")} == {"int64"}
 
     def test_of_a_broken_pass_are_not_written(self, tmp_path):
@@ -96,15 +88,10 @@ class TestColumnsToKeep:
             check_labels_keep(keep, data)
 
     def test_need_a_source_with_records(self):
-        class Numbers(Source):
-            what, n_rows, fields = "a Dask DataFrame", 10, ()
-
-            def chunks(self, at):
-                return iter(())
-
-        check_labels_keep(None, Numbers())
+        numbers = SimpleNamespace(has_records=False, what="a Dask DataFrame")
+        check_labels_keep(None, numbers)
         with pytest.raises(ValueError, match=r"^labels_keep is not supported for a Dask DataFrame\. Leave it out and "):
-            check_labels_keep(["key"], Numbers())
+            check_labels_keep(["key"], numbers)
 
     def test_are_returned_as_a_frame(self, data, frame):
         pd.testing.assert_frame_equal(kept_columns(data, ["word", "x"]), frame[["word", "x"]], check_dtype=False)
@@ -115,13 +102,12 @@ def test_two_runs_leave_the_same(csv, tmp_path):
     left = []
     for _ in range(2):
         done = run_select(data=str(csv), labels_path=str(tmp_path / "l.parquet"), report_path=str(tmp_path / "r.html"))
-        report = (tmp_path / "r.html").read_bytes()
-        left.append((done.xcom(), done.xcom("selection"), (tmp_path / "l.parquet").read_bytes(), report))
+        files = [(tmp_path / name).read_bytes() for name in ("l.parquet", "r.html")]
+        left.append((done.xcom(), done.summary(), files))
     assert left[0] == left[1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l.parquet", "r.html", "table.csv"]
-    assert report.startswith(b"<!doctype html>")
-    assert b"data:image/png" in report
-    assert b"secret" not in report
+    assert files[1].startswith(b"<!doctype html>")
+    assert b"secret" not in files[1]
 
 
 def test_events_of_assets_carry_k(csv):
@@ -136,9 +122,8 @@ def test_events_of_assets_carry_k(csv):
     with settings.Session() as session:
         events = session.query(Event).filter_by(source_run_id=done.dag_run.run_id).all()
         (extra,) = [event.extra for event in events if event.source_dag_id == done.dag_run.dag_id]
-    summary = done.xcom("selection")
-    facts = ("best_k", "selected_k", "fell_back", "score", "probability", "confidence")
-    assert {name: extra[name] for name in facts} == {name: summary[name] for name in facts}
+    for name in ("best_k", "selected_k", "fell_back", "score", "probability", "confidence"):
+        assert extra[name] == done.summary()[name]
     assert extra["best_k"] == done.xcom() == 3
 
 

@@ -4,7 +4,6 @@ import io
 import os
 import subprocess
 import sys
-from datetime import timedelta
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,27 +11,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from airflow.providers.common.compat.sdk import task
-from runs import QUICK, run, run_select
+from runs import RETRY, run, run_select, select, upstream
 
 import compsil_pandas  # noqa: F401  (registers df.compsil)
-from compsil_airflow import SelectKOperator
 from compsil_airflow.compat import AirflowFailException, BaseHook
 from compsil_airflow.source import Source, as_frame, bind
-
-RETRY = {"retries": 1, "retry_delay": timedelta(0)}
-WRITERS = {
-    "csv": lambda frame, path: frame.to_csv(path, index=False),
-    "csv.gz": lambda frame, path: frame.to_csv(path, index=False),
-    "parquet": lambda frame, path: frame.to_parquet(path),
-    "feather": lambda frame, path: frame.to_feather(path),
-    "jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
-}
 
 
 def scores(done):
     assert done.state == "success"
-    return [row["score"] for row in done.xcom("selection")["curve"]]
+    return [row["score"] for row in done.summary()["curve"]]
 
 
 @pytest.fixture(scope="module")
@@ -41,50 +29,28 @@ def expected(frame):
     return pytest.approx(scores.tolist(), abs=1e-9)
 
 
-class TestFiles:
-    @pytest.mark.parametrize("ending", WRITERS)
-    def test_formats(self, frame, tmp_path, ending):
-        path = tmp_path / f"table.{ending}"
-        WRITERS[ending](frame, path)
-        pd.testing.assert_frame_equal(Source(data=str(path)).load(), frame, check_dtype=False)
+@pytest.fixture
+def in_parts(monkeypatch):
+    """As if every Parquet file were too large for memory."""
+    monkeypatch.setattr("compsil_airflow.source._fits_memory", lambda store, path: False)
 
+
+class TestFiles:
     def test_paths(self, csv, expected):
         for place in ({"data": csv}, {"data": csv.as_uri()}, {"data": csv.name, "base_dir": str(csv.parent)}):
             assert scores(run_select(**place)) == expected
 
     def test_an_xcom_that_is_a_path(self, csv, expected):
-        def build():
-            @task
-            def extract():
-                return str(csv)
+        assert scores(run(lambda: select(data=upstream(str(csv))))) == expected
 
-            SelectKOperator(task_id="select_k", data=extract(), **QUICK)
-
-        assert scores(run(build)) == expected
-
-    def test_an_xcom_that_is_not_a_path(self, log):
-        def build():
-            @task
-            def extract():
-                return [[1.0, 2.0], [3.0, 4.0]]
-
-            SelectKOperator(task_id="select_k", data=extract(), **QUICK)
-
-        assert run(build).state == "failed"
-        assert "data must be a path or a URI; got a value of type list" in log()
-
-    @pytest.mark.parametrize("name", ["table.pkl", "table.pickle"])
-    def test_pickles_are_never_read(self, frame, tmp_path, name):
-        frame.to_pickle(tmp_path / name)
+    def test_pickles_are_never_read(self, frame, tmp_path):
+        frame.to_pickle(tmp_path / "table.pkl")
         with pytest.raises(AirflowFailException, match="unknown file format"):
-            Source(data=tmp_path / name).load()
+            Source(data=tmp_path / "table.pkl").load()
 
-    def test_standard_input_is_never_read(self, csv, monkeypatch):
-        with csv.open() as given:
-            monkeypatch.setattr("sys.stdin", given)
-            with pytest.raises(OSError, match="no such file"):
-                Source(data="-").load()
-            assert given.tell() == 0
+    def test_standard_input_is_never_read(self):
+        with pytest.raises(OSError, match="no such file"):
+            Source(data="-").load()
 
     def test_only_columns_that_are_used_must_be_numeric(self, tmp_path):
         path = tmp_path / "table.csv"
@@ -99,30 +65,29 @@ class TestFiles:
         with pytest.raises(AirflowFailException, match=r"is a folder that contains files other than Parquet\. Pass a"):
             Source(data=tmp_path / "parts").load()
 
-    def test_a_folder_without_files_is_retried(self, tmp_path):
+    @pytest.mark.parametrize("place", ["", "*.parquet"])
+    def test_a_folder_without_files_is_retried(self, tmp_path, place):
         """An upstream task may still write them."""
-        (tmp_path / "parts").mkdir()
-        for place in (tmp_path / "parts", tmp_path / "parts" / "*.parquet"):
-            with pytest.raises(FileNotFoundError, match="data: there is no Parquet file here"):
-                Source(data=place).load()
+        with pytest.raises(FileNotFoundError, match="data: there is no Parquet file here"):
+            Source(data=tmp_path / place).load()
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({}, r"exactly one of data, sql and python_callable; got none\."),
-        ({"data": "a.csv", "sql": "SELECT 1"}, r"exactly one of .*; got data and sql\."),
         ({"sql": "SELECT 1", "function": list}, r"exactly one of .*; got sql and python_callable\."),
-        ({"sql": "SELECT 1"}, "sql requires conn_id"),
         ({"sql": "SELECT 1", "conn_id": ""}, "sql requires conn_id"),
-        ({"passed": {"data": None}}, "data is None: the template or the upstream task returned .*a path"),
-        ({"passed": {"data": "extract"}}, "data is None: the upstream task 'extract' returned .*a path"),
         ({"sql": "None", "passed": {"sql": "ask"}}, "sql is None: the upstream task 'ask' returned .* a query there"),
-        ({"data": 5}, "data must be a path or a URI"),
+        ({"data": [[1.0, 2.0]]}, "data must be a path or a URI; got a value of type list"),
         ({"data": "../a.csv", "base_dir": "/base"}, "^data must be inside base_dir"),
         ({"data": "moon://bucket/a.csv"}, "^data: Airflow has no file system for moon://"),
         ({"function": lambda: "moon://a.csv"}, "^the path that python_callable returned: Airflow has no file"),
         ({"function": lambda: "/a.csv", "base_dir": "/base"}, "^the path that python_callable returned must be inside"),
+        *(
+            ({"function": lambda found=found: found}, f"must return a table .* type {type(found).__name__}")
+            for found in (None, {"x": [1]}, np.zeros(3), [[1.0]])
+        ),
     ],
 )
 def test_sources_that_cannot_be_used_fail_without_a_retry(given, message):
@@ -138,95 +103,29 @@ class TestFunctions:
 
         assert scores(run_select(python_callable=load, op_args=[0], op_kwargs={"last": 300})) == expected
         assert bind(None, [], {}, {}) is None
-        assert bind(lambda first, *, last, ti: (first, last, ti), [1], {"last": 2}, {"ti": 3, "dag": 4})() == (1, 2, 3)
 
-    @pytest.mark.parametrize(
-        "convert", [pa.Table.from_pandas, lambda frame: frame[["x", "y"]].to_numpy()], ids=["arrow", "array"]
-    )
-    def test_that_return_other_tables(self, frame, expected, convert):
-        assert scores(run_select(python_callable=lambda: convert(frame), columns=None)) != []
+    def test_that_return_arrow(self, frame, expected):
+        assert scores(run_select(python_callable=lambda: pa.Table.from_pandas(frame))) == expected
+
+    def test_that_return_an_array(self):
         assert list(as_frame(np.zeros((3, 2)))) == ["column 0", "column 1"]
-        assert as_frame(frame) is frame
-        assert as_frame(SimpleNamespace(to_pandas=lambda: frame)) is frame
-
-    @pytest.mark.airflow3
-    def test_that_return_polars(self, frame, expected):
-        import polars as pl
-
-        assert scores(run_select(python_callable=lambda: pl.DataFrame(frame.to_dict("list")))) == expected
 
     def test_that_return_a_path(self, csv, expected):
         assert scores(run_select(python_callable=lambda: str(csv))) == expected
 
-    @pytest.mark.parametrize("found", [None, 5, {"x": [1]}, np.zeros(3), np.zeros((2, 2, 2)), [[1.0]]])
-    def test_that_return_no_table(self, found):
-        message = f"python_callable must return a table .* type {type(found).__name__}"
-        with pytest.raises(AirflowFailException, match=message):
-            Source(function=lambda: found).load()
-
-
-class Hook:
-    """Run a query on a cursor with two rows, or fail."""
-
-    get_records = None
-
-    def __init__(self, error=None, description=(("a", "INT"), ("b", "INT"))):
-        self.error = error
-        self.cursor = SimpleNamespace(description=description, fetchall=lambda: [[1, 2], [3, 4]])
-
-    def run(self, sql, parameters=None, handler=None):
-        if self.error is not None:
-            raise self.error
-        self.ran = sql, parameters
-        return handler(self.cursor)
-
 
 class TestQueries:
-    @pytest.fixture
-    def connect(self, monkeypatch):
-        """Return a function that makes a hook that of every connection."""
-
-        def connect(hook):
-            monkeypatch.setattr(BaseHook, "get_connection", lambda conn_id: SimpleNamespace(get_hook=lambda: hook))
-
-        return connect
-
-    def test_names_and_rows(self, connect):
-        connect(hook := Hook())
-        found = Source(sql="SELECT a, b FROM t WHERE c = ?", parameters=[5], conn_id="db").load()
-        assert found.to_dict("list") == {"a": [1, 3], "b": [2, 4]}
-        assert hook.ran == ("SELECT a, b FROM t WHERE c = ?", [5])
-
-    @pytest.mark.parametrize(
-        ("hook", "kind", "message"),
-        [
-            (Hook(description=None), AirflowFailException, "^sql must be a query that returns rows"),
-            (
-                Hook(type("DataError", (Exception,), {})("swordfish")),
-                AirflowFailException,
-                r"cannot convert a value \(DataError\)\.$",
-            ),
-            (
-                Hook(type("ProgrammingError", (Exception,), {})("no table")),
-                AirflowFailException,
-                "rejected the query: no table$",
-            ),
-            (Hook(ConnectionError("away")), ConnectionError, "^away$"),
-            (SimpleNamespace(run=print), AirflowFailException, "^conn_id must be a connection to a database; the hook"),
-            (SimpleNamespace(get_records=print), AirflowFailException, "^conn_id must be a connection to a database"),
-        ],
-    )
-    def test_errors(self, hook, kind, message, connect):
-        connect(hook)
-        with pytest.raises(kind, match=message):
+    @pytest.mark.parametrize("name", ["run", "get_records"])
+    def test_connections_to_other_systems_are_refused(self, name, monkeypatch):
+        hook = SimpleNamespace(**{name: print})
+        monkeypatch.setattr(BaseHook, "get_connection", lambda conn_id: SimpleNamespace(get_hook=lambda: hook))
+        with pytest.raises(AirflowFailException, match=r"^conn_id must be a connection to a database; the hook of "):
             Source(sql="SELECT 1", conn_id="db").load()
 
     def test_parameters_and_templates(self, sqlite_conn_id, expected):
-        done = run_select(
-            sql="SELECT * FROM {{ params.table }} WHERE x > ? ORDER BY rowid", params={"table": "points"},
-            parameters=["-100"], conn_id=sqlite_conn_id,
-        )  # fmt: skip
-        assert scores(done) == expected
+        sql = "SELECT * FROM {{ params.table }} WHERE x > ? ORDER BY rowid"
+        settings = {"params": {"table": "points"}, "parameters": ["-100"], "conn_id": sqlite_conn_id}
+        assert scores(run_select(sql=sql, **settings)) == expected
 
     def test_a_query_in_a_file(self, sqlite_conn_id, expected, home):
         (home / "dags" / "query.sql").write_text("SELECT * FROM points ORDER BY rowid")
@@ -235,17 +134,14 @@ class TestQueries:
     @pytest.mark.parametrize(
         ("sql", "message"),
         [
-            ("SELECT x, y FROM points WHERE 1 = 0", "are not numeric"),
             ("CREATE TABLE other (x INTEGER)", "sql must be a query that returns rows"),
             # SQLite reports these as OperationalError, like a locked file.
             ("SELECT x FROM nowhere", "sql: the database rejected the query: "),
             ("SELEC x FROM points", "sql: the database rejected the query: "),
         ],
     )
-    def test_wrong_queries_are_not_retried(self, sqlite_conn_id, sql, message, log):
-        done = run_select(sql=sql, conn_id=sqlite_conn_id, **RETRY)
-        assert (done.state, done.task().try_number) == ("failed", 1)
-        assert message in log()
+    def test_wrong_queries_are_not_retried(self, sqlite_conn_id, sql, message, failure):
+        assert message in failure(sql=sql, conn_id=sqlite_conn_id)
 
 
 @pytest.mark.airflow3
@@ -253,27 +149,17 @@ class TestPostgres:
     def test_exact_decimals_are_numeric(self, postgres_conn_id, expected):
         done = run_select(sql="SELECT x, y FROM points ORDER BY id", conn_id=postgres_conn_id, columns=None)
         assert scores(done) == expected
-        assert done.xcom("selection")["columns"] == ["x", "y"]
+        assert done.summary()["columns"] == ["x", "y"]
 
-    @pytest.mark.parametrize(
-        ("sql", "message"),
-        [
-            ("SELECT x FROM nowhere", "the database rejected the query"),
-            ("SELECT word::integer FROM points", "the database cannot convert a value"),
-        ],
-    )
-    def test_wrong_queries_are_not_retried_or_quoted(self, postgres_conn_id, sql, message, log):
-        done = run_select(sql=sql, conn_id=postgres_conn_id, **RETRY)
-        assert (done.state, done.task().try_number) == ("failed", 1)
-        text = log()
-        assert message in text
+    def test_values_that_cannot_be_converted_are_not_quoted(self, postgres_conn_id, failure):
+        text = failure(sql="SELECT word::integer FROM points", conn_id=postgres_conn_id)
+        assert "sql: the database cannot convert a value (" in text
         assert "secret" not in text
 
     def test_an_unreachable_server_is_retried(self, connection):
         place = {"host": "127.0.0.1", "port": 1, "login": "tester", "schema": "postgres"}
         conn_id = connection("compsil_test_away", conn_type="postgres", **place)
-        done = run_select(sql="SELECT 1", conn_id=conn_id, **RETRY)
-        assert (done.state, done.task().try_number) == ("failed", 2)
+        assert run_select(sql="SELECT 1", conn_id=conn_id, **RETRY).ended == ("failed", 2)
 
 
 @pytest.mark.airflow3
@@ -283,9 +169,10 @@ class TestObjectStore:
     def test_files_are_read_and_written(self, bucket, expected):
         places = {"labels_path": f"{self.STORE}/out/labels.parquet", "report_path": f"{self.STORE}/out/report.html"}
         assert scores(run_select(data="s3://data/in/table.csv", conn_id="compsil_test_s3", **places)) == expected
-        labels = bucket.get_object(Bucket="data", Key="out/labels.parquet")["Body"].read()
+        names = ("labels.parquet", "report.html")
+        labels, report = (bucket.get_object(Bucket="data", Key=f"out/{name}")["Body"].read() for name in names)
         assert pd.read_parquet(io.BytesIO(labels))["cluster"].nunique() == 3
-        assert bucket.get_object(Bucket="data", Key="out/report.html")["Body"].read().startswith(b"<!doctype html>")
+        assert report.startswith(b"<!doctype html>")
 
     def test_damaged_objects_are_named_by_their_uri(self, bucket):
         bucket.put_object(Bucket="data", Key="in/bad.parquet", Body=b"nothing")
@@ -302,39 +189,21 @@ class TestObjectStore:
         bucket.put_object(Bucket="data", Key="whole.parquet", Body=frame.to_parquet(index=False))
         return self.STORE
 
-    @pytest.mark.parametrize("place", ["lake", "lake/", "lake/*.parquet", "lake/part-[0-2].parquet", "whole.parquet"])
-    def test_folders_globs_and_files_too_large_for_memory(self, lake, expected, place, monkeypatch):
-        monkeypatch.setattr("compsil_airflow.source._fits_memory", lambda store, path: False)
-        assert Source(data=f"{lake}/{place}").load().n_rows == 300
-        assert scores(run_select(data=f"{lake}/{place}")) == expected
-
-    def test_a_folder_with_labels(self, lake, bucket, frame):
-        places = {"data": "s3://data/lake", "labels_path": f"{lake}/out/labels.parquet"}
-        assert run_select(conn_id="compsil_test_s3", labels_keep=["key"], **places).state == "success"
-        labels = bucket.get_object(Bucket="data", Key="out/labels.parquet")["Body"].read()
-        assert pd.read_parquet(io.BytesIO(labels))["key"].tolist() == frame["key"].tolist()
-
-    def test_a_file_that_fits_is_loaded(self, lake):
-        assert isinstance(Source(data=f"{lake}/whole.parquet").load(), pd.DataFrame)
-
-    def test_a_folder_of_other_files(self, lake, bucket):
-        bucket.put_object(Bucket="data", Key="lake/notes.txt", Body=b"x")
-        with pytest.raises(AirflowFailException, match=r"^data: s3://.*/lake is a folder that contains files other"):
-            Source(data=f"{lake}/lake").load()
-        bucket.delete_object(Bucket="data", Key="lake/notes.txt")
+    @pytest.mark.parametrize("place", ["lake/", "lake/part-[0-2].parquet", "whole.parquet"])
+    def test_folders_globs_and_files_too_large_for_memory(self, lake, expected, place, in_parts):
+        settings = {"data": f"s3://data/{place}", "conn_id": "compsil_test_s3"}
+        assert Source(**settings).load().n_rows == 300
+        assert scores(run_select(**settings)) == expected
 
     def test_the_command_line_reads_from_it(self, lake, s3_address):
         keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "tester")
         env = {**os.environ, **keys, "AWS_ENDPOINT_URL": s3_address, "AWS_DEFAULT_REGION": "us-east-1"}
         command = [sys.executable, "-m", "compsil_kit", "select", "s3://data/lake/*.parquet", "--columns", "x,y"]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode == 0, done.stderr
-        assert "k* = 3 of 2..10" in done.stdout
+        assert "k* = 3 of 2..10" in subprocess.check_output(command, env=env, text=True, timeout=300)
 
     @pytest.mark.parametrize("place", ["late/*.parquet", "late", "late.parquet", "late.csv"])
     def test_missing_data_are_retried(self, lake, place):
-        done = run_select(data=f"{lake}/{place}", **RETRY)
-        assert (done.state, done.task().try_number) == ("failed", 2)
+        assert run_select(data=f"{lake}/{place}", **RETRY).ended == ("failed", 2)
 
 
 class TestOutOfCore:
@@ -357,33 +226,23 @@ class TestOutOfCore:
         return place
 
     @pytest.fixture(scope="class")
-    def select(self):
-        return lambda **settings: run_select(sample_size=300, **settings)
-
-    @pytest.fixture(scope="class")
-    def whole(self, table, select):
+    def whole(self, table):
         """The selection in memory."""
-        return select(python_callable=lambda: table)
+        return run_select(python_callable=lambda: table, sample_size=300)
 
     @pytest.mark.parametrize("place", ["table", "table/*.parquet", "whole.parquet"])
-    def test_files_that_are_read_in_parts(self, folder, whole, select, place, monkeypatch):
-        monkeypatch.setattr("compsil_airflow.source._fits_memory", lambda store, path: False)
-        done = select(data=place, base_dir=str(folder.parent))
+    def test_files_that_are_read_in_parts(self, folder, whole, place, in_parts):
+        done = run_select(data=place, base_dir=str(folder.parent), sample_size=300)
         assert done.xcom() == 3
         for name in ("columns", "n_columns", "scale", "curve"):
-            assert done.xcom("selection")[name] == whole.xcom("selection")[name]
+            assert done.summary()[name] == whole.summary()[name]
 
-    def test_a_dataset_from_a_function(self, folder, whole, select):
+    def test_a_dataset_from_a_function(self, folder, whole):
         assert Source(function=lambda: ds.dataset(folder)).load().n_rows == 60_000
-        assert scores(select(python_callable=lambda: ds.dataset(folder))) == scores(whole)
+        assert scores(run_select(python_callable=lambda: ds.dataset(folder), sample_size=300)) == scores(whole)
 
-    def test_small_files_are_loaded(self, folder, frame, tmp_path):
+    def test_a_small_file_is_loaded(self, folder):
         assert isinstance(Source(data=folder.parent / "whole.parquet").load(), pd.DataFrame)
-        (tmp_path / "parts").mkdir()
-        frame.to_parquet(tmp_path / "parts" / "0.parquet")
-        labels = tmp_path / "labels.csv"
-        assert run_select(data=str(tmp_path / "parts"), labels_path=str(labels), labels_keep=["key"]).state == "success"
-        assert pd.read_csv(labels)["key"].tolist() == frame["key"].tolist()
 
     def test_a_link_that_leaves_the_base(self, folder, tmp_path):
         inside = tmp_path / "base" / "table"
@@ -392,29 +251,18 @@ class TestOutOfCore:
         with pytest.raises(AirflowFailException, match=r"^data must be inside base_dir"):
             Source(data="table", base_dir=tmp_path / "base").load()
 
-    @pytest.mark.parametrize("ending", ["parquet", "csv"])
-    def test_labels_are_written_in_parts(self, folder, table, select, tmp_path, ending, log, monkeypatch):
+    def test_labels_are_written_in_parts(self, folder, table, tmp_path, log, monkeypatch):
         monkeypatch.setattr("compsil_airflow.checkpoints.PROGRESS_SECONDS", 0.0)
-        path = tmp_path / f"labels.{ending}"
-        settings = {"n_subsamples": "auto", "random_state": None, "labels_keep": ["word", "y"]}
-        done = select(data=str(folder), labels_path=str(path), **settings)
-        assert done.state == "success"
-        labels = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+        path = tmp_path / "labels.parquet"
+        settings = {"n_subsamples": "auto", "random_state": None, "labels_keep": ["word", "y"], "sample_size": 300}
+        done = run_select(data=str(folder), labels_path=str(path), **settings)
+        labels = pd.read_parquet(path)
         assert list(labels.columns) == ["row", "word", "y", "cluster"]
         assert labels["row"].tolist() == list(range(60_000))
         assert labels["y"].tolist() == pytest.approx(table["y"].tolist())
         assert set(labels["word"]) == {"secret"}
         means = table.groupby(labels["cluster"].to_numpy())[["x", "y"]].mean().round().to_numpy()
         assert sorted(map(tuple, means.tolist())) == [(0, 0), (0, 9), (9, 0)]
-        assert done.xcom("selection")["files"] == [str(path)]
+        assert done.summary()["files"] == [str(path)]
         # Passes to select, to fit the clusterer, and to label.
         assert log().count("60,000 of 60,000 rows read") >= 3
-
-    def test_missing_values_are_located(self, folder, select, tmp_path, log):
-        bad = pd.read_parquet(folder / "part-0.parquet").assign(x=lambda found: found["x"].where(found.index != 77))
-        for number in range(3):
-            bad.to_parquet(tmp_path / f"{number}.parquet", index=False)
-        assert select(data=str(tmp_path)).state == "failed"
-        text = log()
-        assert "NaN at row 77, column 'x'" in text
-        assert "secret" not in text

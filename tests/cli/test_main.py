@@ -209,8 +209,8 @@ def test_the_same_command_resumes_after_an_interrupt(tmp_path):
     with subprocess.Popen([*line.split(), "2000"], stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
         os.close(theirs)
         try:
-            # The bar counts the first finished subsamples.
-            read_terminal(ours, r"[1-9]\d*/2000 ")
+            # The bar counts the first finished subsamples, and estimates the remaining time.
+            read_terminal(ours, r"compsil: .*[1-9]\d*/2000 \[\d\d:\d\d<\d\d:\d\d, +[\d.]+ ?(subsample/s|s/subsample)")
             until(lambda: kept.exists() and json.loads(kept.read_text())["trials"], "a subsample is kept", process)
             process.send_signal(signal.SIGINT)
             end = rf"stopped after [1-9]\d* of 2000 subsamples; run the same command again to resume from {kept}"

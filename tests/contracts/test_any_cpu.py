@@ -1,4 +1,4 @@
-"""The output does not depend on the CPU: it is the same with other kernels of BLAS, NumPy and numba."""
+"""Results do not depend on the CPU; they are the same with other BLAS, NumPy and Numba kernels."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from numpy._core._multiarray_umath import __cpu_dispatch__ as WIDE
 from numpy._core._multiarray_umath import __cpu_features__ as HAS
 
 ANSWERS = Path(__file__).parents[1] / "answers.py"
-ROUNDED = ("structures", "selections", "surfaces")
+ROUNDED = ("structures", "selections", "interfaces")
 # Kernels with fused multiply-add; with them, scikit-learn decides ties in the same way.
 FUSED = {"Haswell": "FMA3", "Zen": "FMA3", "SkylakeX": "AVX512_SKX"}
 NARROW = " ".join(name for name in WIDE if HAS[name])
@@ -22,7 +22,7 @@ KERNELS = {
     "one thread": ({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}, True),
 }
 if HAS.get("SSE42"):
-    # These exist on x86 only.
+    # These kernels exist only on x86.
     without_avx512 = " ".join(name for name in NARROW.split() if name != "X86_V3")
     KERNELS |= {
         "OpenBLAS Nehalem": ({"OPENBLAS_CORETYPE": "Nehalem"}, False),
@@ -33,7 +33,7 @@ if HAS.get("SSE42"):
 
 @cache
 def answers(**environment):
-    """Return the printed answers in an environment with these variables, by part."""
+    """Return the answers, by part, from a process with these environment variables."""
     command = [sys.executable, ANSWERS, *ROUNDED, "on_grids"]
     done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -50,6 +50,6 @@ def test_answers_are_the_same_under_other_kernels(name):
     here, there = answers(), answers(**environment)
     assert min(len(here[part]) for part in ROUNDED) > 20
     assert [(part, name) for part in ROUNDED for name in differences(here[part], there[part])] == []
-    # Without fused products scikit-learn's labels differ for rows that are equally near to two centres, and so do ours.
+    # Without fused multiply-add, scikit-learn's labels, and hence ours, differ for rows equidistant from two centres.
     if fused and os.environ.get("OPENBLAS_CORETYPE") != "Nehalem":
         assert differences(here["on_grids"], there["on_grids"]) == []

@@ -1,4 +1,4 @@
-"""What imports load, what is public, and documented parameters."""
+"""Imported modules, public names, documented parameters, docstring examples and the contents of the wheel."""
 
 import ast
 import doctest
@@ -18,7 +18,7 @@ import compsil_kit
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = [getattr(compsil_kit, name) for name in compsil_kit.__all__]
-# How many lines of examples the docstrings of each file hold.
+# Number of example lines in the docstrings of each module.
 EXAMPLES = {
     ".".join(path.relative_to(root).with_suffix("").parts): len(re.findall(r"^ *>>> ", path.read_text(), re.MULTILINE))
     for root in (ROOT / "src", ROOT / "integrations")
@@ -44,13 +44,13 @@ def run_python(code, **options):
     return run.stdout.strip()
 
 
-def test_importing_the_package_loads_no_other_package():
+def test_importing_the_package_loads_no_dependencies():
     code = f"import sys, compsil_kit; print([m for m in {[*HEAVY, 'numpy', 'sklearn']} if m in sys.modules])"
     assert run_python(code) == "[]"
 
 
 def test_the_engine_can_be_imported_without_heavy_packages():
-    """Block them, because scikit-learn imports pandas if it is installed."""
+    """Block heavy packages, because scikit-learn imports pandas if it is installed."""
     code = ABSENT.format(names=HEAVY)
     run_python(f"{code}import compsil_kit\nfor name in compsil_kit.__all__:\n    getattr(compsil_kit, name)")
 
@@ -76,7 +76,7 @@ else:
     run_python(ABSENT.format(names=absent) + code, env={"MPLBACKEND": "agg"})
 
 
-def test_public_names():
+def test_public_names_are_sorted_and_complete():
     assert {"select_k", "CompositeSilhouette", "silhouettes", "stream", "SelectionResult"} <= set(compsil_kit.__all__)
     assert list(compsil_kit.__all__) == sorted(compsil_kit.__all__)
     names = (
@@ -86,7 +86,7 @@ def test_public_names():
 
 
 @pytest.mark.parametrize("thing", PUBLIC, ids=lambda thing: thing.__name__)
-def test_documented_parameters_are_the_real_ones(thing):
+def test_documented_parameters_match_the_signature(thing):
     assert inspect.getdoc(thing)
     functions = [thing] if inspect.isfunction(thing) else []
     if inspect.isclass(thing):
@@ -102,23 +102,23 @@ def test_documented_parameters_are_the_real_ones(thing):
         assert documented == real, function.__qualname__
 
 
-def test_estimator_documents_its_parameters():
+def test_the_estimator_documents_its_parameters():
     doc = numpydoc.docscrape.ClassDoc(compsil_kit.CompositeSilhouette)
     real = inspect.signature(compsil_kit.CompositeSilhouette).parameters
     assert [entry.name for entry in doc["Parameters"]] == list(real)
 
 
-def test_the_entrances_have_examples():
+def test_main_interfaces_have_docstring_examples():
     assert {"compsil_kit.select", "compsil_kit.estimator", "compsil_pandas.accessor"} <= set(EXAMPLES)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_in_docstrings_are_true(name):
+def test_docstring_examples_produce_their_output(name):
     done = doctest.testmod(importlib.import_module(name))
     assert (done.failed, done.attempted) == (0, EXAMPLES[name])
 
 
-def test_the_wheel_holds_the_four_packages(tmp_path):
+def test_the_wheel_contains_the_four_packages(tmp_path):
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT], check=True
     )
@@ -132,7 +132,7 @@ def test_the_wheel_holds_the_four_packages(tmp_path):
     assert not [name for name in files if name.startswith(("tests/", "benchmarks/", "docs/"))]
 
 
-def test_version_and_changelog_agree():
+def test_the_changelog_has_an_entry_for_the_version():
     version = compsil_kit.__version__
     assert importlib.metadata.version("compsil-kit") == version
     assert re.search(rf"^## \[?(Unreleased|{re.escape(version)})", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
@@ -144,7 +144,7 @@ def test_packages_have_docstrings():
     assert [path for path in files if not ast.get_docstring(ast.parse(path.read_text()))] == []
 
 
-def test_no_module_is_too_long_to_be_read():
+def test_no_module_exceeds_360_lines():
     files = [path for folder in ("src", "integrations") for path in (ROOT / folder).rglob("*.py")]
     assert len(files) > 50
     lines = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in files}

@@ -1,4 +1,4 @@
-"""Check examples, links, figures and pictures in the documentation."""
+"""Check the examples, links, figures and images in the documentation."""
 
 import ast
 import doctest
@@ -25,12 +25,12 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def blocks(path):
-    """Return the examples of a page, with <BLANKLINE> for blank lines inside outputs."""
+    """Return the examples on a page, with <BLANKLINE> for blank lines within outputs."""
     return [re.sub(r"\n\n(?!>>>|$)", "\n<BLANKLINE>\n", block) for block in BLOCK.findall(path.read_text())]
 
 
 def test_pages_have_examples_and_links():
-    """Guard against tests that pass because they find nothing to check."""
+    """Prevent the tests below from passing because there is nothing to check."""
     assert {path.stem for path in PAGES if blocks(path)} >= {"quickstart", "pandas", "clusterers", "metrics", "method"}
     assert len(list(console_examples())) > 5
     assert {path.stem for path in PAGES if links(path)} >= {"README", "index", "evidence"}
@@ -38,7 +38,7 @@ def test_pages_have_examples_and_links():
 
 @pytest.mark.parametrize("path", [p for p in PAGES if blocks(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
 @pytest.mark.filterwarnings("default")
-def test_doctest_blocks(path, tmp_path, monkeypatch):
+def test_python_examples_produce_the_documented_output(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
@@ -64,23 +64,23 @@ def wine(tmp_path_factory):
         cultivar=data.target_names[data.target]
     )
     frame.to_csv(folder / "wine.csv", index=False)
-    # An earlier command of the guide writes this file, possibly in another process.
+    # A previous command in the guide writes this file, but it may run in another process.
     frame.to_csv(folder / "wine_de.csv", sep=";", decimal=",", index=False)
     frame.to_parquet(folder / "wine.parquet")
     return folder
 
 
 @pytest.mark.parametrize(("command", "output"), list(console_examples()))
-def test_command_line_examples(command, output, wine):
+def test_command_line_examples_produce_the_documented_output(command, output, wine):
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(command, shell=True, cwd=wine, env=environment, capture_output=True, text=True, check=False)
     printed = done.stdout + done.stderr
     assert doctest.OutputChecker().check_output(output or "...", printed, FLAGS), printed
-    # Usage errors and missing files exit with 2.
+    # The exit status is 2 for usage errors and missing files.
     assert done.returncode == (2 if "error:" in output else 0), printed
 
 
-def test_picture_of_the_readme_is_up_to_date():
+def test_the_readme_image_is_up_to_date():
     drawn = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
     assert Image.open(drawn["CURVE"]).text["Description"] == drawn["shown"]()[1], "run: python docs/pictures.py"
 
@@ -92,7 +92,7 @@ def test_readme_shows_the_output_of_the_demo(capsys):
 
 
 def links(path):
-    """Return the relative link targets of a page."""
+    """Return the relative link targets on a page."""
     return re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", path.read_text())
 
 
@@ -119,7 +119,7 @@ def test_method_page_names_existing_functions():
 
 
 def signatures(path):
-    """Yield (name, docstring, defaults as source text) of every function, and of every class with an __init__."""
+    """Yield (name, docstring, defaults as source code) for every function and every class with an __init__."""
     for node in ast.walk(ast.parse(path.read_text())):
         functions = [node] if isinstance(node, ast.FunctionDef) else []
         if isinstance(node, ast.ClassDef):
@@ -133,7 +133,7 @@ def signatures(path):
 
 
 def documented_defaults(docstring):
-    """Yield (parameter, default as source text); "None" for optional parameters without a default."""
+    """Yield (parameter, default as source code); the default is "None" for parameters documented as optional."""
     for names, kind in re.findall(r"^(\w+(?:, \w+)*) : (.+)$", docstring, re.MULTILINE):
         default = re.search(r"default=(.+)$", kind)
         if default or kind.endswith("optional"):
@@ -142,12 +142,12 @@ def documented_defaults(docstring):
 
 
 def test_documented_defaults_match_the_code():
-    """Parse the files instead of importing them, because some hosts are not installed here."""
+    """Parse the files instead of importing them, because some host applications may not be installed."""
     compared = []
     for path in sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "integrations").rglob("*.py")]):
         for function, docstring, defaults in signatures(path):
             for name, documented in documented_defaults(docstring):
-                # Named constants cannot be compared without importing.
+                # Defaults that are named constants cannot be compared without importing the module.
                 if not defaults.get(name, "A").isupper():
                     expected = ast.unparse(ast.parse(documented, mode="eval"))
                     assert defaults[name] == expected, f"{path.name}: {name} of {function}"

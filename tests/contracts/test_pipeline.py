@@ -1,4 +1,4 @@
-"""Trace real calls: the path to the kernel, and what runs once per call."""
+"""Trace real calls to check the path to the kernel and the functions that run once per call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compsil_kit._method import kernel_numba
 from compsil_kit._run import workers
 
 ROOT = Path(__file__).parents[2]
-# Enough rows for the compiled kernel.
+# Enough rows to use the compiled kernel.
 X = make_blobs(2500, 3, centers=3, random_state=0)[0]
 FEW = {"ks": [2, 3], "n_subsamples": 2}
 MAX_HOPS = 7
@@ -29,13 +29,13 @@ def name_of(frame):
 
 
 def functions_of_package():
-    """Return the functions of the package on the stack, outermost first."""
+    """Return the package's functions on the stack, outermost first."""
     names = [name_of(frame) for frame, _ in traceback.walk_stack(sys._getframe(2))]
     return [name for name in reversed(names) if name.startswith("compsil_kit")]
 
 
 def trace_kernel(monkeypatch):
-    """Return the path from ``select_k`` to the kernel, across the start of the worker's thread."""
+    """Return the call path from ``select_k`` to the kernel, including the start of the worker thread."""
     before, paths = [], []
 
     class Thread(threading.Thread):
@@ -56,7 +56,7 @@ def trace_kernel(monkeypatch):
     return paths[0]
 
 
-def test_the_kernel_is_few_hops_away_and_the_page_shows_the_path(monkeypatch):
+def test_the_call_path_to_the_kernel_is_short_and_documented(monkeypatch):
     path = trace_kernel(monkeypatch)
     assert path[0] == "compsil_kit.select.select_k"
     assert len(path) - 1 <= MAX_HOPS, path
@@ -67,7 +67,7 @@ def test_the_kernel_is_few_hops_away_and_the_page_shows_the_path(monkeypatch):
 
 
 def count_calls(call):
-    """Count the calls of functions of the package by name, in all threads."""
+    """Count the calls to the package's functions in all threads, by function name."""
     counts = Counter()
 
     def profile(frame, event, _):

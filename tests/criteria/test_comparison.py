@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from pages import Page
 from samples import compared, made_up
 
 from compsil_kit import SelectionResult, compare
@@ -171,10 +172,14 @@ def test_table(found):
         assert starred == [found.choices[name]]
     assert len({len(line) for line in lines[2:]}) == 1
     # Numbers of 100 and more have no decimals.
-    rows = repr(
-        compared([2, 3, 4], calinski_harabasz=[99.5, 1234.5, 100.0], elbow=[-1234.5, -99.5, np.nan])
-    ).splitlines()
-    assert [row.split()[1:] for row in rows[3:]] == [["99.5000", "-1,234"], ["*1,234", "-99.5000"], ["100", "–"]]
+    other = compared([2, 3, 4], calinski_harabasz=[99.5, 1234.5, 100.0], elbow=[-1234.5, -99.5, np.nan])
+    rows = [row.split() for row in repr(other).splitlines()[2:]]
+    assert [row[1:] for row in rows[1:]] == [["99.5000", "-1,234"], ["*1,234", "-99.5000"], ["100", "–"]]
+    markup = other._repr_html_()
+    assert Page(markup).rows == [[cell.lstrip("*") for cell in row] for row in rows]
+    assert other.explain() in Page(markup).text
+    bold = markup.split("font-weight:700")[1:]
+    assert [part.partition("</td>")[0].partition(">")[2] for part in bold] == ["1,234"]
 
 
 def test_ks_with_too_many_failures_cannot_be_selected():

@@ -10,26 +10,12 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from compsil_kit._data.columns import check_enough_distinct, column_notes, scale_ratio, warn_of_rounding
+from compsil_kit._data.columns import check_enough_distinct, column_notes, warn_of_rounding
 from compsil_kit._data.matrix import validate_matrix
 
 RNG = np.random.default_rng(3)
 N = 120
 ROUNDED = 2**53 + 1
-
-
-def test_ratio_of_the_spreads_of_columns():
-    column = np.linspace(0, 1, 101)
-    assert scale_ratio(column[:, None]) == 1.0
-    assert scale_ratio(np.ones((9, 2))) == 1.0
-    assert scale_ratio(np.column_stack([column, 25 * column, 5 * column])) == pytest.approx(25)
-
-
-@pytest.mark.parametrize(("k_max", "n_distinct"), [(4, 3), (2, 1)])
-def test_fetched_rows_do_not_prove_that_x_is_constant(k_max, n_distinct):
-    rows = np.arange(12.0)[:, None] % n_distinct
-    with pytest.raises(ValueError, match=rf"all subsamples together have only {n_distinct} distinct row\(s\)\. "):
-        check_enough_distinct(rows, k_max, whole=False)
 
 
 def test_explicit_zeros_do_not_make_rows_distinct():

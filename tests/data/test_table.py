@@ -131,8 +131,3 @@ def test_other_tables_and_arrays(frame):
     for wrong in ([[1.0, 2.0]], np.zeros(3), None):
         with pytest.raises(TypeError, match=r"^frame must be a table \(pandas, Polars, pyarrow\), a two-dim.*; got "):
             prepare(wrong)
-
-
-def test_notes_are_recorded(frame):
-    (note,) = prepare(frame.assign(one=1)).preparation.notes
-    assert note.startswith("column 'one' is constant")

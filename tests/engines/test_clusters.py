@@ -1,6 +1,6 @@
-"""Subsamples on clusters of Dask, Ray and Spark with two worker processes each.
+"""Run subsamples on Dask, Ray and Spark clusters with two worker processes each.
 
-Clusterers are made inside functions: those are sent by value, while others are imported on the workers.
+The clusterers are nested functions, which are sent to the workers by value; module-level functions would be imported.
 """
 
 import json
@@ -31,15 +31,15 @@ from waiting import PATIENCE, join, until
 from compsil_kit import ClusteringError, Interrupted, select_k, stream
 from compsil_kit._result.trials import NUMBERS
 
-# Enough rows for compiled k-means.
+# Enough rows to use compiled k-means.
 X, _ = make_blobs([900, 600, 300], 3, cluster_std=[1.5, 1.0, 0.7], random_state=3)
 WHOLE = {"ks": (2, 3, 4), "n_subsamples": 5, "n_calibration": 3, "n_starts": 2, "sample_size": 1200}
-# Few rows, for tests of how results travel.
+# Few rows, for tests of how results are transferred.
 SMALL = {"ks": (2, 3), "n_subsamples": 10, "sample_size": 60, "random_state": range(10)}
 
 
 def failing(*seeds):
-    """Return a clusterer that cannot make three clusters of subsamples with these seeds."""
+    """Return a clusterer that raises for k=3 on subsamples with these seeds."""
 
     def cluster(X, k, seed):
         if k == 3 and seed in seeds:
@@ -50,7 +50,7 @@ def failing(*seeds):
 
 
 def waiting_at_the_last(folder):
-    """Return a clusterer that waits for a file at the last subsample, and the file."""
+    """Return a clusterer that waits for a file before the last subsample, and the path of the file."""
     go, patience = folder / "go", PATIENCE
 
     def cluster(X, k, seed):
@@ -63,8 +63,8 @@ def waiting_at_the_last(folder):
     return cluster, go
 
 
-def resting_once(folder):
-    """Return a clusterer whose first call writes its process id to a file and never returns, and the file."""
+def blocking_once(folder):
+    """Return a clusterer whose first call writes its process ID to a file and never returns, and the path."""
     mark = folder / "process"
 
     def cluster(X, k, seed):
@@ -74,7 +74,7 @@ def resting_once(folder):
         draft = folder / f"{os.getpid()}-{threading.get_ident()}"
         draft.write_text(str(os.getpid()))
         try:
-            # Atomic, and successful in one call only.
+            # This call is atomic and succeeds only once.
             os.link(draft, mark)
         except FileExistsError:
             return np.arange(len(X)) % k
@@ -84,26 +84,26 @@ def resting_once(folder):
 
 
 def descendants():
-    """Return the child processes, without resource trackers, which end with this process."""
-    return {process for process in psutil.Process().children(recursive=True) if works(process)}
+    """Return all child processes except resource trackers, which end with this process."""
+    return {process for process in psutil.Process().children(recursive=True) if is_worker(process)}
 
 
-def works(process):
+def is_worker(process):
     try:
         return "resource_tracker" not in " ".join(process.cmdline())
     except psutil.NoSuchProcess:
-        # It has ended meanwhile.
+        # The process has ended in the meantime.
         return False
 
 
 def are_gone(processes):
-    """Wait until processes have ended."""
+    """Wait for the processes to end; return whether all have ended."""
     _, alive = psutil.wait_procs(processes, PATIENCE)
     return alive == []
 
 
 def bits(result):
-    """Return all numbers of all trials, the scores, and the failures."""
+    """Return all numbers in the trials, the scores and the failures."""
     parts = [getattr(trials, name) for trials in (result.trials, result.calibration) for name in NUMBERS]
     return [part.tobytes() for part in (*parts, result.scores)], [vars(failure) for failure in result.failures]
 
@@ -144,7 +144,7 @@ def spark_cluster():
     yield SimpleNamespace(spread=partial(joblib.parallel_config, backend="spark", n_jobs=-1), ids=ids)
     gateway = session.sparkContext._gateway
     session.stop()
-    # Java stays for the next session of this process, until its input ends.
+    # The Java process would keep running for the next session, so close its input and wait for its end.
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(PATIENCE)
@@ -164,11 +164,11 @@ def engine(request):
 dask_only = pytest.mark.parametrize("engine", [dask_cluster], indirect=True)
 
 
-def test_the_workers_are_other_processes(engine):
+def test_workers_run_in_other_processes(engine):
     assert os.getpid() not in engine.ids()
 
 
-def test_the_bits_of_threads(engine):
+def test_results_are_bitwise_equal_to_threads(engine):
     with engine.spread():
         there = select_k(X, **WHOLE)
     assert there.trials.micro.shape == (3, 5)
@@ -178,7 +178,7 @@ def test_the_bits_of_threads(engine):
     assert bits(there) == bits(select_k(X, **WHOLE))
 
 
-def test_a_small_part_of_the_rows_is_compared_on_the_same_points(engine):
+def test_small_subsamples_are_compared_on_the_same_rows(engine):
     settings = {"ks": (2, 3, 4), "n_subsamples": 3, "sample_size": 80}
     with engine.spread():
         there = select_k(X, **settings)
@@ -187,8 +187,8 @@ def test_a_small_part_of_the_rows_is_compared_on_the_same_points(engine):
     assert bits(there) == bits(select_k(X, **settings))
 
 
-def test_memory_of_other_machines_is_not_that_of_this_one(engine, monkeypatch):
-    """Enough for one worker, and too little for two."""
+def test_the_memory_check_ignores_workers_on_other_machines(engine, monkeypatch):
+    """The available memory is enough for one worker, but not for two."""
     monkeypatch.setattr("compsil_kit._run.planning.available_bytes", lambda: 100 * 2**20)
     with pytest.raises(MemoryError, match=r"\b2 worker"):
         select_k(X, **SMALL, n_jobs=2)
@@ -196,14 +196,14 @@ def test_memory_of_other_machines_is_not_that_of_this_one(engine, monkeypatch):
         assert select_k(X, **SMALL).n_subsamples == 10
 
 
-def test_failures_are_counted(engine):
+def test_failures_on_workers_are_counted(engine):
     with engine.spread():
         there = select_k(X, **SMALL, clusterer=failing(0, 7), on_failure="skip")
     assert [(failure.k, failure.subsample) for failure in there.failures] == [(3, 0), (3, 7)]
     assert bits(there) == bits(select_k(X, **SMALL, clusterer=failing(0, 7), on_failure="skip"))
 
 
-def test_errors_arrive(engine):
+def test_errors_on_workers_are_raised(engine):
     with (
         engine.spread(),
         pytest.raises(ClusteringError, match=r"k=3 failed on subsample 9 \(seed 9\).*ValueError: no luck"),
@@ -211,7 +211,7 @@ def test_errors_arrive(engine):
         select_k(X, **SMALL, clusterer=failing(9))
 
 
-def test_results_arrive_while_others_are_computed(engine, tmp_path):
+def test_stream_yields_results_before_all_subsamples_have_finished(engine, tmp_path):
     """The last subsample waits until the first result has arrived."""
     clusterer, go = waiting_at_the_last(tmp_path)
     seen = []
@@ -224,7 +224,7 @@ def test_results_arrive_while_others_are_computed(engine, tmp_path):
     assert bits(seen[-1]) == bits(select_k(X, **SMALL, clusterer=clusterer))
 
 
-def test_checkpoints(engine, tmp_path):
+def test_an_interrupted_selection_resumes_from_its_checkpoint(engine, tmp_path):
     done, path = [], tmp_path / "run.json"
 
     def stop_at_three(n, total):
@@ -239,14 +239,14 @@ def test_checkpoints(engine, tmp_path):
         there = select_k(X, **SMALL, checkpoint=path, progress=lambda n, total: done.append((n, total)))
     assert stopped.value.result.partial
     assert 3 <= kept < 10
-    # Subsamples of the checkpoint count as done; the others follow one by one.
+    # Subsamples in the checkpoint count as done; the remaining subsamples follow one by one.
     assert done == [(n, 10) for n in (1, 2, 3, *range(done[3][0], 11))]
     assert bits(there) == bits(select_k(X, **SMALL))
 
 
 @dask_only
-def test_a_worker_that_is_killed_is_replaced(engine, tmp_path):
-    clusterer, mark = resting_once(tmp_path)
+def test_a_killed_worker_is_replaced(engine, tmp_path):
+    clusterer, mark = blocking_once(tmp_path)
     found = []
     assert len(set(engine.ids())) == 2
 
@@ -274,8 +274,8 @@ def test_a_closed_client_raises(engine):
 
 
 @dask_only
-def test_tasks_may_be_large(engine, recwarn):
-    """More than the ten megabytes from which Dask advises against it."""
+def test_large_tasks_emit_no_warning(engine, recwarn):
+    """Dask warns about task graphs of more than 10 MB."""
     wide = np.random.default_rng(0).normal(size=(4000, 400))
     with engine.spread():
         select_k(wide, ks=(2, 3), n_subsamples=2, sample_size=3600, clusterer=failing())
@@ -297,7 +297,7 @@ with joblib.parallel_config(backend="spark", n_jobs=2):
 
 
 def errors_of(code, env=None):
-    """Return what a new process writes to its standard error."""
+    """Return the standard error output of a new process."""
     command = [sys.executable, "-c", f"import joblib; from compsil_kit import select_k\n{code}"]
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE).stderr
 
@@ -328,8 +328,8 @@ def test_missing_setup_raises(code, message):
     assert message in errors_of(code)
 
 
-def test_without_pyspark_python(tmp_path):
-    """Workers then run the first python3 of the path, here one without packages."""
+def test_workers_without_packages_raise(tmp_path):
+    """Without PYSPARK_PYTHON, workers run the first python3 on PATH, which has no packages here."""
     venv.create(tmp_path / "bare", with_pip=False)
     variables = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
     errors = errors_of(SPARK_RUN, variables | {"PATH": f"{tmp_path}/bare/bin:{variables['PATH']}"})

@@ -1,4 +1,4 @@
-"""Arrays of Zarr and h5py as X."""
+"""Selections on Zarr and h5py arrays."""
 
 import h5py
 import numpy as np
@@ -14,7 +14,7 @@ MATRIX = np.column_stack(list(columns_of().values()))
 
 @pytest.fixture(params=["zarr", "h5py"])
 def stored(request, tmp_path):
-    """Return a function that stores a matrix in chunks and opens it with the library."""
+    """Return a function that stores a matrix in chunks and opens the stored array."""
     if request.param == "zarr":
 
         def store(matrix, chunks):
@@ -30,7 +30,7 @@ def stored(request, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16"])
 @pytest.mark.parametrize("chunks", [(7_000, 3), (50_000, 2)])
-def test_a_selection_is_that_of_the_array_in_memory(stored, dtype, chunks):
+def test_selections_equal_those_on_the_array_in_memory(stored, dtype, chunks):
     matrix = (10 * MATRIX).astype(dtype)
     array = stored(matrix, chunks)
     assert select_k(array, **FAST).to_dict() == select_k(matrix, **FAST).to_dict()
@@ -46,7 +46,7 @@ def test_other_shapes_raise(stored):
         select_k(stored(np.zeros((5, 2, 2)), (5, 2, 2)))
 
 
-def test_cells_that_are_not_finite_raise_with_their_place(stored):
+def test_non_finite_values_raise_with_row_and_column(stored):
     matrix = MATRIX.copy()
     matrix[44_000, 1] = np.nan
     with pytest.raises(ValueError, match="X must be finite; it has NaN at row 44000, column 1"):

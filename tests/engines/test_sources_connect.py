@@ -1,4 +1,7 @@
-"""Spark Connect DataFrames as X, in another process: one that has used Spark itself cannot start the server."""
+"""Selections on Spark Connect DataFrames.
+
+They run in another process, because a process that has used classic Spark cannot start the Connect server.
+"""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Relations of DuckDB as X."""
+"""Selections on DuckDB relations."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def connection():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
-def test_a_selection_is_that_of_the_table_in_memory(dtype, connection, tmp_path):
+def test_selections_equal_those_on_the_table_in_memory(dtype, connection, tmp_path):
     columns = {name: (10 * values).astype(dtype) for name, values in columns_of().items()}
     place = write_parquet(tmp_path / "a.parquet", columns)
     for relation in (connection.read_parquet(str(place)), connection.from_arrow(pa.table(columns))):
@@ -31,7 +31,7 @@ def test_a_selection_is_that_of_the_table_in_memory(dtype, connection, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["double", "float", "bigint", "hugeint", "utinyint", "decimal(9, 2)", "boolean"])
-def test_values_are_those_of_the_table_in_memory(kind, connection):
+def test_values_equal_the_table_in_memory(kind, connection):
     relation = connection.sql(f"select cast(range % 2 as {kind}) as a, range as b from range(9)")
     source = DuckDBSource(relation)
     assert (source.n_rows, source.fields[0].numeric, source.fields[0].dtype == np.float32) == (9, True, kind == "float")
@@ -39,7 +39,7 @@ def test_values_are_those_of_the_table_in_memory(kind, connection):
     np.testing.assert_array_equal(found.astype(float), to_matrix(relation.to_arrow_table())[1][:, 0])
 
 
-def test_names_and_missing_values(connection):
+def test_column_names_and_missing_values_are_reported(connection):
     query = 'select range % 7 as "a ""b""", case when range = 45678 then null else range end as n, \'x\' as word'
     relation = connection.sql(f"{query} from range({LARGE})")
     table = prepare(relation)
@@ -64,7 +64,7 @@ def test_a_query_without_rows_raises(connection):
         select_k(connection.sql("select 1 as a where false"))
 
 
-def test_rows_that_can_be_read_once_raise(connection):
+def test_rows_that_can_be_read_only_once_raise(connection):
     table = pa.table(columns_of())
     relation = connection.from_arrow(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
     with pytest.raises(ValueError, match=r"X: a DuckDB relation cannot be read \(\w+\)\. The query runs twice"):
@@ -80,7 +80,7 @@ def test_errors_do_not_quote_cells(connection):
 
 
 def test_sidecar_columns_come_from_one_query(connection):
-    """A connection refuses a second large result while the first one is read."""
+    """A connection does not allow a second large result while the first is being read."""
     n_rows = 300_000
     relation = connection.sql(f"select range % 7 as a, range % 1000 as b, 'n' || range as word from range({n_rows})")
     table = prepare(relation, columns=["a", "b"])

@@ -1,4 +1,4 @@
-"""Spark DataFrames as X: the pass runs on the executors."""
+"""Selections on Spark DataFrames, whose rows are processed on the executors."""
 
 import os
 import traceback
@@ -38,7 +38,7 @@ def spark(tmp_path_factory):
     yield session
     gateway = session.sparkContext._gateway
     session.stop()
-    # Java exits when its input is closed; the next session of this process starts another.
+    # Java exits when its input is closed; the next session in this process starts a new Java process.
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(PATIENCE)
@@ -51,13 +51,13 @@ def place(tmp_path_factory):
 
 
 @pytest.mark.parametrize("scale", ["standard", None])
-def test_a_selection_is_that_of_the_frame_in_memory(spark, place, scale, monkeypatch):
+def test_selections_equal_those_on_the_frame_in_memory(spark, place, scale, monkeypatch):
     frame = spark.read.parquet(str(place))
     loaded = frame.toPandas()
     expected = select_k(prepare(loaded, scale=scale), **FAST).to_dict()
     table = prepare(frame, scale=scale)
     with monkeypatch.context() as patch:
-        # Executors are other processes, which are not patched.
+        # Executors run in other processes, which are not patched.
         patch.setattr(Work, "__call__", lambda *_: pytest.fail("the pass ran on the driver"))
         assert select_k(table, **FAST).to_dict() == expected
     np.testing.assert_array_equal(table.load().matrix, prepare(loaded, scale=scale).matrix)
@@ -68,18 +68,21 @@ def single_precision(spark, folder):
 
 
 def sorted_rows(spark, folder):
-    """Spark does not sort rows that are only counted, so the first counts per partition do not match the pass."""
+    """Return a sorted frame.
+
+    Spark does not sort rows that it only counts, so the initial counts per partition differ from the pass.
+    """
     return spark.read.parquet(str(write_parquet(folder / "b", COLUMNS, n_files=5))).orderBy("x0", "x1", "x2")
 
 
 def partitions_without_rows(spark, folder):
-    """They are missing from the counts; the numbers of later rows do not change."""
+    """Return a frame with empty partitions, which are missing from the counts and do not affect row numbers."""
     every = spark.range(0, 3 * LARGE, numPartitions=6).where((F.col("id") < LARGE) | (F.col("id") >= 2 * LARGE))
     return every.select((F.col("id") % 5).alias("a"), F.sin("id").alias("b"))
 
 
 def small(spark, folder):
-    """Frames of pandas on Spark are recognised by their method to_spark, which may be the name of a column."""
+    """Return a frame with a column named to_spark, like the method by which pandas-on-Spark frames are recognised."""
     return spark.range(300).select((F.col("id") % 5).alias("to_spark"), F.sin("id").alias("b"))
 
 
@@ -87,20 +90,20 @@ def small(spark, folder):
     ("make", "wrap"),
     [(single_precision, lambda X: X), (small, lambda X: X), (sorted_rows, prepare), (partitions_without_rows, prepare)],
 )
-def test_other_frames_give_the_result_in_memory(spark, make, wrap, tmp_path):
+def test_other_frames_give_the_same_result_as_in_memory(spark, make, wrap, tmp_path):
     frame = make(spark, tmp_path)
     result = select_k(wrap(frame), **FAST)
     assert result.to_dict() == select_k(wrap(frame.toPandas()), **FAST).to_dict()
     assert result.plan.dtype == ("float32" if make is single_precision else "float64")
 
 
-def test_partitions_without_rows(spark, place):
+def test_chunks_skip_partitions_without_rows(spark, place):
     frame = spark.read.parquet(str(place)).repartition(7, "x0").where(F.spark_partition_id() % 2 == 1)
     source = SparkSource(frame)
     assert sum(len(chunk[0]) for chunk in source.chunks([0])) == source.n_rows == frame.count()
 
 
-def test_columns_of_many_types_and_names(spark):
+def test_columns_may_have_many_types_and_duplicate_names(spark):
     frame = spark.range(LARGE).select(
         F.col("id").alias("a.b"),
         F.col("id").cast("float").alias("f"),
@@ -132,8 +135,8 @@ def test_a_streaming_frame_raises(spark):
         select_k(frame, **FAST)
 
 
-def test_rows_that_change_raise(spark, tmp_path):
-    """Every count and every pass has one more row than the one before."""
+def test_rows_that_change_between_passes_raise(spark, tmp_path):
+    """Every count and every pass returns one more row than the previous one."""
     notes = tmp_path / "notes"
     notes.mkdir()
 

@@ -1,4 +1,4 @@
-"""Former findings of the fuzzing stay fixed."""
+"""Inputs that once caused a problem in the fuzzing job no longer do."""
 
 from pathlib import Path
 
@@ -10,5 +10,5 @@ CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_former_finding_has_no_problem(path):
+def test_fixed_finding_causes_no_problem(path):
     assert replay(path) is None

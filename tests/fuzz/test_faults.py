@@ -1,4 +1,4 @@
-"""One round of each kind of fault, and detection of violated properties."""
+"""One round of each kind of fault, and the detection of violated properties."""
 
 import json
 

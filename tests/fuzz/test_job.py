@@ -1,4 +1,4 @@
-"""The fuzzing job: targets, a planted fault, replay, resumption, and inputs that kill the process."""
+"""The fuzzing job: targets, a planted fault, replay, resuming, and inputs that kill the process."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ from fuzz.target import Target, from_text, to_text
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_targets_have_no_findings_in_fixed_cases(name, tmp_path):
+def test_targets_have_no_findings_in_their_first_cases(name, tmp_path):
     state = State(tmp_path)
     for number in (0, 1):
         one_case(TARGETS[name], number, state, examples=6)
@@ -22,13 +22,13 @@ def test_targets_have_no_findings_in_fixed_cases(name, tmp_path):
     assert not state.current.exists()
 
 
-def test_inputs_survive_the_text_form():
+def test_inputs_are_unchanged_after_conversion_to_text_and_back():
     value = {"content": b"\0\xff", "rows": [1, None, "\udc80"], "deep": {"a": float("inf")}}
     assert from_text(to_text(value)) == value
 
 
 def reader(content):
-    """Fail on inputs with at least three letters a."""
+    """Fail on inputs that contain the letter a at least three times."""
     if content.count(b"a") >= 3:
         raise KeyError(content)
 
@@ -67,7 +67,7 @@ def test_interrupted_job_continues_with_the_next_case(tmp_path, monkeypatch):
 
 
 def test_input_that_kills_the_process_is_a_finding(tmp_path, monkeypatch):
-    """The other process aborts once during an input, and succeeds the second time."""
+    """The child process aborts while it processes an input, and succeeds when it is restarted."""
     program = (
         "import os, pathlib, sys; path = pathlib.Path(sys.argv[1], 'current.json'); again = path.with_name('again')\n"
         "if again.exists(): sys.exit(0)\n"

@@ -1,4 +1,4 @@
-"""Problems are all outcomes except valid values and expected errors."""
+"""Every outcome except a valid value or a documented error is a problem."""
 
 import json
 
@@ -31,7 +31,7 @@ def raises(error):
         (raises(SystemExit(3)), 1, "not a documented error"),
     ],
 )
-def test_judge(check, value, expected):
+def test_judge_accepts_only_values_and_documented_errors(check, value, expected):
     problem = judge(check, value)
     assert problem is None if expected is None else expected in problem.text
 

@@ -1,4 +1,4 @@
-"""Mutations depend on the seed only, and are of every kind."""
+"""Mutations depend only on the seed and include every kind of change."""
 
 from random import Random
 
@@ -11,12 +11,12 @@ def mutations(seeds, n):
     return [mutated(seeds, Random(number)) for number in range(n)]
 
 
-def test_mutations_depend_on_the_seed_only():
+def test_mutations_depend_only_on_the_seed():
     assert mutations(SEEDS, 200) == mutations(SEEDS, 200)
     assert len(set(mutations(SEEDS, 200))) > 100
 
 
-def test_mutations_cut_extend_and_flip():
+def test_mutations_cut_extend_and_flip_bytes():
     sizes = [len(each) for each in mutations(SEEDS, 500)]
     assert min(sizes) < 3
     assert max(sizes) > 50

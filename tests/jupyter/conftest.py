@@ -1,4 +1,4 @@
-"""A new IPython shell for every test, with the magic loaded, and data to use."""
+"""Fixtures for the notebook tests: a new IPython shell with the magic loaded, sessions and data."""
 
 import atexit
 import os
@@ -17,7 +17,7 @@ from compsil_kit._run.workers import n_workers
 
 @pytest.fixture(autouse=True)
 def one_worker(monkeypatch):
-    """Use one worker by default: tests count the steps of a run and block them."""
+    """Use one worker by default, because tests count and block the steps of a run."""
     one = {"auto": 1}
     monkeypatch.setattr("compsil_kit._run.planning.n_workers", lambda n_jobs: one.get(n_jobs) or n_workers(n_jobs))
 
@@ -59,16 +59,16 @@ def shell(frame, tmp_path, monkeypatch):
     yield shell
     shell.run_line_magic("unload_ext", "compsil_jupyter")
     InteractiveShell.clear_instance()
-    # Otherwise every shell of the test session collects garbage at exit, a quarter of a second each.
+    # Otherwise every shell collects garbage when the test session exits, which takes 0.25 s per shell.
     atexit.unregister(shell.atexit_operations)
 
 
 @pytest.fixture
 def run(shell):
-    """Run a cell as a user would and return its value; a traceback fails the test."""
+    """Run a cell as a user would and return its value; an error fails the test."""
 
     def run(cell):
-        # IPython handles a semicolon only in cells with history.
+        # IPython handles a semicolon only in cells that are stored in the history.
         done = shell.run_cell(cell, store_history=True)
         done.raise_error()
         return done.result

@@ -1,4 +1,4 @@
-"""The generated code, executed: it reproduces the displayed result and assigns to no name of the data."""
+"""Generated code reproduces the displayed result when executed, and never assigns to a name used by the data."""
 
 import ast
 
@@ -17,7 +17,7 @@ from compsil_jupyter.shown import MAX_ROWS
 
 
 def execute(code, **names):
-    """Run generated code as a user would, and return all names."""
+    """Run generated code as a user would, and return its namespace."""
     exec(compile(code, "generated", "exec"), names)  # executing the code is the test
     return names
 
@@ -29,7 +29,7 @@ def assigned(code):
 
 
 def check(session, expression="data", k=None, **names):
-    """Execute the code of a session and compare the result; return the code and all names."""
+    """Execute the code generated for a session and compare the results; return the code and its namespace."""
     if session.result is None:
         finish(session)
     code = generate_code(session, expression, k)
@@ -39,7 +39,7 @@ def check(session, expression="data", k=None, **names):
 
 
 @pytest.mark.parametrize("scale", ["standard", None])
-def test_of_a_frame(points, scale, capsys):
+def test_code_for_a_frame_reproduces_the_result_and_labels(points, scale, capsys):
     session = open_session(points, columns=["a", "c"], scale=scale, ks=(2, 3, 4), n_subsamples=5, random_state=3)
     session.read(rule="lcb", z=1.5, transform="linear")
     code, space = check(session, k=3)
@@ -62,7 +62,7 @@ def test_of_a_frame(points, scale, capsys):
         {"clusterer": kmeans},
     ],
 )
-def test_of_an_array(blobs, settings):
+def test_code_for_an_array_reproduces_the_result(blobs, settings):
     session = open_session(blobs, **{"ks": (2, 3), "n_subsamples": 4, **settings})
     code, _ = check(session, k=2, kmeans=kmeans)
     assert "np.int64" not in code
@@ -73,16 +73,16 @@ def test_of_an_array(blobs, settings):
     "kind",
     [lambda X: pl.DataFrame(X, schema=["a", "b", "c"]), lambda X: pd.Series(X[:, 0], name="a"),
      lambda X: pd.DataFrame(X, columns=['say "hi"', "naïve\\path", ("two", "levels")])],
-    ids=["polars", "series", "odd names"],
+    ids=["polars", "series", "unusual names"],
 )  # fmt: skip
-def test_of_other_tables(blobs, kind):
+def test_code_for_other_tables_reproduces_the_result(blobs, kind):
     data = kind(blobs)
     columns = list(data.columns[:2]) if isinstance(data, pd.DataFrame) else None
     code, _ = check(open_session(data, columns=columns, **QUICK))
     assert ("naïve" in code) == (columns is not None)
 
 
-def test_of_a_sparse_matrix(blobs):
+def test_code_for_a_sparse_matrix_reproduces_the_comparison(blobs):
     session = finished(sparse.csr_matrix(np.maximum(blobs, 0)), **QUICK)
     comparison = compare(session)
     code, space = check(session, k=3)
@@ -90,7 +90,7 @@ def test_of_a_sparse_matrix(blobs):
     assert "compsil_pandas" not in code
 
 
-def test_of_an_anonymous_function(points):
+def test_a_comment_marks_anonymous_functions(points):
     session = open_session(points, ks=(2, 3), n_subsamples=2, clusterer=lambda X, k, seed: kmeans(X, k, seed))
     code, _ = check(session, clusterer=session.settings["clusterer"])
     comment, selection = code.splitlines()[2:4]
@@ -99,36 +99,36 @@ def test_of_an_anonymous_function(points):
 
 
 @pytest.mark.parametrize("first", [4, 5, 6])
-def test_of_the_first_subsamples(session, first):
+def test_code_uses_only_the_first_subsamples(session, first):
     finish(session)
     session.read(first=first)
     code, _ = check(session)
     assert ("reweigh" in code) == (first < 6)
 
 
-def test_of_a_stopped_run(points):
+def test_a_comment_marks_stopped_runs(points):
     gate = Gate(after=2 * len(KS))
     session = open_session(points, **QUICK, clusterer=gate)
     start(session, gate)
     session.stop()
     gate.go.set()
     session.wait(PATIENCE)
-    assert "# The explorer shows 2 of these 6 subsamples." in generate_code(session, "df")
+    assert "# The explorer shows only 2 of the 6 subsamples." in generate_code(session, "df")
 
 
 @pytest.mark.parametrize("expression", ["df[df.a > 0]", 'df.query("a > 0")', "df if len(df) else df", None, "$part"])
-def test_the_expression_of_the_data(points, expression):
+def test_code_uses_the_data_expression_or_a_placeholder(points, expression):
     data = points if expression == "df if len(df) else df" else points[points.a > 0]
     code, space = check(open_session(data, **QUICK), expression, k=3, df=points)
     known = expression not in (None, "$part")
-    assert ("# Replace 'data' by the data passed to the explorer." in code) != known
+    assert ("# Replace 'data' with the data passed to the explorer." in code) != known
     assert not known or expression in code
     assert assigned(code) == {"result", "labels"}
     assert space["df"] is points
 
 
 @pytest.mark.parametrize("name", ["result", "labels", "comparison"])
-def test_no_name_of_the_data_is_assigned_to(session, points, name):
+def test_code_never_assigns_to_a_name_used_by_the_data(session, points, name):
     finish(session)
     compare(session)
     code = generate_code(session, name, k=3)
@@ -151,18 +151,18 @@ def test_only_settings_that_differ_from_the_defaults_are_written(points):
     assert 'select_k(n_starts=3, criterion="stable")' in generate_code(session, "df")
 
 
-def test_after_a_change_of_the_criterion(session, points):
+def test_code_keeps_n_starts_after_the_criterion_changes(session, points):
     session.read(criterion="stable")
     finish(session)
     assert "n_starts" not in generate_code(session, "df")
     session.read(criterion="composite")
     code, space = check(session, k=3)
-    # The clustering has no n_starts.
+    # The cluster method does not accept n_starts.
     assert code.count("n_starts=5") == 1
     np.testing.assert_array_equal(space["result"].confidence, session.result.confidence)
 
 
-def test_of_a_single_initialisation_under_a_criterion_of_several(session, points):
+def test_code_keeps_the_single_initialisation_of_the_run(session, points):
     finish(session)
     session.read(criterion="likely")
     _, space = check(session)
@@ -170,7 +170,7 @@ def test_of_a_single_initialisation_under_a_criterion_of_several(session, points
 
 
 @pytest.mark.parametrize("seed", [7, None])
-def test_of_an_adaptive_number_of_subsamples(points, seed):
+def test_code_reproduces_an_adaptive_number_of_subsamples(points, seed):
     session = open_session(points[::5], ks=(2, 3), n_subsamples="auto", random_state=seed)
     result = finish(session)
     compare(session)
@@ -180,7 +180,7 @@ def test_of_an_adaptive_number_of_subsamples(points, seed):
     assert space["comparison"].plan.n_subsamples == result.n_subsamples
 
 
-def test_of_the_displayed_result_and_its_clusters(session):
+def test_code_reproduces_the_displayed_result_and_clusters(session):
     assert "# The displayed clusters." in generate_code(session, "df", k=2)
     finish(session)
     assert "# The displayed clusters." in generate_code(session, "df", k=2)
@@ -189,4 +189,4 @@ def test_of_the_displayed_result_and_its_clusters(session):
     assert "ks=range(2, 6)" in generate_code(session, "df")
     X = np.random.default_rng(0).normal(size=(MAX_ROWS + 500, 2))
     large = finished(X, ks=(2,), n_subsamples=1, sample_size=200)
-    assert "# All rows; the explorer shows a sample." in generate_code(large, "X", k=2)
+    assert "# Cluster all rows; the explorer shows a sample." in generate_code(large, "X", k=2)

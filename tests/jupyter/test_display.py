@@ -1,4 +1,4 @@
-"""The texts and plots of the explorer for given results, without widgets."""
+"""The explorer's text and plots for given results, without widgets."""
 
 import io
 from dataclasses import replace
@@ -47,7 +47,7 @@ START = "k* = 3 confidence 93 % · selection probability 71 %"
         (None, {"running": True}, "Computing the first subsample …"),
     ],
 )  # fmt: skip
-def test_headline(result, state, expected):
+def test_headline_shows_k_confidence_score_and_status(result, state, expected):
     usual = {
         "ks": (3, 4), "best_score": 0.5, "criterion": "composite", "rule": "max", "partial": False,
         "structure": None, "confidence": [0.93], "selection_probability": [0.71], "sem": [0.02], "lcb": [0.48],
@@ -57,7 +57,7 @@ def test_headline(result, state, expected):
     assert visible_text(display.format_headline(session(shown, **state))) == expected
 
 
-def test_problems_are_shown_after_the_run():
+def test_errors_are_shown_only_after_the_run():
     unclear = Result(k=None)
     assert visible_text(display.format_problem(session(unclear))) == "No <k>."
     for fine in (session(None), session(unclear, running=True), session(Result())):
@@ -68,7 +68,7 @@ def test_problems_are_shown_after_the_run():
     assert visible_text(display.format_problem(session(None, shows_previous=True, **failed))) == kept
 
 
-def test_warnings_are_shown_after_the_run():
+def test_warnings_are_shown_only_after_the_run():
     result = SimpleNamespace(warnings=["two <odd> columns.", "three rows."])
     assert visible_text(display.format_warnings(session(result))) == "Two <odd> columns. Three rows."
     for none in (session(result, running=True), session(None), session(SimpleNamespace(warnings=[]))):
@@ -84,14 +84,14 @@ def test_warnings_are_shown_after_the_run():
         ({"phase": "stopped"}, {}, "stopped after 2 of 8 subsamples; finished subsamples are kept"),
         ({"phase": "failed"}, {}, "failed after 2 of 8 subsamples"),
         ({"phase": "done"}, {"needs_initialisations": True}, "2 of 8 subsamples in 3 s. This criterion uses the best "
-         "of several initialisations. Press Run to compute them"),
+         "of several initialisations. Press Run to compute them."),
         ({"phase": "running"}, {"stale": True, "needs_initialisations": True, "running": True},
          "2 of 8 subsamples finished, about 9 s left"),
         ({"phase": "running", "done": 0}, {"running": True}, "0 of 8 subsamples finished"),
         ({"phase": "running", "done": 0, "note": "<compiling>"}, {"running": True}, "<compiling>"),
     ],
 )  # fmt: skip
-def test_progress(status, state, expected):
+def test_progress_shows_finished_subsamples_and_remaining_time(status, state, expected):
     shown = session(None, status=replace(session(None).status, **status), **state)
     assert visible_text(display.format_progress(shown)) == expected
 
@@ -108,12 +108,12 @@ def test_progress(status, state, expected):
         (Status("stopped"), "All <agree>.", "Stopped. Only the finished criteria are shown. All <agree>."),
     ],
 )
-def test_comparison(status, found, expected):
+def test_comparison_note_shows_progress_or_agreement(status, found, expected):
     comparison = None if found is None else SimpleNamespace(explain=lambda: found)
     assert visible_text(display.format_comparison(status, comparison)) == expected
 
 
-def test_guarantee():
+def test_guarantee_describes_the_hoeffding_bound():
     near, far, failed = np.full((2, 400), 0.5), np.array([[0.9] * 400, [0.1] * 400]), np.full((2, 4), np.nan)
     loose = visible_text(display.format_guarantee(made_up(far, far), 0.05))
     assert loose.startswith("With probability 0.95, every score is within ±0.15 of its expected value (approximately;")
@@ -124,11 +124,11 @@ def test_guarantee():
     assert "lead" not in display.format_guarantee(made_up(near, near), 0.05)
     assert display.format_guarantee(made_up(failed, failed), 0.05) == ""
     likely = Result(criterion="likely")
-    assert "not to the criterion likely." in display.format_guarantee(likely, 0.05)
+    assert "not to the likely criterion." in display.format_guarantee(likely, 0.05)
 
 
 @pytest.mark.parametrize(("n_failed", "more"), [(0, ""), (20, ""), (21, "… and 1 more"), (50, "… and 30 more")])
-def test_the_table_lists_twenty_failures(n_failed, more):
+def test_table_lists_at_most_twenty_failures(n_failed, more):
     rows = np.full((2, 60), 0.5)
     failures = tuple(Failure(3, at, at, "no <luck>") for at in range(n_failed))
     markup = display.format_table(made_up(rows, rows, failures=failures))
@@ -138,7 +138,7 @@ def test_the_table_lists_twenty_failures(n_failed, more):
     assert "60 subsamples of 800 of 1,000 rows" in markup
 
 
-def test_clusters():
+def test_cluster_note_describes_progress_errors_and_sampling():
     every, sample = (
         SimpleNamespace(sampled=sampled, points=np.zeros((10_000, 2)), n_rows=12_345) for sampled in (False, True)
     )
@@ -150,7 +150,7 @@ def test_clusters():
 
 @pytest.fixture
 def figures(monkeypatch):
-    """The figures behind the images."""
+    """Collect the figures from which images are rendered."""
     made = []
     canvas = display.FigureCanvasAgg
     monkeypatch.setattr(display, "FigureCanvasAgg", lambda figure: made.append(figure) or canvas(figure))
@@ -158,7 +158,7 @@ def figures(monkeypatch):
 
 
 def labels_of(png, figures):
-    """Return the y labels of the figure behind an image, after checks of both."""
+    """Check an image and the figure it was rendered from; return the figure's y labels."""
     (figure,) = figures
     image = Image.open(io.BytesIO(png))
     assert (image.format, image.mode) == ("PNG", "RGB")
@@ -176,14 +176,14 @@ def labels_of(png, figures):
          ["selection probability", "adjusted Rand index", "composite silhouette"]),
     ],
 )  # fmt: skip
-def test_plots_of_a_result(blobs, figures, draw, labels):
+def test_result_plots_have_the_expected_axes(blobs, figures, draw, labels):
     assert labels_of(draw(select_k(blobs, ks=[2, 3], n_subsamples=3)), figures) == labels
 
 
 @pytest.mark.parametrize("mapped", [True, False])
-def test_plots_of_a_clustering(blobs, figures, mapped):
+def test_cluster_plots_show_the_map_and_the_silhouettes(blobs, figures, mapped):
     codes = (blobs[:, 0] > 0).astype(int)
-    # A projection that plot_map would not compute itself.
+    # A projection that differs from the default of plot_map.
     projection = (np.roll(project(blobs)[0], 1), 0.5) if mapped else None
     clusterings = SimpleNamespace(points=blobs, projection=projection)
     png = display.draw_clusters(clusterings, Clustering(codes, silhouettes(blobs, codes)))

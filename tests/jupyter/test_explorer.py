@@ -1,4 +1,4 @@
-"""The widgets of the explorer, driven from Python: inputs, tabs, errors and saved files."""
+"""The explorer's widgets, driven from Python: inputs, tabs, errors and saved files."""
 
 import re
 import sys
@@ -18,7 +18,7 @@ from waiting import PATIENCE, until
 import compsil_jupyter
 import compsil_pandas  # noqa: F401  (df.compsil.explore)
 from compsil_jupyter import Explorer, explore
-from compsil_jupyter.controls import SETTINGS, follow, label
+from compsil_jupyter.controls import SETTINGS, follow, label_keywords
 from compsil_jupyter.session import Session, Status
 from compsil_jupyter.view import TABS, _descendants, _unused_path, _variable_name
 
@@ -32,7 +32,7 @@ def frame(points):
 
 @pytest.fixture
 def opened():
-    """Open explorers that are closed after the test."""
+    """Return a function that opens explorers, which are closed after the test."""
     explorers = []
 
     def opened(data, *columns, **keywords):
@@ -74,13 +74,13 @@ def image(explorer, tab):
 
 
 def images(explorer):
-    """Return the tabs whose image is not hidden."""
+    """Return the tabs whose image is visible."""
     shown = (tab for tab in TABS[:5] if find(explorer, f"image-{tab.lower()}").layout.display != "none")
     return {tab for tab in shown if image(explorer, tab).startswith(b"\x89PNG")}
 
 
 class TestRun:
-    def test_shows_the_result(self, explorer, frame):
+    def test_run_shows_the_result(self, explorer, frame):
         assert repr(explorer) == "Explorer: no result yet"
         assert "Press" in text(explorer, "headline")
         run(explorer)
@@ -99,7 +99,7 @@ class TestRun:
             ({"k": None}, "no k of 2..4, 8 subsamples"),
         ],
     )
-    def test_repr(self, result, expected):
+    def test_repr_shows_the_selected_k_and_the_subsamples(self, result, expected):
         usual = {
             "best_score": 0.5, "criterion": "composite", "partial": False,
             "ks": (2, 3, 4), "n_subsamples": 8, "plan": SimpleNamespace(n_subsamples=30),
@@ -124,11 +124,11 @@ class TestInputs:
         assert {name: settings[name] for name in expected} == expected
         assert reading.choice == {"criterion": "micro", "transform": "step", "rule": "lcb", "z": 1.0}
         assert reading.delta == 0.1
-        # All columns by name would exclude new ones.
+        # Selecting all columns restores the default, None.
         find(explorer, "columns").value = ("a", "b", "c")
         assert explorer.session.settings["columns"] is None
 
-    def test_the_adaptive_number_of_subsamples(self, frame, opened):
+    def test_checkbox_makes_the_number_of_subsamples_adaptive(self, frame, opened):
         explorer = opened(frame, ks=[2, 3], n_subsamples="auto")
         count, switch = find(explorer, "n-subsamples"), find(explorer, "adaptive")
         assert (switch.value, count.disabled, count.value) == (True, True, 30)
@@ -141,35 +141,35 @@ class TestInputs:
         switch.value = True
         assert (explorer.session.settings["n_subsamples"], count.disabled) == ("auto", True)
 
-    def test_text_fields(self, explorer):
+    def test_text_fields_parse_numbers_and_keep_invalid_input(self, explorer):
         for typed, expected in (("77", 77), (" 2,000 ", 2000), ("", "auto"), (" many ", "many")):
             find(explorer, "sample-size").value = typed
             assert explorer.session.settings["sample_size"] == expected
 
-    def test_choices_and_tooltips_are_those_of_the_settings(self, explorer):
+    def test_choices_and_tooltips_come_from_the_settings(self, explorer):
         for name in ("scale", "missing", "clusterer", "criterion", "transform", "rule"):
             found = find(explorer, name)
             assert tuple(value for _, value in found._options_full) == SETTINGS[name].choices
             assert found.tooltip == SETTINGS[name].help
         assert "precomputed" not in dict(find(explorer, "metric")._options_full)
-        # Text fields show the text form; sliders and number fields need none.
+        # Only tooltips of text fields describe the syntax of the value.
         assert find(explorer, "sample-size").tooltip == SETTINGS["sample_size"].help
         assert find(explorer, "n-subsamples").tooltip == "number of subsamples to score (default: 30)"
-        assert label("a", 'b "c"')["description"] == '<span title="b &quot;c&quot;">a</span>'
+        assert label_keywords("a", 'b "c"')["description"] == '<span title="b &quot;c&quot;">a</span>'
 
-    def test_values_outside_the_usual_choices(self, frame, opened):
+    def test_inputs_accept_initial_values_outside_the_usual_choices(self, frame, opened):
         explorer = opened(frame, clusterer=KMeans(), transform=np.abs, ks=range(3, 31), n_subsamples=20_000)
         assert (find(explorer, "clusterer").label, find(explorer, "transform").label) == ("KMeans", "absolute")
         assert (find(explorer, "ks").value, find(explorer, "ks").max) == ((3, 30), 30)
         assert find(explorer, "n-subsamples").max == 20_000
 
     @pytest.mark.parametrize(("random_state", "shown"), [(None, "random"), (range(5), "one per subsample")])
-    def test_seeds_that_cannot_be_edited(self, frame, opened, random_state, shown):
+    def test_seed_input_is_disabled_unless_the_seed_is_an_integer(self, frame, opened, random_state, shown):
         explorer = opened(frame, random_state=random_state)
         (seed,) = (part for part in _descendants(explorer) if "seed</span>" in getattr(part, "description", ""))
         assert (seed.value, seed.disabled) == (shown, True)
 
-    def test_errors_at_opening(self, frame):
+    def test_explore_raises_for_invalid_arguments(self, frame):
         with pytest.raises(ValueError, match=r"'city'.* not numeric"):
             explore(frame, columns=["city"])
         with pytest.raises(ValueError, match="30 are needed, got 3"):
@@ -177,7 +177,7 @@ class TestInputs:
 
 
 class TestReading:
-    def test_takes_effect_without_a_run(self, explorer):
+    def test_changes_take_effect_without_a_run(self, explorer):
         run(explorer)
         first, before = find(explorer, "first"), image(explorer, "curve")
         first.value = 3
@@ -191,7 +191,7 @@ class TestReading:
         assert "With probability 0.999" in text(explorer, "note-stability")
         assert image(explorer, "stability") != before
         find(explorer, "criterion").value = "likely"
-        assert "not to the criterion likely" in text(explorer, "note-stability")
+        assert "not to the likely criterion" in text(explorer, "note-stability")
         assert "Press Run to compute them" in text(explorer, "progress")
 
     @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ class TestReading:
             ({"running": True, "shows_previous": True}, 3, (10_000, 1, True)),
         ],
     )
-    def test_the_slider_of_subsamples(self, state, first, expected):
+    def test_subsample_slider_follows_the_finished_subsamples(self, state, first, expected):
         usual = {"n_finished": 5, "running": False, "shows_previous": False}
         slider = widgets.IntSlider(4, min=1, max=10_000)
         follow(slider, SimpleNamespace(reading=SimpleNamespace(first=first), **(usual | state)))
@@ -212,7 +212,7 @@ class TestReading:
 
 
 class TestTabs:
-    def test_an_image_is_drawn_when_its_tab_is_selected_and_only_once(self, explorer):
+    def test_images_are_drawn_once_when_their_tab_is_selected(self, explorer):
         for tab in ("Table", "Stability"):
             show(explorer, tab)
             assert find(explorer, f"note-{tab.lower()}").value == ""
@@ -241,7 +241,7 @@ class TestTabs:
         run(explorer)
         assert (slider.options, slider.value) == ((6, 7, 8), explorer.result.best_k)
 
-    def test_an_image_of_clusters_stays_until_the_next_one_or_an_error(self, frame, opened):
+    def test_cluster_image_stays_until_the_next_image_or_an_error(self, frame, opened):
         go_on = Event()
 
         def fail_for_four(k):
@@ -264,7 +264,7 @@ class TestTabs:
         slider.value = 2
         assert "Clusters" in images(explorer)
 
-    def test_the_buttons_of_a_comparison(self, explorer, monkeypatch):
+    def test_comparison_buttons_reflect_the_status(self, explorer, monkeypatch):
         show(explorer, "Compare")
         for phase, disabled in (("running", (True, False)), ("done", (False, True))):
             monkeypatch.setattr(Session, "comparing", Status(phase))
@@ -284,7 +284,7 @@ class TestTabs:
         show(explorer, "Table")
         assert f"{explorer.result.best_score:.4f}" in text(explorer, "note-table")
 
-    def test_the_code_uses_the_name_or_the_expression_of_the_data(self, explorer, frame, monkeypatch):
+    def test_code_uses_the_variable_name_or_the_data_expression(self, explorer, frame, monkeypatch):
         names = {"_": frame, "copy": frame.copy()}
         monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(user_ns=names))
         assert _variable_name(frame) is None
@@ -298,11 +298,11 @@ class TestTabs:
 
 
 class TestUpdates:
-    """Updates during a run, with a clock that the test sets."""
+    """Updates during a run, with a clock set by the test."""
 
     @pytest.fixture
     def update(self, explorer, monkeypatch):
-        """Change the status of a finished run; return the subsamples in the progress and in the headline."""
+        """Change the status of a finished run; return the subsample counts shown in the progress and the headline."""
         run(explorer)
         clock = SimpleNamespace(monotonic=lambda: clock.now, now=100.0)
         monkeypatch.setattr("compsil_jupyter.view.time", clock)
@@ -322,11 +322,11 @@ class TestUpdates:
         assert update("result", 0.01, 3) == ["3", "3"]
         assert update("status", 0.1, 4) == ["4", "4"]
         assert update("result", 0.1, 5, "stopped") == ["5", None]
-        # So is the first result of a run.
+        # The first result of a run is also drawn without delay.
         assert update("status", 0, 0) == ["0", "0"]
         assert update("result", 0.1, 1) == ["1", "1"]
 
-    def test_the_progress_bar_and_the_buttons(self, explorer, update):
+    def test_progress_bar_and_buttons_reflect_the_status(self, explorer, update):
         (bar,) = (part for part in _descendants(explorer) if isinstance(part, widgets.IntProgress))
         for phase, style in {"running": "", "done": "success", "failed": "danger", "stopped": "warning"}.items():
             update("status", 0, 3, phase)
@@ -361,7 +361,7 @@ def test_an_error_keeps_the_previous_result(explorer):
     assert find(explorer, "k").options == (2, 3, 4, 5)
 
 
-def test_saved_files_replace_no_others(explorer, tmp_path, monkeypatch):
+def test_saving_never_overwrites_a_file(explorer, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "compsil_selection.py").write_text("mine")
     find(explorer, "save-code").click()
@@ -385,16 +385,16 @@ class TestData:
         ],
         ids=["sparse", "polars", "distances"],
     )
-    def test_the_scale_depends_on_the_kind_of_data(self, opened, data, keywords, scale):
+    def test_default_scale_depends_on_the_type_of_data(self, opened, data, keywords, scale):
         assert opened(data, **keywords).session.settings["scale"] == scale
 
     @pytest.mark.parametrize("given", [{"scale": "standard"}, {"columns": [0]}])
-    def test_a_sparse_matrix_stays_sparse(self, given):
+    def test_columns_and_scale_raise_for_a_sparse_matrix(self, given):
         with pytest.raises(ValueError, match="columns and scale must be None for a sparse matrix"):
             explore(sparse.eye(9, format="csr"), **given)
 
     @pytest.mark.parametrize("data", [5, "text", [[1, 2], [3]]])
-    def test_other_objects_are_refused(self, data):
+    def test_explore_rejects_invalid_data(self, data):
         with pytest.raises((TypeError, ValueError), match=r"X (as text )?must"):
             explore(data)
 
@@ -404,7 +404,7 @@ class TestData:
         assert find(explorer, "columns").value == ("a", "b")
         explorer.close()
 
-    def test_without_ipywidgets_the_package_is_named(self, monkeypatch):
+    def test_explore_without_ipywidgets_raises_and_names_the_package(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "ipywidgets", None)
         with pytest.raises(ImportError, match=r"the explorer needs the package 'ipywidgets'.*pip install ipywidgets"):
             _ = compsil_jupyter.explore

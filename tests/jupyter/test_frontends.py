@@ -20,7 +20,7 @@ X, _ = make_blobs([900, 500, 300, 80], 3, cluster_std=[1.6, 1.2, 1.0, 0.8], rand
 df = pd.DataFrame(X, columns=["income", "visits", "basket"])
 """
 QUICK = "ks=range(2, 7), sample_size=200"
-# The endless ones are stopped by the tests.
+# The tests stop the explorers with 9000 subsamples.
 EXPLORERS = {
     "endless": f"explore(df, n_subsamples=9000, {QUICK})",
     "tabs": f"explore(df, n_subsamples=6, {QUICK})",
@@ -31,7 +31,7 @@ EXPLORERS = {
 
 
 def cell(name):
-    """Return code that shows an explorer with its name as CSS class."""
+    """Return code that shows an explorer with its name as a CSS class."""
     return f"{name} = {EXPLORERS[name]}\n{name}.add_class({name!r})\n{name}"
 
 
@@ -51,7 +51,7 @@ def shown(desk, *names):
 @pytest.fixture(scope="module")
 def browser():
     if find_browser() is None:
-        pytest.fail("there is no Chromium. `make browser` installs it from Debian's packages.")
+        pytest.fail("Chromium is not installed. Run `make browser` to install it from the Debian packages.")
     with launch() as browser:
         yield browser
 
@@ -70,7 +70,7 @@ def desk(server, browser, tmp_path_factory):
         yield desk
 
 
-def test_results_stream_and_a_stop_keeps_the_finished_part(desk):
+def test_results_are_streamed_and_stopping_keeps_the_finished_subsamples(desk):
     with shown(desk, "endless") as (screen,):
         screen.wait_for_text("headline", "Press Run")
         assert screen.images.count() == 0
@@ -88,7 +88,7 @@ def test_results_stream_and_a_stop_keeps_the_finished_part(desk):
         assert desk.kernel.value("endless.result.n_subsamples, endless.result.partial") == (screen.count, True)
         expect(screen.part("run")).to_be_enabled()
 
-        check_that_readings_take_effect_at_once(desk, screen)
+        check_that_choices_take_effect_immediately(desk, screen)
         check_that_a_comparison_can_be_cancelled(desk, screen)
         screen.choose("missing", "drop rows")
         screen.type("sample-size", "a lot")
@@ -104,8 +104,8 @@ def test_results_stream_and_a_stop_keeps_the_finished_part(desk):
         assert desk.kernel.value("endless.result.n_subsamples, endless.result.partial") == (4, False)
 
 
-def check_that_readings_take_effect_at_once(desk, screen):
-    """Change the reading: the image follows without a new run."""
+def check_that_choices_take_effect_immediately(desk, screen):
+    """Check that the image is updated when a choice setting changes, without a new run."""
     finished = screen.count
     screen.choose("rule", "lcb")
     screen.wait_for_text("headline", "lower bound")
@@ -125,7 +125,7 @@ def check_that_readings_take_effect_at_once(desk, screen):
     screen.image(image)
     assert desk.kernel.value("endless.result.n_subsamples") == 2
     screen.move("first", "End")
-    until(desk.page, lambda: desk.kernel.value("endless.result.n_subsamples") == finished, "all are used again")
+    until(desk.page, lambda: desk.kernel.value("endless.result.n_subsamples") == finished, "all are in use again")
     assert screen.count == finished
 
 
@@ -147,7 +147,7 @@ def test_every_tab_shows_at_most_one_image(desk):
         screen.run()
         desk.kernel.run("tabs.wait()")
         images = {}
-        # The curve is not the first: once others have arrived, its last image has as well.
+        # Do not start with the curve, because its final image may not have arrived yet.
         for name in ("Weights", "Stability", "Curve", "Clusters"):
             screen.tab(name)
             images[name] = screen.image()
@@ -226,7 +226,7 @@ def test_two_explorers_are_independent_and_closing_one_stops_it(desk):
 
 
 @pytest.mark.parametrize("server", ["lab"], indirect=True)
-def test_the_magic_in_jupyterlab(desk):
+def test_the_magic_shows_a_card_an_explorer_or_an_error_in_jupyterlab(desk):
     cells = desk.page.locator(".jp-CodeCell")
     with desk.watch("magic"):
         desk.enter("%load_ext compsil_jupyter")
@@ -252,7 +252,7 @@ def test_the_magic_in_jupyterlab(desk):
 
 
 @pytest.mark.parametrize("server", ["voila"], indirect=True)
-def test_the_notebook_of_the_explorer_in_voila(browser, server, tmp_path):
+def test_the_explorer_notebook_runs_in_voila(browser, server, tmp_path):
     server.add("tour", nbformat.read(NOTEBOOKS / "03_explorer.ipynb", as_version=4))
     with open_notebook(browser, server, "tour", tmp_path) as tour, tour.watch("tour"):
         tour.page.locator(".compsil-explorer").first.wait_for()
@@ -268,7 +268,7 @@ def test_a_card_in_voila_has_no_broken_progress_bar(browser, server, tmp_path):
             expect(card.page.get_by_text(problem)).to_have_count(0)
 
 
-def test_problems_of_a_page_are_detected(browser):
+def test_page_problems_are_detected(browser):
     page = browser.new_page()
     problems = Problems(page)
     page.set_content("<img src='http://example.org/a.png'><script>console.error('logged'); missing()</script>")

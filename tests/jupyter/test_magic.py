@@ -1,4 +1,4 @@
-"""%compsil in IPython: what it returns, stores and prints, its help and its defaults; the guide agrees with them."""
+"""%compsil in IPython: results, output, help and defaults, and their description in the guide."""
 
 import inspect
 import json
@@ -34,7 +34,7 @@ def same(found, expected):
     np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-12)
 
 
-def test_a_line_equals_the_call(run, frame):
+def test_a_line_matches_the_function_call(run, frame):
     found = run(
         "%compsil df --ks 2:5 -B 4 --clusterer gmm --sample-size 0.5 --rule lcb --z 2 --scale robust --columns a,b "
         "--metric manhattan --transform linear --missing drop --on-failure skip --seed 0 -j -1 --n-calibration 2 "
@@ -72,13 +72,13 @@ def test_frames_are_scaled_and_arrays_are_not(run, frame):
         "df.to_dict('list') and df",
     ],
 )
-def test_any_expression_is_data(shell, run, expression):
+def test_data_may_be_any_expression(shell, run, expression):
     shell.push({"np": np})
     unquoted = expression[1:-1] if expression[0] in "'\"" else expression
     same(run(f"%compsil {expression} -q"), run(f"%compsil ({unquoted})"))
 
 
-def test_other_kinds_of_data(shell, run, frame):
+def test_other_types_of_data_are_accepted(shell, run, frame):
     numbers = frame[["a", "b"]]
     expected = select_k(prepare(numbers[["b", "a"]]).matrix, **SHORT)
     for table in (polars.DataFrame(numbers.to_dict("list")), pyarrow.Table.from_pandas(numbers)):
@@ -106,7 +106,7 @@ def test_an_array_with_columns_of_different_scales_warns(shell, run, line):
         assert all("IPython" not in warning.filename for warning in found)
 
 
-def test_odd_columns_are_warned_about_at_the_line(shell, run, frame):
+def test_column_warnings_point_to_the_calling_line(shell, run, frame):
     shell.push({"odd": frame[["a", "b"]].assign(row_id=range(len(frame)))})
     for line in ("%compsil odd", "r = %compsil odd", "%compsil compare odd --criteria micro"):
         with pytest.warns(ColumnWarning, match="column 'row_id' looks like an identifier") as caught:
@@ -122,22 +122,22 @@ def test_odd_columns_are_warned_about_at_the_line(shell, run, frame):
         ('a,"net income, EUR"', ["a", "net income, EUR"]),
         ("'net income, EUR'", ["net income, EUR"]),
         ("chosen", ["b", "a"]),
-        # A column takes precedence over the variable of this name.
+        # A column takes precedence over a variable with the same name.
         ("a", ["a"]),
         ('"a",', ["a"]),
         ("b, 'a' --ks 2:3", ["b", "a"]),
     ],
 )
-def test_columns(shell, run, words, columns):
+def test_columns_may_be_names_or_a_variable(shell, run, words, columns):
     shell.push({"chosen": ["b", "a"], "a": ["b"]})
     assert run(f"%compsil df --columns {words}").preparation.columns == tuple(columns)
 
 
-def test_columns_that_are_numbers(shell, run, frame):
+def test_column_names_may_be_numbers(shell, run, frame):
     same(run("%compsil X --columns 1"), select_k(frame[["b"]].to_numpy(), **SHORT))
     shell.push({"odd": frame[["a", "b"]].set_axis([2020, "2021"], axis=1)})
     assert run("%compsil odd --columns 2021,2020").preparation.columns == ("2021", "2020")
-    # Text takes precedence over an equal number.
+    # A string column name takes precedence over an equal integer one.
     twins = frame[["a", "b"]].set_axis([2020, "2020"], axis=1)
     shell.push({"twins": twins})
     same(run("%compsil twins --columns 2020"), select_k(prepare(twins[["2020"]]), **SHORT))
@@ -165,11 +165,11 @@ def block_distance(x, y):
         ("--clusterer f", {"clusterer": by_a}),
         ("--sample-size size", {"sample_size": 0.5}),
         ("--metric d -B 1", {"metric": block_distance, "n_subsamples": 1}),
-        # A word with a meaning takes precedence over a variable.
+        # A built-in name takes precedence over a variable.
         ("--clusterer gmm", {"clusterer": "gmm"}),
     ],
 )
-def test_variables_as_values(shell, run, frame, line, keywords):
+def test_option_values_may_be_variables(shell, run, frame, line, keywords):
     shell.push({"kmax": np.int64(5), "low": 2, "ks": [3, 4], "s": 7, "est": KMeans(n_init=2), "f": by_a, "size": 0.5})
     shell.push({"d": block_distance, "gmm": KMeans()})
     same(run(f"%compsil X {line}"), select_k(frame[["a", "b"]].to_numpy(), **{**SHORT, **keywords}))
@@ -185,7 +185,7 @@ def test_quoted_words_are_not_variables_and_only_the_data_are_evaluated(shell, r
     assert shell.user_ns["calls"] == []
 
 
-def test_output_and_assignment(shell, run, capsys):
+def test_the_result_can_be_stored_and_assigned(shell, run, capsys):
     found = run("%compsil df -o kept")
     assert isinstance(found, SelectionResult)
     assert found is shell.user_ns["kept"]
@@ -194,7 +194,7 @@ def test_output_and_assignment(shell, run, capsys):
     assert run("compsil df --ks 2:3  # automagic and a comment").ks == (2, 3)
 
 
-def test_inside_a_function(shell, run):
+def test_lines_inside_a_function_use_its_local_variables(shell, run):
     run(
         "def choose(table, names, most):\n"
         "    found = %compsil table[[name for name in table if name in names]] --ks 2:most -o kept\n"
@@ -205,7 +205,7 @@ def test_inside_a_function(shell, run):
     assert (found.ks, found.preparation.columns) == ((2, 3), ("a", "b"))
     assert shell.user_ns["kept"] is found
     assert "table" not in shell.user_ns
-    # A local variable hides a global one.
+    # A local variable takes precedence over a global variable.
     run("def choose():\n    df = X[:, :1]\n    return get_ipython().run_line_magic('compsil', 'df')")
     assert run("choose()").plan.n_features == 1
 
@@ -238,7 +238,7 @@ def test_other_semicolons_have_no_effect(shell, run, capsys):
     assert "Object `df;` not found" in capsys.readouterr().out
 
 
-def test_compare(shell, run, frame):
+def test_compare_matches_the_compare_function(shell, run, frame):
     run("%config CompsilMagics.rule = 'lcb'")
     shell.push({"some": ["micro", "gap"]})
     found = run("%compsil compare df --criteria some --n-repeats 2 --n-references 3")
@@ -253,7 +253,7 @@ def test_compare(shell, run, frame):
     ("words", "name"),
     [("new/out.html --compare", "new/out.html"), ("'my report.html'", "my report.html"), ("path", "v.html")],
 )
-def test_report(shell, run, tmp_path, capsys, words, name):
+def test_report_writes_an_html_file(shell, run, tmp_path, capsys, words, name):
     shell.push({"path": tmp_path / "v.html"})
     found = run(f"%compsil report df[df.a > -99] {words}")
     page = (tmp_path / name).read_text(encoding="utf-8")
@@ -263,7 +263,7 @@ def test_report(shell, run, tmp_path, capsys, words, name):
     assert "Report: " in capsys.readouterr().out
 
 
-def test_explore(shell, run):
+def test_explore_passes_its_options_to_the_explorer(shell, run):
     assert run("%compsil explore df[df.a > 0] --ks 2:3 -B 2 --columns a,b --rule lcb -o kept;") is None
     explorer = shell.user_ns["kept"]
     assert isinstance(explorer, compsil_jupyter.Explorer)
@@ -273,7 +273,7 @@ def test_explore(shell, run):
 
 
 @pytest.mark.parametrize("name", ["select", "compare"])
-def test_a_variable_named_like_a_sub_command(shell, run, frame, name):
+def test_a_variable_with_the_name_of_a_sub_command_is_data(shell, run, frame, name):
     shell.push({name: frame[["a"]]})
     assert run(f"%compsil {name}").preparation.columns == ("a",)
     assert run(f"%compsil {name} --ks 2:3").ks == (2, 3)
@@ -281,7 +281,7 @@ def test_a_variable_named_like_a_sub_command(shell, run, frame, name):
     assert run("%compsil select df --columns b").preparation.columns == ("b",)
 
 
-def test_cells(shell, run, tmp_path):
+def test_cells_use_the_last_expression_as_data(shell, run, tmp_path):
     found = run("%%compsil --ks 2:most -o kept\nmost = 3\npart = df[['a', 'b']]\npart.head(len(part) // 2)")
     assert (found.plan.n_rows, found.ks) == (120, (2, 3))
     assert shell.user_ns["kept"] is found
@@ -292,7 +292,7 @@ def test_cells(shell, run, tmp_path):
     assert (tmp_path / "out.html").exists()
 
 
-def test_an_error_in_the_body_of_a_cell(shell, capsys):
+def test_an_error_in_a_cell_body_shows_the_traceback(shell, capsys):
     done = shell.run_cell("%%compsil\nbefore = 1\n1 / 0\ndf")
     assert isinstance(done.error_in_exec, ZeroDivisionError)
     assert shell.user_ns["before"] == 1
@@ -303,7 +303,7 @@ def test_an_error_in_the_body_of_a_cell(shell, capsys):
 
 
 class TestOutOfCoreTables:
-    """Paths of Parquet files, and lazy tables of other libraries."""
+    """Paths to Parquet files, and lazy tables from other libraries."""
 
     FEW = "--ks 2:3 -B 2 --sample-size 200"
 
@@ -314,7 +314,7 @@ class TestOutOfCoreTables:
         return select_k(prepare(place), ks=[2, 3], n_subsamples=2, sample_size=200)
 
     @pytest.mark.parametrize("data", ["'table/*.parquet'", "table", "'table/'", "path", "query", "dataset"])
-    def test_are_read_in_one_pass(self, shell, run, expected, data, tmp_path, monkeypatch):
+    def test_tables_match_the_engine_when_memory_is_short(self, shell, run, expected, data, tmp_path, monkeypatch):
         monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
         query = polars.scan_parquet(tmp_path / "table")
         dataset = pyarrow.dataset.dataset(tmp_path / "table")
@@ -325,7 +325,7 @@ class TestOutOfCoreTables:
         assert found.preparation.left_out == ("word",)
 
     @pytest.mark.usefixtures("expected")
-    def test_columns_scale_and_explorer(self, run):
+    def test_columns_and_scale_apply_and_the_explorer_loads_the_table(self, run):
         found = run(f"%compsil table/part-0.parquet {self.FEW} --columns x1,x0 --scale minmax")
         assert (found.preparation.columns, found.preparation.scale) == (("x1", "x0"), "minmax")
         explorer = run("%compsil explore table/part-0.parquet")
@@ -335,14 +335,14 @@ class TestOutOfCoreTables:
             run("%compsil none.parquet")
 
 
-def test_help(run, capsys):
+def test_help_describes_every_option(run, capsys):
     run("%compsil?")
     shown = capsys.readouterr().out
     for name, option in OPTIONS.items():
         assert all(flag in shown for flag in flags_of(name, option))
         assert option.help.split("(default")[0].split()[-1] in shown
     assert "%compsil report DATA OUT.html [options]" in shown
-    assert "\noptions of select, report:\n  --checkpoint FILE" in shown
+    assert "\noptions for select, report:\n  --checkpoint FILE" in shown
     assert shown.count("\noptions:\n") == 1
     documentation = inspect.getdoc(CompsilMagics.compsil)
     assert max(map(len, documentation.splitlines())) <= 110
@@ -358,12 +358,12 @@ def test_help(run, capsys):
         ("random_state", "none", None), ("z", "2", 2.0), ("scale", "none", None), ("n_jobs", "-1", -1),
     ],
 )  # fmt: skip
-def test_config_reads_text_as_a_line_does(shell, run, name, given, value):
+def test_config_parses_strings_like_a_line(shell, run, name, given, value):
     run(f"%config CompsilMagics.{name} = {given!r}")
     assert getattr(shell.magics_manager.registry["CompsilMagics"], name) == value
 
 
-def test_config_sets_the_defaults_of_a_line_and_refuses_wrong_values(shell, run, caplog):
+def test_config_sets_defaults_and_rejects_invalid_values(shell, run, caplog):
     run("%config CompsilMagics.clusterer = 'gmm'")
     run("%config CompsilMagics.scale = 'none'")
     found = run("%compsil df --ks 2:3")
@@ -374,12 +374,12 @@ def test_config_sets_the_defaults_of_a_line_and_refuses_wrong_values(shell, run,
     assert "CompsilMagics.n_subsamples: n_subsamples must be an integer of at least 1; got 0." in caplog.text
     assert magics.n_subsamples == 3
     caplog.clear()
-    # A refused value is not validated again with the next one.
+    # A rejected value is not validated again when another default is set.
     run("%config CompsilMagics.z = 3.0")
     assert (caplog.text, magics.z) == ("", 3.0)
 
 
-def test_loading_and_unloading(shell, run, frame, capsys):
+def test_loading_registers_once_and_unloading_removes_everything(shell, run, frame, capsys):
     def registered():
         lists = (shell.configurables, shell.Completer.custom_matchers, shell.input_transformers_post)
         return [sum(each.__module__.startswith("compsil_jupyter") for each in known) for known in lists]
@@ -402,7 +402,7 @@ def test_loading_and_unloading(shell, run, frame, capsys):
     assert registered() == [0, 0, 0]
 
 
-def test_public_names():
+def test_public_names_can_be_imported():
     assert all(getattr(compsil_jupyter, name) for name in compsil_jupyter.__all__)
     with pytest.raises(AttributeError, match="module 'compsil_jupyter' has no attribute 'nothing'"):
         _ = compsil_jupyter.nothing
@@ -422,7 +422,7 @@ def test_the_guide_lists_every_option():
 
 
 @pytest.mark.parametrize("block", re.findall(r"^```text\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL))
-def test_the_examples_of_the_guide_run(shell, frame, capsys, block):
+def test_the_examples_in_the_guide_run(shell, frame, capsys, block):
     people = frame.rename(columns={"a": "age", "net income, EUR": "net income"})
     shell.push({"df": people, "X": people[["age", "b"]].to_numpy()})
     code, _, error = block.partition("UsageError: ")

@@ -1,4 +1,4 @@
-"""%compsil in a real kernel: its messages to a notebook, tab completion, and interrupts."""
+"""%compsil in a real kernel: output, tab completion and interrupts."""
 
 import os
 import re
@@ -22,7 +22,7 @@ odd = df.assign(row_id=range(200))
 
 
 class Notebook:
-    """A kernel with its client."""
+    """A kernel and its client."""
 
     def __init__(self, folder):
         environment = {**os.environ, "IPYTHONDIR": str(folder)}
@@ -33,7 +33,7 @@ class Notebook:
         self.manager.shutdown_kernel(now=True)
 
     def run(self, code, interrupt_at=None):
-        """Run a cell and return what a notebook shows; interrupt the kernel when it prints a word."""
+        """Run a cell and return the displayed output; interrupt the kernel when it prints ``interrupt_at``."""
         shown = SimpleNamespace(out="", err="", data=None, error=None, comms=0)
 
         def note(message):
@@ -69,7 +69,7 @@ def notebook(tmp_path_factory):
         notebook.close()
 
 
-def test_a_card_a_progress_bar_and_the_explorer(notebook):
+def test_cells_show_a_card_a_progress_bar_or_the_explorer(notebook):
     shown = notebook.run("%compsil df")
     assert "compsil-card" in shown.data["text/html"]
     assert "SelectionResult: k* = 3" in shown.data["text/plain"]
@@ -84,7 +84,7 @@ def test_a_card_a_progress_bar_and_the_explorer(notebook):
     assert "application/vnd.jupyter.widget-view+json" in shown.data
 
 
-def test_what_a_line_displays(notebook):
+def test_semicolons_suppress_the_result_and_errors_are_one_line(notebook):
     for silent in ("r = %compsil df", "%compsil df;", "%%compsil\ndf;  # comment"):
         shown = notebook.run(silent)
         assert (shown.data, shown.out) == (None, "")
@@ -92,16 +92,16 @@ def test_what_a_line_displays(notebook):
     shown = notebook.run("%compsil df --clusterer kmean")
     assert (shown.status, shown.out) == ("error", "")
     assert shown.err == "UsageError: argument --clusterer: unknown value 'kmean'. Did you mean 'kmeans'?\n"
-    # ipykernel also sends an error; a notebook shows only the line, as the traceback is empty.
+    # ipykernel also sends an error; a notebook shows only the line, because the traceback is empty.
     assert shown.error is None or shown.error["traceback"] == []
 
 
-def test_completion(notebook):
+def test_tab_completes_options_and_columns(notebook):
     assert notebook.complete("r = %compsil df --clust") == ("--clust", ["--clusterer"])
     assert notebook.complete('%compsil df --columns "net') == ('"net', ['"net income"'])
 
 
-# A clusterer that blocks at a given call, so that the interrupt comes in the middle of the run.
+# A clusterer that blocks at a given call, so that the interrupt arrives during the run.
 BLOCKED = """
 calls = 0
 def blocked(X, k, seed):
@@ -115,22 +115,22 @@ def blocked(X, k, seed):
 
 
 def interrupt(notebook, calls, command, options):
-    """Run a cell with the blocking clusterer, and interrupt it at a call."""
+    """Run a cell with a clusterer that blocks at the given call, and interrupt it there."""
     notebook.run(BLOCKED.format(calls=calls))
     return notebook.run(f"r = %compsil {command} --clusterer blocked -j 1 {options}\nr", interrupt_at="now")
 
 
-def test_an_interrupt_keeps_the_finished_part(notebook):
+def test_an_interrupt_keeps_the_finished_subsamples(notebook):
     shown = interrupt(notebook, 10, "df", "-B 500 -o kept")
     assert shown.status == "ok"
-    stopped = r"^compsil: stopped after \d+ of 500 subsamples; this is the result of the finished ones\.$"
+    stopped = r"^compsil: stopped after \d+ of 500 subsamples; the result covers the finished subsamples\.$"
     assert re.search(stopped, shown.err, re.MULTILINE)
     assert "PARTIAL" in shown.data["text/plain"]
     found = notebook.run("r is kept, r.partial, r.n_subsamples >= 2, r.preparation.columns").data["text/plain"]
     assert found == "(True, True, True, ('left', 'net income'))"
 
 
-# Three subsamples under three ks are nine calls; the twelfth belongs to the comparison.
+# Three subsamples with three values of k take nine calls; the twelfth call belongs to the comparison.
 @pytest.mark.parametrize(("calls", "options", "partial"), [(10, "-B 500", True), (12, "--compare", False)])
 def test_an_interrupted_report_is_not_written(notebook, calls, options, partial):
     shown = interrupt(notebook, calls, "report df out.html", options)
@@ -141,8 +141,8 @@ def test_an_interrupted_report_is_not_written(notebook, calls, options, partial)
 
 
 @pytest.mark.parametrize("command", ["select df", "compare df", "report df out.html"])
-def test_an_interrupt_without_a_result_is_one_line(notebook, command):
+def test_an_interrupt_before_any_result_is_shown_on_one_line(notebook, command):
     shown = interrupt(notebook, 1, command, "-B 500 -o nothing")
     assert (shown.status, shown.error["ename"], shown.err) == ("error", "Stopped", "")
-    assert shown.error["traceback"] == ["Stopped: the run was interrupted before there was a result."]
+    assert shown.error["traceback"] == ["Stopped: the run was interrupted before it had a result."]
     assert notebook.run("'nothing' in dir()").data["text/plain"] == "False"

@@ -1,4 +1,4 @@
-"""Parsing and tab completion of a %compsil line, and its error messages."""
+"""Parsing, tab completion and error messages of %compsil lines."""
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from compsil_jupyter.magic_line import COMMANDS, did_you_mean, parse_line, split
         ("", [""]),
     ],
 )
-def test_words(line, words):
+def test_split_respects_quotes_brackets_and_comments(line, words):
     assert split(line) == words
 
 
@@ -46,11 +46,11 @@ def test_words(line, words):
         ("df --ks 2:kmax:3", False, ("select", ["df"], {"ks": (2, 5)})),
     ],
 )
-def test_a_line_is_a_command_its_data_and_options(line, in_cell, parsed):
+def test_parse_line_returns_the_command_data_and_options(line, in_cell, parsed):
     assert parse_line(line, {"kmax": 5}, in_cell=in_cell) == parsed
 
 
-def test_suggestions_and_names_of_the_user():
+def test_suggestions_exclude_names_defined_by_ipython():
     assert user_names(["In", "Out", "exit", "open", "get_ipython", "_", "_i1", "df", "i_n"]) == ["df", "i_n"]
     assert did_you_mean(["micro", "gpa"], ["micro", "gap"]) == " Did you mean 'gap'?"
     assert did_you_mean(["ou", "_idx"], ["Out", "_idy"]) == ""
@@ -63,8 +63,8 @@ ERRORS = {
     "%compsil --ks 2:3": "DATA is missing. Usage: %compsil select DATA [options]",
     "%compsil report df": "OUT.html is missing. Usage: %compsil report DATA OUT.html [options]",
     "%%compsil report\nX": "OUT.html is missing. Usage: %%compsil report OUT.html [options]",
-    "%%compsil\nx = df": "the last line of a %%compsil cell must be an expression for the data, such as df.",
-    "%%compsil df\nX": "unexpected argument 'df'. The last line of a %%compsil cell is the data.",
+    "%%compsil\nx = df": "a %%compsil cell must end with an expression that gives the data, such as df.",
+    "%%compsil df\nX": "unexpected argument 'df'. In a %%compsil cell, the last expression is the data.",
     "%compsil dff": "evaluating 'dff' raised NameError: name 'dff' is not defined. Did you mean 'df'?",
     "%compsil df['z']": "evaluating \"df['z']\" raised KeyError: 'z'",
     "%compsil df[": "the data must be a Python expression; got 'df[' ('[' was never closed).",
@@ -72,7 +72,7 @@ ERRORS = {
     "Did you mean '--ks'?",
     "%compsil comapre df": "the data must be a Python expression; got 'comapre df' (invalid syntax). "
     "Did you mean 'compare'?",
-    "%compsil -df": "unknown option '-df'. Data that starts with a minus sign needs parentheses: (-df).",
+    "%compsil -df": "unknown option '-df'. Put data that starts with a minus sign in parentheses: (-df).",
     "%compsil df --kss 2:4": "unknown option '--kss'. Did you mean '--ks'?",
     # Options cannot be abbreviated.
     "%compsil df --rul lcb": "unknown option '--rul'. Did you mean '--rule'?",
@@ -88,7 +88,7 @@ ERRORS = {
     "%compsil df -o 1x": "argument -o/--output: must be a valid variable name, such as result; got '1x'.",
     "%compsil df -o class": "argument -o/--output: must be a valid variable name, such as result; got 'class'.",
 }
-# Messages of Python and the engine, of which only the start is checked.
+# Messages from Python and the engine; only the start is checked.
 PASSED_ON = {
     "%compsil df --clusterer new": "argument --clusterer: clusterer must be one of 'kmeans', 'minibatch-kmeans', ",
     "%compsil df -B name": "argument -B/--n-subsamples: n_subsamples must be an integer of at least 1, or 'auto'",
@@ -100,19 +100,19 @@ PASSED_ON = {
     "%compsil X --clusterer fails": "clustering into k=2 failed on subsample 0 (seed ",
     "%compsil X --clusterer fails --on-failure skip": "No k of 2..4 can be selected: ",
 }
-KEPT = " The finished part is in sys.last_value.result."
+KEPT = " The partial result is in sys.last_value.result."
 
 
 @pytest.fixture
 def error_of(shell, tmp_path, capsys):
-    """Run a cell and return the only line that IPython shows."""
+    """Run a cell and return the single line displayed by IPython."""
     calls = []
 
     def fails(X, k, seed):
         raise RuntimeError("out of luck")
 
     def fails_late(X, k, seed):
-        """Fail in the third subsample: three candidates in two subsamples are six calls."""
+        """Fail in the third subsample, after six calls: two subsamples with three candidates each."""
         calls.append(k)
         return fails(X, k, seed) if len(calls) > 6 else np.arange(len(X)) % k
 
@@ -130,15 +130,15 @@ def error_of(shell, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("line", ERRORS, ids=lambda line: line.replace("\n", " / "))
-def test_errors_of_the_line(error_of, line):
+def test_invalid_lines_raise_errors_on_one_line(error_of, line):
     assert error_of(line) == ERRORS[line]
 
 
 @pytest.mark.parametrize("line", PASSED_ON)
-def test_errors_of_python_and_the_engine(error_of, line):
+def test_errors_from_python_and_the_engine_are_shown_on_one_line(error_of, line):
     found = error_of(line)
     assert found.startswith(PASSED_ON[line])
-    # Only a complete run without a choice has a result.
+    # Only a complete run in which no k can be selected has a result.
     assert found.endswith(KEPT) is ("skip" in line)
 
 
@@ -150,7 +150,7 @@ def test_errors_of_python_and_the_engine(error_of, line):
         ("%compsil report X taken.html -o kept", (3, False)),
     ],
 )
-def test_an_error_keeps_the_finished_part(shell, error_of, tmp_path, line, finished):
+def test_an_error_keeps_the_partial_result(shell, error_of, tmp_path, line, finished):
     (tmp_path / "taken.html").mkdir()
     assert error_of(line).endswith(KEPT)
     result = shell.run_cell("import sys; sys.last_value.result").result
@@ -159,15 +159,15 @@ def test_an_error_keeps_the_finished_part(shell, error_of, tmp_path, line, finis
     assert not (tmp_path / "out.html").exists()
 
 
-def test_a_refused_selection_changes_no_variable_and_no_report(shell, error_of, tmp_path):
+def test_a_rejected_selection_leaves_variables_and_reports_unchanged(shell, error_of, tmp_path):
     (tmp_path / "out.html").write_text("old")
     shell.push({"kept": "old"})
-    refusal = error_of("%compsil report df out.html --ks 2:999 -o kept")
-    assert refusal.startswith("ks must be smaller than the number of rows, 240; got k=")
+    message = error_of("%compsil report df out.html --ks 2:999 -o kept")
+    assert message.startswith("ks must be smaller than the number of rows, 240; got k=")
     assert ((tmp_path / "out.html").read_text(), shell.user_ns["kept"]) == ("old", "old")
 
 
-# Completion, through the completer of IPython.
+# Completion through IPython's completer.
 
 
 @pytest.fixture
@@ -192,9 +192,9 @@ DATA = ["X", "Y", "df", "odd", "pl"]
         *((start, "", [*DATA, *COMMANDS]) for start in
           ("%compsil ", "r = %compsil ", "    %compsil ", "%%compsil ", "compsil ", "a, b = %compsil ")),
         ("%compsil co", "co", ["compare"]),
-        # Another variable may lead to data.
+        # Other variables may have attributes that contain data.
         ("%compsil d", "d", ["df", "dog"]),
-        # Not exit, which IPython defines.
+        # exit is omitted, because IPython defines it.
         ("%compsil e", "e", ["explore"]),
         ("%compsil compare ", "", DATA),
         ("%compsil --ks 2:4 o", "o", ["odd"]),
@@ -218,11 +218,11 @@ DATA = ["X", "Y", "df", "odd", "pl"]
         ("%compsil pl --columns ", "", ["left"]),
     ],
 )  # fmt: skip
-def test_completion(complete, line, fragment, words):
+def test_completion_offers_commands_data_options_and_values(complete, line, fragment, words):
     assert complete(line) == (fragment, words)
 
 
-def test_completion_of_unused_options(complete):
+def test_completion_offers_only_unused_options(complete):
     words = complete("%compsil df --ks 2:4 -B 3 ")[1]
     assert "--clusterer" in words
     assert not {"--ks", "--n-subsamples", "--compare"} & set(words)
@@ -234,7 +234,7 @@ def test_expressions_and_other_lines_are_completed_by_ipython(shell, complete):
     assert "df" in complete("d")[1]
     for line in ("%compsil dog --columns ", "%compsil no_such --columns "):
         assert "a" not in complete(line)[1]
-    # A variable of this name hides the magic.
+    # A variable with this name hides the magic.
     shell.push({"compsil": 1})
     assert "explore" not in complete("compsil ")[1]
     del shell.user_ns["compsil"]

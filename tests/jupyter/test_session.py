@@ -1,4 +1,4 @@
-"""The session of the explorer, without widgets: runs, errors, readings, comparisons, stale threads and clusterings."""
+"""The explorer's session, without widgets: runs, errors, choices of k, comparisons, stale threads and clusterings."""
 
 import itertools
 import threading
@@ -35,7 +35,7 @@ class TestRun:
     @pytest.mark.parametrize(
         ("settings", "n_steps"), [({"n_jobs": "auto"}, 6), ({"n_jobs": 2}, 6), ({"n_calibration": 2}, 8)]
     )
-    def test_equals_select_k_and_grows_by_subsamples(self, points, blobs, settings, n_steps):
+    def test_result_matches_select_k_and_grows_by_subsample(self, points, blobs, settings, n_steps):
         session = open_session(points, **QUICK, **settings)
         assert (session.result, session.status, session.stale) == (None, Status(), False)
         seen = []
@@ -81,7 +81,7 @@ class TestRun:
 
 
 class TestErrors:
-    def test_of_the_data_can_be_fixed(self, points):
+    def test_data_errors_can_be_fixed(self, points):
         session = open_session(points.mask((points.index == 3)[:, None] & (points.columns == "b")), **QUICK)
         assert finish(session) is None
         assert session.status.phase == "failed"
@@ -99,7 +99,7 @@ class TestErrors:
             ({"clusterer": lambda X, k, seed: np.zeros(len(X)), "on_failure": "skip"}, "No k of 2..5 can be", 6),
         ],
     )
-    def test_of_the_settings_or_the_clusterer_keep_the_finished_part(self, session, settings, error, n_finished):
+    def test_errors_keep_the_finished_subsamples(self, session, settings, error, n_finished):
         session.read(rule="lcb")
         session.change(**settings)
         finish(session)
@@ -116,7 +116,7 @@ class TestErrors:
         assert (session.status.phase, session.status.done) == ("failed", n_finished)
         assert (session.shows_previous, session.stale) == (True, False)
         assert session.shown.comparison is comparison
-        # The run paused the clusterings; a request resumes them.
+        # The run paused the clusterings; a request resumes the computation.
         clusterings.prioritise(3)
         clusterings.wait(PATIENCE)
         assert clusterings.found.get(3) is not None
@@ -124,15 +124,15 @@ class TestErrors:
         assert finish(session) is not before
         assert not session.shows_previous
 
-    def test_are_described_in_one_line(self):
+    def test_errors_are_described_on_one_line(self):
         assert describe_error(ValueError("ks must be\n  integers")) == "ks must be integers"
         assert describe_error(OSError("as it is")) == "as it is"
         assert describe_error(MemoryError()) == "MemoryError"
         assert describe_error(KeyError("x")) == "KeyError: 'x'"
 
 
-class TestReading:
-    def test_takes_effect_without_a_run(self, session):
+class TestChoice:
+    def test_changes_take_effect_without_a_run(self, session):
         raw = finish(session)
         session.read(transform="step", rule="lcb", z=2.0, first=4)
         expected = raw.reweigh(transform="step", rule="lcb", z=2.0, n_subsamples=4)
@@ -143,7 +143,7 @@ class TestReading:
         assert session.result.n_subsamples == 6
         assert finish(session).rule == "lcb"
 
-    def test_listeners_hear_of_changes_only(self, session):
+    def test_listeners_are_notified_only_of_changes(self, session):
         heard = []
         session.listen(heard.append)
         session.read(rule="max")
@@ -153,7 +153,7 @@ class TestReading:
         session.change(n_subsamples=7)
         assert heard == ["result", "status"]
 
-    def test_a_criterion_of_several_initialisations_needs_another_run(self, session):
+    def test_a_criterion_with_several_initialisations_needs_another_run(self, session):
         finish(session)
         assert not session.needs_initialisations
         session.read(criterion="likely")
@@ -165,7 +165,7 @@ class TestReading:
         assert not session.stale
         assert finish(session).plan.n_starts == 5
         assert not session.needs_initialisations
-        # Scores of the first initialisation are part of every run.
+        # Every run includes the scores of the first initialisation.
         session.read(criterion="composite")
         assert not session.needs_initialisations
         assert session.result.plan.n_starts == 5
@@ -173,7 +173,7 @@ class TestReading:
 
 class TestComparison:
     @pytest.mark.parametrize("after_run", [True, False])
-    def test_equals_compare(self, session, blobs, after_run):
+    def test_the_comparison_matches_the_compare_function(self, session, blobs, after_run):
         if after_run:
             finish(session)
         else:
@@ -195,7 +195,7 @@ class TestComparison:
         assert (None if found is None else [criterion.name for criterion in found.criteria]) == kept
 
     @pytest.mark.parametrize("act", ["close", "compare", "start"])
-    def test_is_stopped_by_another_task(self, points, act):
+    def test_another_task_stops_the_comparison(self, points, act):
         gate = Gate()
         session = open_session(points, ks=KS, n_subsamples=3, clusterer=gate)
         session.compare()
@@ -214,7 +214,7 @@ class TestComparison:
         assert session.comparing.phase == "failed"
         assert "out of luck" in session.comparing.error
 
-    def test_belongs_to_the_settings_of_the_result(self, session):
+    def test_comparison_is_kept_until_the_settings_of_the_result_change(self, session):
         finish(session)
         found = compare(session)
         finish(session)
@@ -222,7 +222,7 @@ class TestComparison:
         gate = Gate()
         session.change(clusterer=gate)
         start(session, gate)
-        # The displayed result, and so the comparison, still uses k-means; a new result stops it.
+        # The displayed result and the comparison still use k-means; a new result stops the comparison.
         session.listen(lambda _: session.comparing.done and gate.go.set())
         session.compare()
         join(threads("compsil-explorer"))
@@ -230,12 +230,12 @@ class TestComparison:
         assert (session.shown.comparison, session.comparing) == (None, Status())
 
     @pytest.mark.parametrize("seeds", [None, range(5)])
-    def test_uses_the_subsamples_of_the_result(self, blobs, seeds):
+    def test_comparison_uses_the_subsamples_of_the_result(self, blobs, seeds):
         session = open_session(blobs, ks=(2, 3), n_subsamples=3, n_calibration=2, random_state=seeds)
         result = finish(session)
         assert compare(session).plan.seeds == result.plan.seeds[:3]
 
-    def test_is_part_of_the_report(self, session, tmp_path):
+    def test_report_includes_the_comparison(self, session, tmp_path):
         with pytest.raises(ValueError, match="no result yet"):
             session.report(tmp_path / "none.html")
         finish(session)
@@ -247,14 +247,14 @@ class TestComparison:
         ("data", "metric", "limited"),
         [(np.eye(3), "euclidean", False), (np.eye(3), "precomputed", True), (sparse.eye(3), "euclidean", True)],
     )
-    def test_criteria_that_need_points_are_left_out_without_points(self, data, metric, limited):
+    def test_criteria_that_need_points_are_omitted_without_points(self, data, metric, limited):
         found = comparison_settings(data, Shown({"metric": metric, "n_subsamples": 3, "random_state": 0}))
         expected = ["composite", "micro", "macro", "full-micro", "full-macro"] if limited else "all"
         assert found.get("criteria", "all") == expected
 
 
 class TestStaleThreads:
-    """A run or a comparison that ends after a newer one has started has no effect."""
+    """A run or a comparison has no effect if it ends after a newer one has started."""
 
     @pytest.fixture
     def gates(self, session):
@@ -265,16 +265,16 @@ class TestStaleThreads:
             gate.go.set()
 
     def hold(self, session, held, fail_at):
-        """Start a run that fails at a call and whose thread blocks at a gate when it reports; return the thread."""
+        """Start a run that fails at a given call and blocks at a gate when it reports a result; return its thread."""
         session.change(clusterer=fail_after(fail_at))
         session.listen(lambda what: what == "result" and held.block())
         start(session, held)
-        # The workers have ended: the remaining results are ready for the blocked thread.
+        # Once the workers have ended, the remaining results are ready for the blocked thread.
         join(threads("compsil"))
         return threads("compsil-explorer")
 
     @pytest.mark.parametrize(("held_at", "calls"), [(1, 100), (6, 100), (1, len(KS))], ids=["result", "end", "error"])
-    def test_an_old_run(self, session, gates, held_at, calls):
+    def test_an_old_run_does_not_affect_a_new_run(self, session, gates, held_at, calls):
         held, new = gates
         held.after, new.after = held_at - 1, len(KS)
         old = self.hold(session, held, calls)
@@ -293,7 +293,7 @@ class TestStaleThreads:
         session.wait(PATIENCE)
         assert (session.status.phase, session.result.n_subsamples) == ("done", 3)
 
-    def test_an_old_run_that_fails_keeps_what_is_shown(self, session, gates):
+    def test_an_old_run_that_fails_does_not_change_the_displayed_result(self, session, gates):
         held, new = gates
         finish(session)
         old = self.hold(session, held, len(KS))
@@ -306,7 +306,7 @@ class TestStaleThreads:
         assert session.shown is before
         assert (session.status.phase, session.status.error) == ("running", "")
 
-    def test_an_old_comparison(self, session, gates):
+    def test_an_old_comparison_does_not_affect_a_new_comparison(self, session, gates):
         old_gate, new_gate = gates
         calls = itertools.count()
 
@@ -345,7 +345,7 @@ def found(clusterings):
 
 
 @pytest.mark.parametrize(("k", "metric"), [(3, "euclidean"), (9, "manhattan")])
-def test_labels_equal_those_of_the_accessor(points, k, metric):
+def test_labels_match_the_accessor(points, k, metric):
     session = finished(points, ks=(k,), n_subsamples=2, metric=metric)
     clustering = cluster(session, k)
     expected = points.compsil.cluster(k, scale=None, metric=metric).to_numpy()
@@ -354,7 +354,7 @@ def test_labels_equal_those_of_the_accessor(points, k, metric):
     assert not session.shown.clusterings.sampled
 
 
-def test_every_k_is_computed_the_requested_one_first(session):
+def test_all_clusterings_are_computed_starting_with_the_requested_k(session):
     finish(session)
     heard = []
     session.listen(lambda what: heard.append((what, found(session.shown.clusterings))))
@@ -374,7 +374,7 @@ def test_large_data_are_sampled():
     assert (clusterings.n_rows, clusterings.sampled) == (10_001, True)
 
 
-def test_clusterers_that_hold_all_pairs_get_the_size_of_a_subsample_and_distances_have_no_map(blobs):
+def test_pairwise_clusterers_get_one_subsample_and_distances_have_no_map(blobs):
     precomputed = {"clusterer": "agglomerative", "metric": "precomputed"}
     session = finished(pairwise_distances(blobs), ks=(2, 3), n_subsamples=2, sample_size=100, **precomputed)
     found = cluster(session, 2)
@@ -399,7 +399,7 @@ def test_closing_and_pausing_finish_the_current_clustering(points, end, then):
     clusterings = session.shown.clusterings
     clusterings.prioritise(3)
     assert gate.reached.wait(PATIENCE)
-    # A closed session closes its clusterings.
+    # Closing a session closes its clusterings.
     session.close() if end == "close" else clusterings.pause()
     gate.go.set()
     clusterings.wait(PATIENCE)

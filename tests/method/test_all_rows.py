@@ -1,4 +1,4 @@
-"""The final fit: on all rows, which it cannot change."""
+"""The final fit uses all rows and cannot modify them."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ X, _ = make_blobs(90, 2, centers=3, random_state=0)
 
 
 @pytest.mark.parametrize("form", [np.array, sparse.csr_array])
-def test_the_final_fit_cannot_write_into_the_data(form):
+def test_the_final_fit_cannot_modify_the_data(form):
     def spoil(X, k, seed):
         if sparse.issparse(X):
             X.data[:] = 0.0
@@ -32,7 +32,7 @@ def test_the_final_fit_cannot_write_into_the_data(form):
     assert np.array_equal(given.toarray() if sparse.issparse(given) else given, X)
 
 
-def test_the_final_fit_of_kmeans_uses_ten_starts():
+def test_the_final_fit_uses_ten_initialisations_for_kmeans_given_by_name():
     by_name, _ = fit_all_rows(resolve_clusterer("kmeans", EUCLIDEAN), X, 3, 11)
     by_estimator, _ = fit_all_rows(resolve_clusterer(KMeans(n_init=2), EUCLIDEAN), X, 3, 11)
     assert by_name.get_params()["n_init"] == 10

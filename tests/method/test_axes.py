@@ -41,7 +41,7 @@ def test_signs_do_not_depend_on_the_decomposition():
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-8])
-def test_any_basis_of_equal_spreads_gives_the_same_axes(noise):
+def test_equal_singular_values_give_the_same_axes_for_any_basis(noise):
     spread, axes = np.array([5.0, 2.0, 2.0, 2.0, 1.0]), rotation(5)
     spread = np.sort(spread + noise * RANDOM.normal(size=5))[::-1]
     fixed = fix_axes(spread, axes)
@@ -52,8 +52,8 @@ def test_any_basis_of_equal_spreads_gives_the_same_axes(noise):
         np.testing.assert_allclose(fix_axes(spread, turned), fixed, atol=1e-9)
 
 
-def test_tied_components_do_not_depend_on_rounding():
-    """Two standardised columns always have the axes (1, 1) and (1, -1)."""
+def test_axes_of_two_standardised_columns_do_not_depend_on_rounding():
+    """Two standardised columns always have the axes (1, 1) and (1, -1), whose components tie."""
     spread, axes = np.array([2.0, 1.0]), np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
     for last_bit in (-1e-15, 0.0, 1e-15):
         fixed = fix_axes(spread, -axes + np.array([[last_bit, 0.0], [last_bit, 0.0]]))

@@ -1,4 +1,4 @@
-"""Clusterers by name, estimator and function: seeded, never changed, and called for exactly k clusters."""
+"""Clusterers given as a name, an estimator or a function; estimators are seeded and never modified."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
 X = np.random.default_rng(3).normal(np.repeat(CENTERS, [40, 30, 20], axis=0))
 EUCLIDEAN = Metric("euclidean")
 
-# scikit-learn-extra 0.3.0 uses what scikit-learn and setuptools are about to drop.
+# scikit-learn-extra 0.3.0 uses functions that are deprecated in scikit-learn and setuptools.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Function stable_cumsum is deprecated:FutureWarning"),
     pytest.mark.filterwarnings("ignore:distutils Version classes are deprecated:DeprecationWarning"),
@@ -46,7 +46,7 @@ def run(clusterer="kmeans", **keywords):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", NAMED_CLUSTERERS)
-def test_every_name_finds_the_clusters(name, dtype):
+def test_every_named_clusterer_finds_the_clusters(name, dtype):
     result = select_k(X.astype(dtype), ks=(2, 3, 4), clusterer=name, n_subsamples=4, sample_size=60)
     assert result.best_k == 3
     assert result.plan.clusterer == name
@@ -65,13 +65,13 @@ SAME = [
 
 
 @pytest.mark.parametrize(("name", "estimator"), SAME)
-def test_a_name_stands_for_an_estimator(name, estimator):
+def test_a_name_gives_the_same_result_as_its_estimator(name, estimator):
     by_estimator = run(estimator)
     assert same(run(name), by_estimator)
     assert by_estimator.plan.clusterer == type(estimator).__name__
 
 
-def test_only_the_poor_initialisation_of_medoids_is_replaced():
+def test_medoid_clusterers_keep_all_defaults_except_the_initialisation():
     from sklearn_extra.cluster import CLARA, KMedoids
 
     expected = {"clara": CLARA(metric="manhattan"), "kmedoids": KMedoids(metric="manhattan", init="k-medoids++")}
@@ -81,7 +81,7 @@ def test_only_the_poor_initialisation_of_medoids_is_replaced():
         assert made.get_params() == estimator.get_params()
 
 
-def test_medoids_use_a_function_of_two_points():
+def test_kmedoids_accepts_a_metric_function():
     small = {"ks": (2, 3), "n_subsamples": 1, "sample_size": 30}
     by_function = run("kmedoids", metric=lambda a, b: float(np.abs(a - b).sum()), **small)
     np.testing.assert_allclose(by_function.micro, run("kmedoids", metric="manhattan", **small).micro)
@@ -89,7 +89,7 @@ def test_medoids_use_a_function_of_two_points():
 
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame])
 @pytest.mark.parametrize("name", ["kmedoids", "agglomerative"])
-def test_names_that_read_distances(name, form):
+def test_named_clusterers_accept_precomputed_distances(name, form):
     D = pairwise_distances(X)
     keywords = {"ks": (2, 3, 4), "n_subsamples": 4, "sample_size": 60, "metric": "precomputed"}
     result = select_k(form(D), clusterer=name, **keywords)
@@ -100,7 +100,7 @@ def test_names_that_read_distances(name, form):
 
 
 class Broken(importlib.abc.MetaPathFinder):
-    """An import finder that fails as the import of scikit-learn-extra's wheel does."""
+    """An import finder that raises the given error when scikit-learn-extra is imported."""
 
     def __init__(self, error):
         self.error = error
@@ -119,7 +119,7 @@ class Broken(importlib.abc.MetaPathFinder):
         ValueError("numpy.dtype size changed, may indicate binary incompatibility"),
     ],
 )
-def test_the_error_for_medoids_names_the_package(name, error, monkeypatch):
+def test_medoid_clusterers_name_the_missing_package(name, error, monkeypatch):
     for module in [module for module in sys.modules if module.partition(".")[0] == "sklearn_extra"]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setattr(sys, "meta_path", [Broken(error), *sys.meta_path])
@@ -138,7 +138,7 @@ ESTIMATORS = [
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
-def test_the_estimator_is_not_changed(estimator):
+def test_the_estimator_is_not_modified(estimator):
     before, attributes = estimator.get_params(), dict(vars(estimator))
     run(estimator, ks=2, n_jobs=2)
     after = estimator.get_params()
@@ -154,7 +154,7 @@ def test_fitted_attributes_are_not_used():
     assert np.array_equal(fitted.cluster_centers_, centers)
 
 
-def test_later_changes_of_the_estimator_have_no_effect():
+def test_later_changes_to_the_estimator_have_no_effect():
     estimator = KMeans(n_init=1)
     clusterer = resolve_clusterer(estimator, EUCLIDEAN)
     estimator.set_params(n_init=10)
@@ -175,13 +175,13 @@ class Recorder(ClusterMixin, BaseEstimator):
         return self
 
 
-def test_estimators_get_k_and_the_seed_of_the_subsample():
+def test_estimators_receive_k_and_the_seed_of_the_subsample():
     Recorder.seen.clear()
     run(Recorder(width=2.5), ks=(2, 3), n_subsamples=2, random_state=(70, 80))
     assert sorted(Recorder.seen) == [(2, 70, 2.5), (2, 80, 2.5), (3, 70, 2.5), (3, 80, 2.5)]
 
 
-def test_an_estimator_within_an_estimator_is_copied_too():
+def test_nested_estimators_are_copied():
     inner = KMeans(7)
     clusterer = resolve_clusterer(Recorder(width=inner), EUCLIDEAN)
     first, second = clusterer.build(2, 0), clusterer.build(3, 1)
@@ -189,7 +189,7 @@ def test_an_estimator_within_an_estimator_is_copied_too():
     assert len({id(inner), id(first.width), id(second.width)}) == 3
 
 
-def test_functions_get_points_k_and_the_seed_of_the_subsample():
+def test_functions_receive_points_k_and_the_seed_of_the_subsample():
     seen = []
 
     def note(X, k, seed):
@@ -204,13 +204,13 @@ def test_functions_get_points_k_and_the_seed_of_the_subsample():
 @pytest.mark.parametrize(
     "labels",
     [list, lambda codes: codes.astype(float), lambda codes: codes.astype(str), lambda codes: codes * 7 + 3, pd.Series],
-    ids=["list", "floats", "words", "gaps", "series"],
+    ids=["list", "floats", "strings", "gaps", "series"],
 )
-def test_labels_may_come_in_many_forms(labels):
+def test_functions_may_return_labels_in_many_forms(labels):
     assert same(run(lambda X, k, seed: labels(split(X, k, seed))), run(split))
 
 
-def test_functions_get_a_copy_of_sparse_data():
+def test_functions_receive_a_copy_of_sparse_data():
     def spoil(X, k, seed):
         X.data[:] = 0.0
         return split(X, k, seed)
@@ -221,7 +221,7 @@ def test_functions_get_a_copy_of_sparse_data():
     assert np.array_equal(given.toarray(), X)
 
 
-def test_nearest_neighbours_of_distances_are_read():
+def test_spectral_clustering_accepts_precomputed_nearest_neighbours():
     D = pairwise_distances(X[:40])
     spectral = SpectralClustering(affinity="precomputed_nearest_neighbors", n_neighbors=25)
     keywords = {"ks": (2, 3), "n_subsamples": 2, "sample_size": 36}
@@ -230,13 +230,13 @@ def test_nearest_neighbours_of_distances_are_read():
     assert by_distances.scores == pytest.approx(by_points.scores, abs=1e-6)
 
 
-NOT_SET = r"metric='precomputed' gives distances, but clusterer=.* not set to read them"
-NEEDS_POINTS = "clusterer='{}' needs points.*Pass clusterer='agglomerative'"
-NOT_SPARSE = r"clusterer='{}' does not take sparse data. Pass X.toarray\(\)"
+NOT_SET = r"clusterer=.* not configured for distances, but with metric='precomputed'"
+NEEDS_POINTS = "clusterer='{}' needs points.*X contains distances. Pass clusterer='agglomerative'"
+NOT_SPARSE = r"clusterer='{}' does not support sparse data. Pass X.toarray\(\)"
 UNFIT = [
     (KMeans, "euclidean", TypeError, r"clusterer must be an instance, not a class; pass KMeans\(\)"),
-    (DBSCAN(), "euclidean", ValueError, "clusterer=DBSCAN must have fit_predict and a parameter n_clusters or n_comp"),
-    (PCA(), "euclidean", ValueError, "clusterer=PCA must have fit_predict.*Wrap it in a function"),
+    (DBSCAN(), "euclidean", ValueError, "clusterer=DBSCAN must have a fit_predict method and a parameter n_clusters"),
+    (PCA(), "euclidean", ValueError, "clusterer=PCA must have a fit_predict method.*Wrap the estimator in a function"),
     *((name, "precomputed", ValueError, NEEDS_POINTS.format(name)) for name in ["kmeans", "gmm", "clara", "birch"]),
     (KMeans(), "precomputed", ValueError, NOT_SET),
     (AgglomerativeClustering(), "precomputed", ValueError, NOT_SET),
@@ -246,7 +246,7 @@ UNFIT = [
 
 
 @pytest.mark.parametrize(("clusterer", "data", "error", "message"), UNFIT)
-def test_clusterers_that_do_not_fit_are_refused(clusterer, data, error, message):
+def test_unsuitable_clusterers_raise(clusterer, data, error, message):
     given = {"euclidean": X, "precomputed": pairwise_distances(X), "sparse": sparse.csr_array(X)}[data]
     with pytest.raises(error, match=message):
         select_k(given, clusterer=clusterer, metric="euclidean" if data == "sparse" else data)
@@ -256,7 +256,7 @@ def test_clusterers_that_do_not_fit_are_refused(clusterer, data, error, message)
 
 
 def compiled(clusterer, X, n_starts=1):
-    """Return whether compiled k-means finds the labels."""
+    """Return whether compiled k-means computes the labels."""
     label = resolve_clusterer(clusterer, EUCLIDEAN).labeler(X, n_starts)
     return "Fits" in str(label.__closure__)
 
@@ -275,7 +275,7 @@ MANY = make_blobs(1200, 3, centers=5, random_state=0)[0]
         ("kmeans", MANY[:200], 5, True),
         ("kmeans", MANY[:199], 5, False),
         ("kmeans", sparse.csr_array(MANY), 1, False),
-        # Far values need another fit.
+        # Data with outliers are fitted by scikit-learn on points centred on the median.
         ("kmeans", np.vstack([MANY, [[1e30, 0.0, 0.0]]]), 1, False),
         (KMeans(algorithm="elkan"), MANY, 1, False),
         (KMeans(verbose=1), MANY, 1, False),
@@ -285,7 +285,7 @@ MANY = make_blobs(1200, 3, centers=5, random_state=0)[0]
         (split, MANY, 1, False),
     ],
 )
-def test_many_points_or_initialisations_use_compiled_code(clusterer, X, n_starts, expected):
+def test_compiled_kmeans_is_used_for_enough_points_or_initialisations(clusterer, X, n_starts, expected):
     assert compiled(clusterer, X, n_starts) is expected
     if n_starts == 1 and not getattr(clusterer, "verbose", 0):
         found = resolve_clusterer(clusterer, EUCLIDEAN)
@@ -305,12 +305,12 @@ def test_many_points_or_initialisations_use_compiled_code(clusterer, X, n_starts
         (split, False),
     ],
 )
-def test_takes_starts(clusterer, expected):
+def test_takes_starts_is_true_for_clusterers_with_random_initialisations(clusterer, expected):
     assert resolve_clusterer(clusterer, EUCLIDEAN).takes_starts is expected
 
 
 @pytest.mark.parametrize(("own", "asked"), [(1, 1), (3, 1), (1, 5), (3, 5)])
-def test_first_labels_use_the_initialisations_of_the_estimator(own, asked):
+def test_first_labels_use_the_n_init_of_the_estimator(own, asked):
     label = resolve_clusterer(KMeans(n_init=own), EUCLIDEAN).labeler(MANY, asked)
     for seed in range(2):
         for found, n_init in zip(label(9, seed), (own, own if asked == 1 else asked), strict=True):
@@ -319,14 +319,14 @@ def test_first_labels_use_the_initialisations_of_the_estimator(own, asked):
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-def test_empty_clusters_are_an_error():
+def test_empty_clusters_raise():
     label = resolve_clusterer("kmeans", EUCLIDEAN).labeler(np.repeat([[0.0, 0.0], [1.0, 7.0], [5.0, 3.0]], 400, axis=0))
     for k in (4, 5):
         with pytest.raises(ValueError, match=f"returned 3 non-empty clusters instead of {k}"):
             label(k, 0)
 
 
-def test_without_numba_scikit_learn_finds_the_labels(monkeypatch):
+def test_scikit_learn_computes_the_labels_without_numba(monkeypatch):
     monkeypatch.setattr("compsil_kit._method.clusterers.has", lambda name: False)
     assert not compiled("kmeans", MANY)
 
@@ -341,8 +341,8 @@ def test_only_the_first_run_on_a_machine_must_compile(known, monkeypatch):
     assert not resolve_clusterer("gmm", EUCLIDEAN).must_compile(MANY, 1200)
 
 
-def test_other_clusterers_called_kmeans_get_another_name():
-    """The name in the plan decides on the confidence and on how clusterings are compared."""
+def test_other_clusterers_named_kmeans_are_recorded_under_a_different_name():
+    """Confidence and the comparison of clusterings depend on the name in the plan."""
 
     def kmeans(X, k, seed):
         return split(X, k, seed)

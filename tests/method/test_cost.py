@@ -1,4 +1,4 @@
-"""Estimated run times: each part grows with its drivers and with nothing else."""
+"""Estimated run times: each part depends only on its own inputs."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ def plan(monkeypatch):
     return plan_of([2, 3, 5], 40, sample_size=1000)
 
 
-def test_workers_share_all_tasks_but_scanning():
+def test_workers_share_all_tasks_except_scanning():
     total = Cost(scanning=10.0, clustering=4.0, distances=8.0)
     assert total.seconds() == ONCE + 22.0
     assert total.seconds(4) == ONCE + 13.0
@@ -28,7 +28,7 @@ def test_workers_share_all_tasks_but_scanning():
     assert plan.estimate_seconds(4) == cost_of(plan).seconds(4)
 
 
-def test_drivers_of_each_task(plan):
+def test_each_task_scales_with_its_own_inputs(plan):
     once, twice = cost_of(plan), cost_of(plan_of([2, 3, 5], 80, sample_size=1000))
     assert twice.clustering == pytest.approx(2 * once.clustering)
     assert twice.distances == pytest.approx(2 * once.distances)
@@ -38,7 +38,7 @@ def test_drivers_of_each_task(plan):
     assert once.scanning == once.structure == 0
 
 
-def test_compiled_kernels_are_faster(plan, monkeypatch):
+def test_compiled_kernels_have_lower_costs(plan, monkeypatch):
     compiled = cost_of(plan)
     assert change(plan, dtype="float32").distances < compiled.distances
     assert change(plan, dtype="float32").clustering > compiled.clustering
@@ -51,7 +51,7 @@ def test_compiled_kernels_are_faster(plan, monkeypatch):
     assert cost_of(plan).clustering > compiled.clustering
 
 
-def test_clusterers(plan):
+def test_clustering_cost_depends_on_the_clusterer(plan):
     seconds = {name: change(plan, clusterer=name).clustering for name in ("kmeans", "KMeans", "minibatch-kmeans")}
     assert seconds["kmeans"] == seconds["KMeans"] < seconds["minibatch-kmeans"]
     assert change(plan, clusterer="gmm").clustering > seconds["minibatch-kmeans"]
@@ -63,8 +63,8 @@ def test_clusterers(plan):
         assert change(plan, clusterer=name).clustering == pytest.approx(4 * quadratic)
 
 
-def test_cost_of_the_structure_test():
-    """It clusters 296 sets of 500 rows with two initialisations."""
+def test_structure_test_adds_the_cost_of_its_data_sets():
+    """The structure test clusters 296 data sets of 500 rows with two initialisations."""
     plan = dataclasses.replace(plan_of([2, 3, 5], 40, sample_size=20_000), n_rows=10**6)
     without, tested = cost_of(plan), change(plan, structure=True)
     assert (tested.clustering, tested.distances) == (without.clustering, without.distances)

@@ -1,4 +1,4 @@
-"""Sums of distances, in plain NumPy and compiled, against the whole matrix of distances."""
+"""Sums of distances in plain NumPy and compiled code, compared with the full distance matrix."""
 
 import importlib.util
 
@@ -25,7 +25,7 @@ def expected(points, starts, panel):
     return np.add.reduceat(cdist(points, points), starts, axis=1).T[:, panel]
 
 
-def test_chunks_cover_everything_once():
+def test_chunks_cover_the_range_once():
     assert list(plain.chunks(0, 7, 3)) == [slice(0, 3), slice(3, 6), slice(6, 7)]
     assert list(plain.chunks(4, 4, 3)) == []
     assert list(plain.chunks(2, 5, 3)) == [slice(2, 5)]
@@ -41,7 +41,7 @@ def test_chunks_cover_everything_once():
         (slice(7, 9), slice(2, 3), [0, 2]),
     ],
 )
-def test_cells_of_a_slice(part, cells, edges):
+def test_cells_of_returns_the_overlapping_cells_and_their_edges(part, cells, edges):
     found, where = plain.cells_of(np.array([0, 4, 6]), part)
     assert found == cells
     assert where.tolist() == edges
@@ -49,7 +49,7 @@ def test_cells_of_a_slice(part, cells, edges):
 
 @pytest.mark.parametrize("add", [plain.add_distances, compiled.add_squared])
 @pytest.mark.parametrize("panel", [slice(0, 700), slice(0, 250), slice(250, 700), slice(699, 700)])
-def test_sums_by_tiles(add, panel):
+def test_tiled_sums_equal_the_full_matrix(add, panel):
     points, starts = RNG.normal(size=(700, 4)), np.array([0, 3, 150, 151, 640])
     tile = (plain.distance_tile if add is plain.add_distances else plain.squared_tile)(points)
     found = plain.accumulate(tile, add, starts, panel, 700, no_tick)
@@ -59,9 +59,9 @@ def test_sums_by_tiles(add, panel):
 @pytest.mark.parametrize("n_features", [1, 2, 3, 8])
 @pytest.mark.parametrize("panel", [slice(0, 1300), slice(0, 5), slice(3, 1100), slice(1024, 1300)])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-3)])
-def test_direct_sums(n_features, panel, dtype, tolerance):
+def test_direct_sums_equal_the_full_matrix(n_features, panel, dtype, tolerance):
     points = RNG.normal(size=(1300, n_features)).astype(dtype)
-    # Cells of one, two, three, four and five points, and cells across the edge of a pass.
+    # Cells with one to five points, and cells that span two passes.
     starts = np.array([0, 1, 3, 6, 10, 15, 900, 1023, 1025])
     found = compiled.accumulate_direct(points.T.copy(), starts, cells(1300, starts), panel, no_tick)
     assert found.dtype == np.float64
@@ -70,7 +70,7 @@ def test_direct_sums(n_features, panel, dtype, tolerance):
 
 @pytest.fixture
 def interpreted(monkeypatch):
-    """The kernel as Python runs it, with short passes: an index outside an array is an error."""
+    """The kernel as plain Python with short passes, so that an index outside an array raises an error."""
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
     module = importlib.util.module_from_spec(compiled.__spec__)
     compiled.__spec__.loader.exec_module(module)
@@ -81,7 +81,7 @@ def interpreted(monkeypatch):
 @pytest.mark.parametrize("n_features", [1, 2, 3])
 @pytest.mark.parametrize("panel", [slice(0, 45), slice(0, 5), slice(3, 38), slice(16, 45)])
 def test_no_index_is_outside_its_array(interpreted, n_features, panel):
-    """The last pass is shorter than the others, which a comparison of sums alone does not show."""
+    """The last pass is shorter than the others; compiled code could read beyond it and still give correct sums."""
     points, starts = RNG.normal(size=(45, n_features)), np.array([0, 1, 3, 6, 10, 15, 23, 25])
     columns_of, cell, rows = points.T.copy(), cells(45, starts), np.arange(panel.start, panel.stop)
     for found in (
@@ -93,7 +93,7 @@ def test_no_index_is_outside_its_array(interpreted, n_features, panel):
         np.testing.assert_allclose(found, expected(points, starts, panel), rtol=1e-7, atol=1e-7)
 
 
-def test_tick_is_called_for_every_row_of_tiles_and_every_pass():
+def test_tick_is_called_once_per_tile_row_and_per_pass():
     points, starts, ticks = RNG.normal(size=(compiled.PASS_COLUMNS + 1, 2)), np.array([0]), []
     cell, panel = cells(len(points), starts), slice(0, len(points))
     compiled.accumulate_direct(points.T.copy(), starts, cell, panel, lambda: ticks.append("pass"))
@@ -102,13 +102,13 @@ def test_tick_is_called_for_every_row_of_tiles_and_every_pass():
     assert (ticks.count("pass"), ticks.count("tiles")) == (2, -(-len(points) // plain.TILE_ROWS))
 
 
-def test_squared_distances_far_from_the_origin():
+def test_squared_distances_are_accurate_far_from_the_origin():
     points = 1e7 + RNG.normal(size=(50, 3))
     found = plain.squared_tile(points)(slice(0, 50), slice(0, 50))
     np.testing.assert_allclose(found, cdist(points, points) ** 2, rtol=1e-9, atol=1e-12)
 
 
-def test_pairs_that_nearly_coincide_are_computed_from_their_differences():
+def test_nearly_identical_pairs_have_accurate_distances():
     points = RNG.normal(size=(40, 3))
     points[20:] = points[:20] + 1e-7
     found = plain.distance_tile(points)(slice(0, 20), slice(20, 40))

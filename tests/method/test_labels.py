@@ -1,4 +1,4 @@
-"""Labels of points: validation, codes, adjusted Rand index, shared rows, nearest clusters, and sums of squares."""
+"""Labels: validation, codes, adjusted Rand index, shared rows, nearest clusters, and sums of squares."""
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,7 @@ GOOD = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [8.0]],
         ([np.arange(40) % 2, np.arange(39) % 2], ValueError, r"one label for each of the 40 points; got shape \(39,\)"),
     ],
 )
-def test_invalid_labels(labels, error, message):
+def test_invalid_labels_raise(labels, error, message):
     with pytest.raises(error, match=message):
         silhouettes(GOOD, labels)
 
@@ -63,7 +63,7 @@ def test_codes_follow_the_sorted_labels(labels):
     assert codes.dtype == np.int64
 
 
-def test_several_labelings():
+def test_several_labelings_are_encoded_separately():
     single, encoded = encode_labels([[0, 0, 1], [5, 4, 4]], 3)
     assert not single
     assert [codes.tolist() for _, codes in encoded] == [[0, 0, 1], [1, 0, 0]]
@@ -78,8 +78,8 @@ def test_clusters_are_numbered_by_size():
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.intp])
-def test_index_equals_scikit_learn(kind):
-    """Also where the number of pairs of clusters does not fit into the type of the codes."""
+def test_adjusted_rand_index_equals_scikit_learn(kind):
+    """The number of pairs of clusters may exceed the range of the code dtype."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         n, k, other = rng.integers(2, 300), *rng.integers(1, 127, 2)
@@ -92,13 +92,13 @@ def test_index_equals_scikit_learn(kind):
 
 
 def test_pair_counts_of_many_rows_do_not_overflow():
-    """Pairs of a million rows multiply beyond 64 bits."""
+    """With a million rows, the product of two pair counts exceeds 64 bits."""
     first = np.arange(1_000_000) % 2
     assert adjusted_rand(first, 1 - first) == 1.0
     assert adjusted_rand(first, np.arange(1_000_000) // 500_000) == pytest.approx(0.0, abs=1e-5)
 
 
-def test_index_is_bitwise_invariant_to_relabelling():
+def test_adjusted_rand_index_is_bitwise_invariant_to_relabelling():
     rng = np.random.default_rng(2)
     first, second = rng.integers(7, size=(2, 90))
     names = rng.permutation(7)
@@ -107,7 +107,7 @@ def test_index_is_bitwise_invariant_to_relabelling():
 
 @pytest.mark.parametrize("labels", [[0, 0, 0, 0], [0, 1, 2, 3], [0]])
 def test_trivial_clusterings_agree_with_themselves(labels):
-    """One cluster, or every row alone: observed and expected pairs are equal."""
+    """With a single cluster, or one cluster per row, the observed and expected numbers of pairs are equal."""
     assert adjusted_rand(np.array(labels), np.array(labels)) == 1.0 == adjusted_rand_score(labels, labels)
 
 
@@ -121,14 +121,14 @@ def test_trivial_clusterings_agree_with_themselves(labels):
         *((subsample_rows(seed, 50, 30), subsample_rows(seed + 1, 50, 30)) for seed in range(3)),
     ],
 )
-def test_shared_rows(first, second):
+def test_shared_rows_returns_the_positions_of_common_rows(first, second):
     here, there = shared_rows(np.array(first), np.array(second))
     assert np.array(first)[here].tolist() == np.array(second)[there].tolist()
     assert sorted(np.array(first)[here]) == sorted(set(first) & set(second))
 
 
 @pytest.mark.parametrize("k", [2, 5])
-def test_agreement_of_too_few_rows_is_nan(k):
+def test_agreement_is_nan_for_too_few_rows(k):
     enough = np.arange(3 * k) % k
     assert agreement(enough, enough, k) == 1.0
     assert np.isnan(agreement(enough[1:], enough[1:], k))
@@ -150,7 +150,7 @@ def test_points_are_assigned_to_the_nearest_mean(dtype):
     [lambda X: X + 1e9, lambda X: X * 1e200, lambda X: X * 1e-200, sparse.csr_array],
     ids=["far", "huge", "tiny", "sparse"],
 )
-def test_nearest_clusters_of_extreme_values_and_sparse_data(change):
+def test_nearest_clusters_are_correct_for_extreme_values_and_sparse_data(change):
     X, codes = np.random.default_rng(5).normal(size=(400, 2)), np.arange(400) % 3
     (found,), (expected,) = nearest_clusters(change(X), [codes], change(X[:50])), nearest_clusters(X, [codes], X[:50])
     assert len(np.unique(expected)) == 3
@@ -159,7 +159,7 @@ def test_nearest_clusters_of_extreme_values_and_sparse_data(change):
 
 @pytest.mark.parametrize("at", [0, 399])
 def test_an_outlier_does_not_change_other_assignments(at):
-    """A fill value, alone in its cluster, at any position."""
+    """The outlier is a fill value that is alone in its cluster, in the first or the last row."""
     rng = np.random.default_rng(5)
     X, codes = rng.normal(size=(400, 2)), np.arange(400) % 3
     X[at], codes[at] = 9.97e36, 3
@@ -169,10 +169,10 @@ def test_an_outlier_does_not_change_other_assignments(at):
 
 
 @pytest.mark.parametrize("shape", [(12, 1), (40, 3), (25, 10)])
-def test_within_shares_against_naive_sums(shape):
+def test_within_shares_equal_naive_sums(shape):
     X = np.random.default_rng(0).normal(3.0, 2.0, shape)
     X.setflags(write=False)
-    # More labelings than one matrix product takes.
+    # Use more labelings than fit into one matrix product.
     labelings = [np.resize(np.arange(k), len(X)) for k in (1, 2, 3, 5) * 5]
     for found, labels in zip(within_shares(X, labelings), labelings, strict=True):
         assert found == pytest.approx(naive.within_share(X, labels), rel=1e-12)
@@ -182,14 +182,14 @@ def test_within_shares_against_naive_sums(shape):
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16])
-def test_within_shares_of_small_code_types(kind):
+def test_within_shares_do_not_depend_on_the_code_dtype(kind):
     X = np.random.default_rng(1).normal(size=(400, 2))
     labelings = [np.arange(400) % 100, np.arange(400) % 99]
     assert within_shares(X, [labels.astype(kind) for labels in labelings]) == within_shares(X, labelings)
 
 
 def test_within_shares_accumulate_in_double_precision():
-    """Far from the origin, sums in single precision would lose the spread."""
+    """Far from the origin, sums in single precision would be too inaccurate for the spread."""
     X = (np.random.default_rng(2).normal(size=(500, 3)) + 3000.0).astype(np.float32)
     labels = np.arange(500) % 4
     assert within_shares(X, [labels]) == within_shares(X.astype(np.float64), [labels])

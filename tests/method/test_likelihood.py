@@ -1,4 +1,4 @@
-"""Confidence: the model, its features, and the settings for which it is calibrated."""
+"""The confidence model, its features, and the settings for which it is calibrated."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ PLAN = plan_of(KS, 10)
 
 
 def numbers(shape=(), seed=0):
-    """Made-up means, ks last."""
+    """Return made-up means; the last axis is k."""
     rng = np.random.default_rng(seed)
     found = {name: rng.uniform(0.1, 0.9, (*shape, len(KS))) for name in MEANS}
     for name in ("within", "better within"):
@@ -29,8 +29,8 @@ def chances(given, plan=PLAN):
 
 
 @pytest.mark.parametrize(("n_starts", "name"), [(1, "1"), (5, "several"), (12, "several")])
-def test_confidence_against_a_naive_loop(n_starts, name):
-    """A softmax of the scaled utilities of each k and of none."""
+def test_confidence_equals_a_naive_loop(n_starts, name):
+    """Confidence is a softmax of the scaled utilities for each k and for "none"."""
     given, found = numbers(), model()["starts"][name]
     per_k, of_none = features(given, PLAN)
     utilities = [sum(weight * float(per_k[name][at]) for name, weight in found["k"].items()) for at in range(len(KS))]
@@ -57,8 +57,8 @@ def test_unknown_stability_counts_as_zero():
     assert np.array_equal(unknown, chances(given))
 
 
-def test_zero_within_cluster_sum_of_squares():
-    """With one cluster per distinct point only rounding errors remain."""
+def test_confidence_is_finite_for_a_zero_within_cluster_sum_of_squares():
+    """With one cluster per distinct point, only rounding errors remain."""
     given = numbers()
     for rest in (0.0, -1e-17, 1e-15):
         given["within"] = given["better within"] = np.array([0.5, 0.1, rest, rest, rest, rest, rest])
@@ -73,7 +73,7 @@ def test_large_utilities_do_not_overflow():
 
 
 def bump(values):
-    """Return the excess over the mean of the neighbours; the ends are extrapolated, so that theirs is zero."""
+    """Return the excess over the mean of the neighbours; at both ends, values are extrapolated and the excess is 0."""
     inner = [values[at] - (values[at - 1] + values[at + 1]) / 2 for at in range(1, len(values) - 1)]
     return np.array([0.0, *inner, 0.0])
 
@@ -83,7 +83,7 @@ def best(values):
 
 
 @pytest.mark.parametrize(("first", "best_at"), [(2, 0), (3, 0), (2, 6), (3, 3)])
-def test_features_against_naive_computation(first, best_at):
+def test_features_equal_a_naive_computation(first, best_at):
     given = {name: values.copy() for name, values in numbers(seed=3).items()}
     given["within"][-1] = 1e-12
     given["best_micro"][best_at] = given["agreement"][best_at] = 0.95
@@ -115,8 +115,8 @@ def test_features_against_naive_computation(first, best_at):
             np.testing.assert_allclose(features_found[name], values, atol=1e-12, err_msg=name)
 
 
-def test_means_over_all_subsamples_and_the_better_half():
-    """The half with the lowest within-cluster sum of squares, rounded up; failed subsamples are ignored."""
+def test_means_are_computed_over_all_subsamples_and_the_better_half():
+    """The better half has the lowest within-cluster sums of squares, is rounded up and excludes failed subsamples."""
     nan = np.nan
     trials = {
         "best_micro": np.array([[0.1, 0.5, 0.3, 0.4, 0.2], [nan, 0.2, 0.6, nan, 0.4]]),
@@ -142,7 +142,7 @@ def test_means_over_all_subsamples_and_the_better_half():
 def test_every_feature_has_a_coefficient(starts):
     per_k, of_none = features(numbers(), PLAN)
     found = json.loads(MODEL_FILE.read_text())["starts"][starts]
-    # With several initialisations the better half is not a feature.
+    # With several initialisations, the better half is not a feature.
     assert set(found["k"]) == {name for name in per_k if starts == "1" or "better" not in name}
     assert set(found["none"]) == set(of_none)
     coefficients = [*found["k"].values(), *found["none"].values(), found["sharpness"]]
@@ -181,7 +181,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("changes", KNOWN.values(), ids=KNOWN)
-def test_calibrated_settings(changes):
+def test_calibrated_settings_have_no_reason(changes):
     assert why_unknown(replace(PLAN, **changes), LIMITS["subsamples"]) == ""
 
 
@@ -190,6 +190,6 @@ def test_uncalibrated_settings_have_a_reason(changes, reason):
     assert reason in why_unknown(replace(PLAN, **changes), 30)
 
 
-def test_too_few_subsamples():
+def test_too_few_subsamples_are_the_reason():
     few = LIMITS["subsamples"] - 1
     assert why_unknown(PLAN, few) == f"confidence requires at least {LIMITS['subsamples']} subsamples"

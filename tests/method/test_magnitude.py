@@ -1,4 +1,4 @@
-"""Clusterers on data with one value far from the others and on data of any magnitude: exact labels or an error."""
+"""Clusterers return correct labels or raise an error for data with an outlier and for data of any magnitude."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from compsil_kit import CompositeSilhouette, select_k
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.labels import fit_all_rows
 from compsil_kit._method.metrics import resolve_metric
-from compsil_kit._method.precision import _bulk, check_magnitude, fit_predict, loses_digits
+from compsil_kit._method.precision import _bulk, check_magnitude, fit_predict, loses_precision
 
 EUCLIDEAN = resolve_metric("euclidean")
 FILL = 9.97e36
@@ -26,20 +26,20 @@ def blobs(n=400, d=3, dtype="float64"):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_ordinary_data_go_the_ordinary_way(dtype):
+def test_only_data_with_an_outlier_lose_precision(dtype):
     X, _ = blobs(dtype=dtype)
     rng = np.random.default_rng(0)
     for data in (X, X + 100, rng.lognormal(0, 2, (500, 3)).astype(dtype), np.eye(300, dtype=dtype), X * 0):
-        assert not loses_digits(data)
+        assert not loses_precision(data)
     X[17, 1] = 1e12
-    assert loses_digits(X)
+    assert loses_precision(X)
 
 
 @pytest.mark.parametrize(
     ("dtype", "far"), [*(("float64", far) for far in [1e9, 1e12, 1e17, FILL, 1e100]), ("float32", 1e9)]
 )
 @pytest.mark.parametrize("clusterer", ["kmeans", KMeans(n_init=3)], ids=["name", "estimator"])
-def test_kmeans_separates_the_others(clusterer, dtype, far):
+def test_kmeans_finds_the_other_clusters_despite_an_outlier(clusterer, dtype, far):
     X, y = blobs(dtype=dtype)
     X[17, 1] = far
     others = np.arange(len(X)) != 17
@@ -51,7 +51,7 @@ def test_kmeans_separates_the_others(clusterer, dtype, far):
 
 
 @pytest.mark.parametrize(("dtype", "far"), [("float64", FILL), ("float32", 1e9)])
-def test_a_refit_beside_a_far_value_predicts_what_it_labelled(dtype, far):
+def test_predict_matches_labels_after_refitting_data_with_an_outlier(dtype, far):
     X, _ = blobs(dtype=dtype)
     X[17, 1] = far
     estimator, labels = fit_all_rows(resolve_clusterer("kmeans", EUCLIDEAN), X, 5, 0)
@@ -61,16 +61,16 @@ def test_a_refit_beside_a_far_value_predicts_what_it_labelled(dtype, far):
     assert model.labels_.shape == (400,)
 
 
-def test_a_fill_value_does_not_change_how_the_others_are_scored():
+def test_a_fill_value_does_not_prevent_the_correct_choice():
     X, _ = blobs()
     X[17, 1] = FILL
     assert select_k(X, ks=[3, 4, 5, 6], n_subsamples=8, random_state=0).best_k == 5
-    with pytest.raises(ValueError, match="clusterer='gmm' cannot tell the others apart"):
+    with pytest.raises(ValueError, match="clusterer='gmm' cannot distinguish the other rows"):
         select_k(X, ks=[2, 3], n_subsamples=2, clusterer="gmm")
 
 
 @pytest.mark.parametrize("clusterer", ["agglomerative", "minibatch-kmeans", "birch"])
-def test_other_clusterers_take_far_values(clusterer):
+def test_other_clusterers_accept_outliers(clusterer):
     X, _ = blobs(120)
     X[17, 1] = 1e20
     with warnings.catch_warnings():
@@ -86,14 +86,14 @@ def test_other_clusterers_take_far_values(clusterer):
 @pytest.mark.parametrize(
     "clusterer", ["kmeans", "minibatch-kmeans", "bisecting-kmeans", "gmm", "agglomerative", "spectral", "birch"]
 )
-def test_data_whose_squares_are_out_of_range_are_refused(clusterer, dtype, scale):
+def test_data_whose_squares_are_out_of_range_raise(clusterer, dtype, scale):
     X, _ = blobs(200, dtype=dtype)
     with pytest.raises(ValueError, match=rf"magnitude.*1e-?\d+.*{dtype}.*Scale"):
         select_k(X * X.dtype.type(scale), ks=[3, 4], n_subsamples=2, clusterer=clusterer)
 
 
-LARGE = "whose squares are beyond the range of {}; clusterer='name' needs them. Scale X first{}"
-FILLED = "; if it is a fill value, treat it as missing."
+LARGE = "whose squares are outside the range of {}, but clusterer='name' computes squares. Scale X first{}"
+FILLED = ". If the value is a fill value, treat it as missing."
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
@@ -106,7 +106,7 @@ FILLED = "; if it is a fill value, treat it as missing."
         ("float32", 1e-30, "1e-30, " + LARGE.format("float32", " or pass it as float64.")),
     ],
 )
-def test_the_error_names_the_place_and_a_fix(kind, dtype, value, message):
+def test_the_magnitude_error_names_the_position_and_a_fix(kind, dtype, value, message):
     X = np.zeros((4, 3), dtype)
     X[0, 0], X[2, 1] = abs(value) / 2, value
     with pytest.raises(ValueError, match="squares") as caught:
@@ -124,7 +124,7 @@ def test_values_up_to_the_limits_are_accepted(dtype, limit):
 
 
 class OwnKMeans(KMeans):
-    """It may do anything with its centres."""
+    """A subclass, which may use its centres in any way."""
 
 
 OwnKMeans.__module__ = "sklearn.somewhere"
@@ -144,15 +144,15 @@ OwnKMeans.__module__ = "sklearn.somewhere"
     ],
     ids=repr,
 )
-def test_estimators_that_subtract_the_mean_refuse_far_values(estimator, taken):
+def test_estimators_that_subtract_the_mean_reject_outliers(estimator, taken):
     X, _ = blobs()
-    # One of the rows that locate the bulk.
+    # This row is in the sample that locates most of the data.
     X[24, 1] = FILL
     check_magnitude(estimator, "name", sparse.csr_array(X))
     if taken:
         check_magnitude(estimator, "name", X)
     else:
-        message = r"different magnitude: row 24, column 1 is about 1e37 away .* within 1e[12] of"
+        message = r"different magnitudes: the value in row 24, column 1 is about 1e37 away .* within 1e[12] of"
         with pytest.raises(ValueError, match=message) as caught:
             check_magnitude(estimator, "name", X)
         assert "9.97" not in str(caught.value)
@@ -167,14 +167,14 @@ def test_the_tolerance_of_the_estimator_is_restored(kind):
     assert estimator.tol == 0.01
 
 
-def test_ordinary_data_are_fitted_as_scikit_learn_does():
+def test_ordinary_data_are_fitted_exactly_as_in_scikit_learn():
     X, _ = blobs()
     ours, theirs = (KMeans(7, n_init=1, tol=0.05, random_state=0) for _ in range(2))
     np.testing.assert_array_equal(fit_predict(ours, X), theirs.fit_predict(X))
     assert ours.n_iter_ == theirs.n_iter_ < KMeans(7, n_init=1, tol=0, random_state=0).fit(X).n_iter_
 
 
-def test_the_bulk_is_the_median_of_some_rows():
+def test_bulk_returns_a_sample_of_rows_and_its_median():
     some, centre = _bulk(np.array([[3.0, 10.0], [1.0, 30.0], [2.0, 20.0]], np.float32))
     assert (some.dtype, some.tolist()) == (np.float64, [[3.0, 10.0], [1.0, 30.0], [2.0, 20.0]])
     assert centre.tolist() == [2.0, 20.0]
@@ -197,8 +197,11 @@ def test_functions_receive_data_of_any_magnitude():
 
 
 @pytest.mark.parametrize(("offset", "expected"), [(5e5, False), (4e6, True)])
-def test_digits_count_as_lost_from_a_ten_thousandth_on(offset, expected):
-    """The mean is so many times as far away as the points are from each other; the error is eps times its square."""
+def test_precision_counts_as_lost_above_the_error_limit(offset, expected):
+    """``offset`` is the ratio of the distance to the mean and the distance between points.
+
+    The relative error is eps times the square of this ratio.
+    """
     X = (np.arange(1000.0) % 7)[:, None]
     X[0] = offset * len(X)
-    assert loses_digits(X) is expected
+    assert loses_precision(X) is expected

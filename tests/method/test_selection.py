@@ -1,4 +1,4 @@
-"""Weights, criteria, scores per k, the choice, its selection probability, adaptive stopping, and Hoeffding bounds."""
+"""Weights, criteria, scores per k, the choice of k, selection probabilities, adaptive stopping, Hoeffding bounds."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,9 @@ from compsil_kit._method import selection
 from compsil_kit._method.selection import (
     LIKELY,
     STABLE,
-    achieved,
     check_transform,
     choose,
     combine,
-    criterion_values,
     finite_mean,
     largest_discrepancy,
     maximised,
@@ -72,41 +70,10 @@ def test_zero_discrepancy_gives_equal_weights():
     assert weigh(MICRO, MICRO, lambda x: np.ones(x.shape)).tolist() == [[0.5, 0.5, 0.5]]
 
 
-TRIALS = {
-    "micro": np.array([[0.5, 0.4, 0.6], [0.3, NAN, 0.2]]),
-    "macro": np.array([[0.1, 0.2, 0.3], [0.4, NAN, 0.6]]),
-    "best_micro": np.array([[0.8, 0.6, 0.7], [0.5, NAN, 0.4]]),
-    "agreement": np.array([[NAN, 0.5, 0.7], [NAN, NAN, -0.2]]),
-}
-
-
-def values(name, at=slice(None), composite=None):
-    # Only the composite needs weights.
-    return criterion_values(name, lambda number: TRIALS[number][:, at], composite)
-
-
-def test_composite_micro_and_macro_are_taken_unchanged():
-    assert values("composite", composite=lambda: "composite") == "composite"
-    for name in ("micro", "macro"):
-        np.testing.assert_array_equal(values(name), TRIALS[name])
-
-
-def test_stable_silhouette_is_best_micro_times_stability():
-    """Agreement below chance counts as zero; unknown stability leaves the silhouette unchanged."""
-    np.testing.assert_allclose(values(STABLE), [[0.48, 0.36, 0.42], [0.0, NAN, 0.0]])
-    np.testing.assert_array_equal(values(STABLE, slice(1)), [[0.8], [0.5]])
-
-
-def test_each_resample_has_its_own_stability():
-    draws = np.array([[0, 1, 1], [2, 2, 0], [0, 1, 2]])
-    expected = np.stack([values(STABLE, draw) for draw in draws], axis=1)
-    np.testing.assert_array_equal(values(STABLE, draws), expected)
-
-
 @pytest.mark.parametrize(
     ("row", "expected"), [([1.0, NAN, 3.0], 2.0), ([NAN, NAN], NAN), ([], NAN), ([0.5], 0.5), ([np.inf, 1.0], 1.0)]
 )
-def test_finite_mean(row, expected):
+def test_finite_mean_ignores_nan_and_infinity(row, expected):
     np.testing.assert_array_equal(finite_mean(np.array([row, row])), [expected, expected])
 
 
@@ -120,7 +87,7 @@ def test_finite_mean(row, expected):
         (LIKELY, "composite", "composite"),
     ],
 )
-def test_second_criterion(criterion, known, unknown):
+def test_second_criterion_depends_on_known_confidence(criterion, known, unknown):
     assert second_criterion(criterion, confidence_known=True) == known
     assert second_criterion(criterion, confidence_known=False) == unknown
 
@@ -141,7 +108,7 @@ ALL = np.array([True, True, True, True])
         pytest.param([NAN] * 4, ~ALL, (0, 1, 2, 3), (True, ()), id="none selectable"),
     ],
 )
-def test_review_of_candidates(probability, eligible, candidates, expected):
+def test_review_drops_unlikely_candidates_and_stops_at_a_clear_winner(probability, eligible, candidates, expected):
     assert review_candidates(np.array(probability), eligible, candidates) == expected
 
 
@@ -163,18 +130,18 @@ def test_summary_ignores_failed_subsamples():
         ([0.1, 0.3, 0.2], [False] * 3, None),
     ],
 )
-def test_choice_is_the_largest_eligible_value(values, eligible, expected):
+def test_choose_returns_the_largest_eligible_value(values, eligible, expected):
     assert choose(np.array(values), np.array(eligible)) == expected
 
 
-def test_failures_are_counted_on_the_subsamples_that_were_run():
+def test_failures_are_counted_only_among_subsamples_that_were_run():
     values = np.array([[0.1, 0.2, NAN, NAN, NAN], [0.1, NAN, NAN, NAN, NAN], [0.1, 0.2, 0.3, 0.4, NAN]])
     assert selectable(values, np.array([2, 2, 5])).tolist() == [True, False, True]
     assert selectable(values, 5).tolist() == [False, False, True]
 
 
 def values_of(micro, macro, rule="max", largest=None):
-    """Return a function from draws of subsamples to what the rule maximises, under the composite."""
+    """Return a function that maps drawn subsamples to the composite values that the rule maximises."""
 
     def maximised_of(draws):
         some = micro[:, draws], macro[:, draws]
@@ -184,7 +151,7 @@ def values_of(micro, macro, rule="max", largest=None):
 
 
 def probability(micro, macro, rule="max", largest=None):
-    """Return the selection probability by composites, from silhouettes given as ks by subsamples."""
+    """Return the selection probability by composite scores, for silhouettes of shape (n_ks, n_subsamples)."""
     micro, macro = np.array(micro), np.array(macro)
     values = values_of(micro, macro, rule, largest)
     return selection.selection_probability(micro.shape[1], selectable(micro, micro.shape[1]), values)
@@ -212,7 +179,7 @@ def test_chunked_resampling_gives_equal_results(monkeypatch):
 
 
 def test_long_runs_use_fewer_resamples(monkeypatch):
-    """Otherwise a million subsamples would need a billion draws."""
+    """With all resamples, a million subsamples would need a billion draws."""
     micro = np.array([[0.50, 0.40, 0.60], [0.48, 0.51, 0.48]])
     for limit, n_resamples in [(3 * 400, 400), (3, selection.MIN_RESAMPLES)]:
         monkeypatch.setattr(selection, "_ALL_RESAMPLES", limit)
@@ -229,10 +196,10 @@ def test_probability_uses_the_given_largest_discrepancy():
 
 
 @pytest.mark.parametrize("rule", ["max", "lcb"])
-def test_probability_against_a_naive_loop(rule):
-    """A new run has these values plus the scaled difference of two resamples.
+def test_probability_equals_a_naive_loop(rule):
+    """A new run is simulated as these values plus the scaled difference between two resamples.
 
-    Resamples of B subsamples vary less than new runs, by (B - 1) / B.
+    The scale is needed because resamples of B subsamples vary less than new runs, by a factor of (B - 1) / B.
     """
     micro, macro = np.random.default_rng(5).normal(0.5, 0.1, (2, 3, 4))
     values = values_of(micro, macro, rule)
@@ -245,7 +212,7 @@ def test_probability_against_a_naive_loop(rule):
     assert (wins > 50).sum() > 1
 
 
-def test_hoeffding_formulas():
+def test_hoeffding_functions_equal_their_formulas():
     assert hoeffding_radius(30) == pytest.approx(np.sqrt(2 * np.log(40) / 30))
     assert hoeffding_radius(30, n_ks=9, delta=0.1) == pytest.approx(np.sqrt(2 * np.log(180) / 30))
     n = subsamples_for_margin(0.5, n_ks=9, delta=0.05)
@@ -265,21 +232,6 @@ def test_hoeffding_formulas():
         (lambda: subsamples_for_margin(0.5, n_ks=3, delta=1.0), r"delta must be a number in \(0, 1\)"),
     ],
 )
-def test_invalid_arguments_of_bounds(call, message):
+def test_invalid_arguments_of_hoeffding_functions_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_a_lead_of_two_radii_proves_the_choice():
-    """Each score may deviate by one radius."""
-    radius = hoeffding_radius(100, n_ks=4, delta=0.1)
-    settings = {"n_subsamples": 100, "n_ks": 4, "delta": 0.1, "independent": True}
-    assert not achieved(1.99 * radius, **settings).proven
-    assert achieved(2.01 * radius, **settings).proven
-    assert not achieved(2.01 * radius, **{**settings, "independent": False}).proven
-    found = achieved(0.5, **settings)
-    assert (found.radius_all, found.radius_one) == (radius, hoeffding_radius(100, delta=0.1))
-    assert found.needed == subsamples_for_margin(0.5, n_ks=4, delta=0.1)
-    for lead in (0.0, -0.1, NAN):
-        found = achieved(lead, **settings)
-        assert (found.needed, found.proven) == (None, False)

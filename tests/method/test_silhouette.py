@@ -1,4 +1,4 @@
-"""Silhouettes against the naive loops, scikit-learn and extended precision, with each kernel."""
+"""Silhouettes from each kernel, compared with naive loops, scikit-learn and extended precision."""
 
 import warnings
 
@@ -29,7 +29,7 @@ KERNELS = {
 
 @pytest.fixture(params=KERNELS)
 def kernel(request, monkeypatch):
-    """Run a test with each kernel, whatever the size of its data."""
+    """Run a test with each kernel, regardless of the size of the data."""
     monkeypatch.setattr(silhouette, "MIN_COMPILED_SILHOUETTE_POINTS", 10**9 if request.param == "numpy" else 0)
     monkeypatch.setattr(kernel_numba, "MAX_DIRECT_FEATURES", 10**9 if request.param == "compiled direct" else 0)
     return request.param
@@ -37,7 +37,7 @@ def kernel(request, monkeypatch):
 
 @pytest.fixture
 def used(monkeypatch):
-    """The kernels that were called."""
+    """The names of the kernels that have been called."""
     names = set()
 
     def watch(name, module, attribute):
@@ -78,7 +78,7 @@ def test_large_data_use_compiled_code(n, d, expected, used):
 @pytest.mark.parametrize(
     ("n", "d"), [*((97, d) for d in (1, 2, 3, 4, 7, 33)), (2500, 2), (2500, 10), (1501, 50), (1300, 3)]
 )
-def test_equals_scikit_learn(kernel, n, d):
+def test_silhouettes_equal_scikit_learn(kernel, n, d):
     X, _ = make_blobs(n, d, centers=6, random_state=0)
     labelings = labelings_of(X - X.mean(axis=0), range(2, 8))
     for labels, found in zip(labelings, silhouettes(X, labelings), strict=True):
@@ -89,12 +89,12 @@ def test_equals_scikit_learn(kernel, n, d):
 
 
 @pytest.mark.parametrize("d", [1, 3, 7])
-def test_equals_extended_precision(kernel, d):
+def test_silhouettes_equal_extended_precision(kernel, d):
     X, y = make_blobs(97, d, centers=4, random_state=d)
     np.testing.assert_allclose(silhouettes(X, y).per_point, long_double(X, y), rtol=0, atol=1e-12)
 
 
-def test_panels_of_any_width_agree(kernel, monkeypatch):
+def test_silhouettes_do_not_depend_on_the_panel_width(kernel, monkeypatch):
     X, _ = make_blobs(1250, 5, centers=5, random_state=1)
     labelings = labelings_of(X, [3, 8])
     whole = silhouettes(X, labelings)
@@ -104,7 +104,7 @@ def test_panels_of_any_width_agree(kernel, monkeypatch):
 
 
 @pytest.mark.parametrize("edge", [-1, 0, 1, 3])
-def test_sizes_around_the_tiles(kernel, edge):
+def test_silhouettes_are_correct_for_sizes_near_the_tile_sizes(kernel, edge):
     for size in (kernel_numpy.TILE_ROWS, kernel_numpy.TILE_COLUMNS, kernel_numba.PASS_COLUMNS):
         X = np.random.default_rng(size).normal(size=(size + edge, 3))
         labels = np.arange(len(X)) % 7
@@ -112,8 +112,8 @@ def test_sizes_around_the_tiles(kernel, edge):
 
 
 @pytest.mark.parametrize(("n", "n_labelings"), [(300, 6), (120, 100)], ids=["singletons", "long key"])
-def test_many_labelings(kernel, n, n_labelings):
-    """Few labelings may split the points into singletons; for many, the mixed-radix key is longer than 64 bits."""
+def test_silhouettes_are_correct_for_many_labelings(kernel, n, n_labelings):
+    """Six labelings can split the points into singletons; with 100, the mixed-radix key is longer than 64 bits."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(n, 4))
     labelings = [np.append(np.arange(12), rng.integers(0, 12, size=n - 12)) for _ in range(n_labelings)]
@@ -122,8 +122,8 @@ def test_many_labelings(kernel, n, n_labelings):
         np.testing.assert_allclose(found.per_point, silhouette_samples(X, labels), rtol=0, atol=1e-12)
 
 
-def test_the_first_of_many_labelings_is_not_forgotten():
-    """With 8 clusters each, the key of the last 22 labelings alone fills 64 bits and would push out the first."""
+def test_refine_keeps_the_first_of_many_labelings():
+    """With 8 clusters each, the last 22 labelings fill a 64-bit key, so the first labeling would be lost."""
     first, others = np.arange(16) // 8, np.arange(16) % 8
     cell, member = silhouette.refine([first, *[others] * 30])
     assert sorted(cell) == list(range(16))
@@ -137,7 +137,7 @@ def test_the_first_of_many_labelings_is_not_forgotten():
         ("float64", 1e8, 3, 1e-9), ("float64", 1e10, 60, 1e-6), ("float64", -1e8, 60, 1e-9), ("float32", 1e4, 3, 1e-5),
     ],
 )  # fmt: skip
-def test_offset_data(kernel, dtype, offset, d, tolerance):
+def test_silhouettes_are_accurate_for_data_far_from_the_origin(kernel, dtype, offset, d, tolerance):
     X, y = make_blobs(400, d, centers=4, random_state=2)
     X = (X + offset).astype(dtype)
     np.testing.assert_allclose(silhouettes(X, y).per_point, long_double(X, y), rtol=0, atol=tolerance)
@@ -145,7 +145,7 @@ def test_offset_data(kernel, dtype, offset, d, tolerance):
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-200, 1e-150, 1e-30, 1e30, 1e150, 1e200, 1e290])
 @pytest.mark.parametrize("offset", [0.0, 5.0])
-def test_any_scale(kernel, scale, offset):
+def test_silhouettes_do_not_depend_on_the_scale(kernel, scale, offset):
     X, y = make_blobs(300, 4, centers=3, random_state=5)
     found = silhouettes((X + offset) * scale, y).per_point
     np.testing.assert_allclose(found, silhouettes(X, y).per_point, rtol=0, atol=1e-13)
@@ -162,7 +162,7 @@ SPARSE_METRICS = ["euclidean", "sqeuclidean", "cosine", "manhattan"]
         *((sparse.csr_array, name) for name in SPARSE_METRICS),
     ],
 )
-def test_any_scale_with_any_metric(scale, metric, form, monkeypatch):
+def test_silhouettes_do_not_depend_on_the_scale_for_any_metric(scale, metric, form, monkeypatch):
     monkeypatch.setattr(silhouette, "SUMS_BYTES", 2**10)
     X, y = blobs(150)
     found = silhouettes(form(X * scale), y, metric=metric).per_point
@@ -180,14 +180,14 @@ def test_float32_is_computed_in_float32(kernel, d):
     np.testing.assert_allclose(single, double, rtol=0, atol=5e-6)
 
 
-def test_alone_equal_and_coinciding_points(kernel):
+def test_silhouettes_of_singletons_and_identical_points(kernel):
     X = np.array([[0.0, 0], [0, 0], [0, 0], [0, 0], [5, 5]])
     found = silhouettes(X, [0, 0, 1, 1, 2])
     assert found.per_point.tolist() == [0.0, 0.0, 0.0, 0.0, 0.0]
     assert silhouettes(X, [0, 0, 0, 0, 1]).per_point.tolist() == [1.0, 1.0, 1.0, 1.0, 0.0]
 
 
-def test_sparse_equals_dense(kernel):
+def test_sparse_data_give_the_same_silhouettes_as_dense_data(kernel):
     rng = np.random.default_rng(10)
     X = rng.normal(size=(400, 30)) * (rng.random((400, 30)) < 0.1)
     y = rng.integers(0, 4, size=400)
@@ -195,7 +195,7 @@ def test_sparse_equals_dense(kernel):
     np.testing.assert_allclose(silhouettes(sparse.csr_array(X), y).per_point, expected, rtol=0, atol=1e-12)
 
 
-def test_one_labeling_gives_one_many_give_a_list():
+def test_one_labeling_returns_an_object_and_several_return_a_list():
     X = np.array([[0.0], [1], [10], [11]])
     one = silhouettes(X, ["a", "a", "b", "b"])
     assert one.clusters.tolist() == ["a", "b"]
@@ -207,7 +207,7 @@ def test_one_labeling_gives_one_many_give_a_list():
 
 
 def test_prepared_tables_and_files_are_accepted(tmp_path):
-    """Whatever ``select_k`` takes, with the rows and the scale that ``prepare`` chose."""
+    """Accept any input of ``select_k``; a prepared table keeps its rows and scale."""
     random = np.random.default_rng(3)
     frame = pd.DataFrame({"height": random.normal(size=60), "weight": 1000.0 * random.normal(size=60), "name": "a"})
     frame.loc[7, "height"] = np.nan
@@ -226,7 +226,7 @@ def test_prepared_tables_and_files_are_accepted(tmp_path):
         np.testing.assert_allclose(silhouettes(X, labels).per_point, raw.per_point, atol=1e-12)
 
 
-def test_tick_can_stop_the_work(kernel):
+def test_tick_can_stop_the_computation(kernel):
     class Enough(Exception):
         pass
 
@@ -239,7 +239,7 @@ def test_tick_can_stop_the_work(kernel):
 
 
 @pytest.mark.parametrize("most", [0, 10**9])
-def test_labelings_are_gathered_together_or_one_by_one_to_the_same_bits(monkeypatch, most):
+def test_sums_per_cluster_are_bitwise_equal_in_one_product_or_several(monkeypatch, most):
     random = np.random.default_rng(0)
     cell_sums = random.uniform(size=(40, 7))
     member = np.vstack([np.arange(40) % k for k in (2, 5, 3)])
@@ -253,11 +253,11 @@ def test_labelings_are_gathered_together_or_one_by_one_to_the_same_bits(monkeypa
         np.testing.assert_array_equal(sums, expected)
 
 
-# --- values far from the others ---------------------------------------------------------------------------------------
+# --- outliers ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-5)])
-def test_at_the_limit_of_doubt_rounding_reaches_the_tolerance(dtype, tolerance):
+def test_rounding_reaches_the_tolerance_at_the_doubt_limit(dtype, tolerance):
     points = np.array([[3.0, 4.0], [-3.0, -4.0], [1.0, 0.0]], dtype)
     radius, eps = 5.0, np.finfo(dtype).eps
     assert eps * radius / doubt_limit(points, product=False) == pytest.approx(tolerance)
@@ -271,14 +271,14 @@ def test_at_the_limit_of_doubt_rounding_reaches_the_tolerance(dtype, tolerance):
         *(("float32", far) for far in [1e7, 1e9, 1e17, FILL, 3e38]),
     ],
 )
-def test_one_far_coordinate_leaves_the_others_exact(kernel, dtype, far):
+def test_silhouettes_are_accurate_with_one_outlier(kernel, dtype, far):
     X, y = blobs(dtype=dtype)
     X[17, 1] = far
     np.testing.assert_allclose(silhouettes(X, y).per_point, long_double(X, y), **EXACT)
 
 
 @pytest.mark.parametrize("far", [1e9, FILL, 1e300])
-def test_many_labelings_and_a_twentieth_of_fill_values(kernel, far):
+def test_silhouettes_are_accurate_with_five_per_cent_fill_values(kernel, far):
     X, y = blobs(300, 5)
     X[::20, 2] = far
     labelings = [y, y % 2, np.arange(300) % 7]
@@ -287,7 +287,7 @@ def test_many_labelings_and_a_twentieth_of_fill_values(kernel, far):
 
 
 @pytest.mark.parametrize("far", [1e9, 1e17, FILL, 1e160, 1e300])
-def test_squared_distances_beside_a_far_value(far):
+def test_squared_distances_are_accurate_with_one_outlier(far):
     X, y = blobs(200)
     X[17, 1] = far
     wide, expected = X.astype(np.longdouble), np.zeros(200)
@@ -301,7 +301,7 @@ def test_squared_distances_beside_a_far_value(far):
 
 @pytest.mark.parametrize("far", [1e17, 1e160, 1e300])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_directions_beside_a_far_value(form, far):
+def test_cosine_distances_are_accurate_with_one_outlier(form, far):
     X, y = blobs(200)
     near = X.copy()
     X[17], near[17] = (far, 0.0, 0.0), (1.0, 0.0, 0.0)
@@ -309,8 +309,8 @@ def test_directions_beside_a_far_value(form, far):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-def test_scales_within_scales(kernel):
-    """Groups of groups, each level a million times wider."""
+def test_silhouettes_are_accurate_across_many_scales(kernel):
+    """Each group of points is ten thousand times wider than the previous group."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(60, 2)) * 10.0**power + 10.0**power for power in range(-12, 13, 4)])
     y = np.repeat(np.arange(14), 30)
@@ -320,8 +320,8 @@ def test_scales_within_scales(kernel):
 @pytest.mark.parametrize(
     ("dtype", "width", "tolerance"), [("float64", 1e-4, 1e-9), ("float32", 0.3, 1e-5), ("float32", 0.03, 1e-5)]
 )
-def test_many_tight_clusters_in_one_dimension(kernel, dtype, width, tolerance):
-    """The product gives exactly 0 for points that are close compared with their distance to the origin."""
+def test_silhouettes_are_accurate_for_many_tight_clusters(kernel, dtype, width, tolerance):
+    """The matrix product gives exactly 0 for two points that are much closer to each other than to the origin."""
     y = np.repeat(np.arange(700), 3)
     X = (y + width * np.random.default_rng(0).normal(size=len(y)))[:, None].astype(dtype)
     x, here = X[:, 0].astype(np.longdouble), np.arange(len(y))
@@ -340,7 +340,7 @@ _cells = st.one_of(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(_cells, _cells), min_size=6, max_size=14), st.sampled_from([10**9, 0]))
-def test_any_finite_values(rows, min_compiled):
+def test_silhouettes_are_accurate_for_any_finite_values(rows, min_compiled):
     X, y = np.array(rows), np.arange(len(rows)) % 3
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("error")

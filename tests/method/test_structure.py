@@ -47,8 +47,8 @@ def test_standardised_points_do_not_depend_on_scale(scale):
 
 @pytest.mark.parametrize("kind", REFERENCE_KINDS)
 @pytest.mark.parametrize("shape", [(200, 4), (12, 30)], ids=["tall", "wide"])
-def test_references_have_the_covariance_of_the_data(kind, shape):
-    """In the coordinates of the principal components, as distances do not depend on rotation."""
+def test_references_have_the_same_covariance_as_the_data(kind, shape):
+    """Compare in the coordinates of the principal components, because distances do not depend on rotation."""
     points = standardised(RANDOM.normal(size=shape) @ np.diag(np.linspace(1, 3, shape[1])))
     drawn = references(points)[kind](np.random.default_rng(1))
     np.testing.assert_allclose(drawn.mean(axis=0), 0, atol=1e-9)
@@ -63,9 +63,9 @@ def test_references_have_the_covariance_of_the_data(kind, shape):
 
 @pytest.mark.parametrize("X", [pytest.param(X, id=name) for name, X in [*continuous(), *grids()]])
 def test_references_do_not_amplify_rounding_errors(X):
-    """The last bit of a product depends on the CPU; what is drawn must not."""
+    """The last bit of a matrix product depends on the CPU, but the drawn reference data must not."""
     points = standardised(X)
-    # Equal values stay equal, as they do on every CPU.
+    # Equal values must stay equal, as on every CPU.
     values, which = np.unique(points, return_inverse=True)
     rounded = (values * (1 + 1e-14 * RANDOM.normal(size=values.shape)))[which].reshape(points.shape)
     here, there = references(points), references(rounded)
@@ -88,7 +88,7 @@ def test_constant_columns_are_dropped():
     assert all(draw(np.random.default_rng(0)).shape == (60, 2) for draw in references(points).values())
 
 
-def test_elliptical_references_have_the_tails_of_the_data():
+def test_elliptical_references_have_the_same_tails_as_the_data():
     def lengths(drawn):
         return np.linalg.norm(np.linalg.svd(drawn, full_matrices=False)[0], axis=1)
 
@@ -119,7 +119,7 @@ def density_changes(shares, places):
     ],
     ids=["normal", "exponential", "two modes", "ties"],
 )
-def test_fitted_margins_are_unimodal(values):
+def test_fitted_distributions_are_unimodal(values):
     shares, places = _unimodal_fit(values)
     assert shares[0] == pytest.approx(0)
     assert shares[-1] == pytest.approx(1)
@@ -127,26 +127,26 @@ def test_fitted_margins_are_unimodal(values):
 
 
 @pytest.mark.parametrize("draw", [RANDOM.normal, RANDOM.exponential, RANDOM.uniform], ids=lambda f: f.__name__)
-def test_a_unimodal_margin_is_kept(draw):
+def test_fitting_does_not_change_a_unimodal_distribution(draw):
     values = draw(size=2000)
     drawn = np.interp(np.random.default_rng(0).uniform(size=2000), *_unimodal_fit(values))
     assert kstest(values, drawn).pvalue > 1e-3
 
 
-def test_ties_at_the_smallest_value_carry_no_mass():
+def test_the_fitted_distribution_starts_at_zero_despite_ties():
     shares, places = _unimodal_fit(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 3.0]))
     assert places.tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(shares, [0, 0.25, 0.75, 1])
 
 
 @pytest.mark.parametrize("values", [np.zeros(5), np.array([1.0, 1.0, 2.0])], ids=["constant", "two values"])
-def test_margins_of_constant_and_binary_columns(values):
+def test_fitted_distributions_cover_constant_and_binary_columns(values):
     drawn = np.interp(np.linspace(0, 1, 11), *_unimodal_fit(values))
     assert (drawn.min(), drawn.max()) == (values.min(), values.max())
 
 
 @pytest.mark.parametrize("draw", [RANDOM.uniform, RANDOM.laplace], ids=["box", "long tails"])
-def test_independent_components_of_a_rotated_box(draw):
+def test_independent_components_are_found_after_a_rotation(draw):
     sides = draw(-1, 1, size=(3000, 2))
     angle = 0.6
     turned = sides @ np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
@@ -156,7 +156,7 @@ def test_independent_components_of_a_rotated_box(draw):
     np.testing.assert_allclose(agreement.max(axis=1), 1, atol=0.02)
 
 
-def test_copula_keeps_margins_and_rank_correlations():
+def test_copula_keeps_distributions_and_rank_correlations():
     long = RANDOM.exponential(size=2000)
     points = standardised(np.column_stack([long, 0.8 * long + 0.2 * RANDOM.normal(size=2000)]))
     drawn = _copula(points)(np.random.default_rng(0))
@@ -169,7 +169,7 @@ def test_p_value_is_the_share_of_sets_at_least_as_extreme():
     drawn = np.arange(19.0)[:, None] @ np.ones((1, 2))
     assert compare_with(np.array([100.0, 0.0]), drawn)[0] == pytest.approx(1 / 20)
     assert compare_with(np.array([-5.0, -5.0]), drawn)[0] == 1
-    # The largest excess over the ks counts.
+    # The statistic is the largest excess over all values of k.
     assert compare_with(np.array([9.0, 100.0]), drawn)[0] == pytest.approx(1 / 20)
     p, excess = compare_with(np.array([20.0, 20.0]), drawn)
     assert p == pytest.approx(1 / 20)
@@ -196,7 +196,7 @@ def test_all_kinds_have_equal_weight():
     assert Structure(np.mean(kinds), dict(zip(REFERENCE_KINDS, kinds, strict=True)), 1.0, 59, 50).found
 
 
-def test_ks_without_clusterings_are_ignored():
+def test_values_of_k_without_clusterings_are_ignored():
     drawn = dict.fromkeys(REFERENCE_KINDS, RANDOM.uniform(size=(19, 2)))
     assert judge(np.array([5.0, np.nan]), drawn, 50).p_value == 0.05
     assert judge(np.array([np.nan, np.nan]), drawn, 50).p_value == 1.0
@@ -206,7 +206,7 @@ def test_verdict_names_the_closest_reference():
     p_values = {**dict.fromkeys(REFERENCE_KINDS, 0.02), "uniform": 0.43}
     none = Structure(0.43, p_values, 0.1, 59, 500)
     assert none.verdict.startswith("The data show no clusters: ")
-    assert "(p = 0.43; the closest match is a uniform box of the same covariance)" in none.verdict
+    assert "(p = 0.43; the closest match is a uniform box with the same covariance)" in none.verdict
     some = Structure(LEVEL, dict.fromkeys(REFERENCE_KINDS, LEVEL), 0.1, 59, 500)
     assert some.verdict.startswith("The data show clusters: ")
     assert "(p = 0.05)" in some.verdict

@@ -1,4 +1,4 @@
-"""The notebooks run without errors and warnings, and are committed without outputs."""
+"""The notebooks run without errors or warnings, and are committed without outputs."""
 
 import re
 from functools import cache
@@ -27,7 +27,7 @@ def outputs(notebook, kind):
 
 
 def explorer_widgets(notebook, name):
-    """Return the widgets of this class in all explorers."""
+    """Return the widgets with this CSS class from all explorers."""
     widgets = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"].values()
     return [widget for widget in widgets if f"compsil-{name}" in widget["state"].get("_dom_classes", ())]
 

@@ -9,21 +9,16 @@ from compsil_dagster import select_k_asset
 from compsil_kit import select_k
 
 
-@pytest.fixture
-def logged(monkeypatch):
-    """The results that an active run of MLflow would get."""
-    results = []
-    monkeypatch.setattr("compsil_dagster.log_if_active", results.append)
-    return results
-
-
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_the_asset_equals_select_k(table, logged, settings):
+def test_the_asset_equals_select_k(table, monkeypatch, settings):
+    logged = []
+    monkeypatch.setattr("compsil_dagster.log_if_active", logged.append)
     keywords = {**KEYWORDS, **settings}
     done = dg.materialize([select_k_asset("segments", lambda: table, n_batches=3, **keywords)])
     expected = select_k(table, **keywords)
     assert done.output_for_node("segments") == expected.best_k
     assert logged[0].to_dict() == expected.to_dict()
+    assert logged[0].preparation == table.preparation
 
 
 def test_metadata_log_and_steps(table, whole, capfd):
@@ -66,8 +61,3 @@ def test_arguments_of_the_asset_and_its_consumer(table):
     retries = {node.name: node.definition.retry_policy.max_retries for node in asset.node_def.nodes}
     assert retries == {"k_plan": 5, "k_batch": 5, "k_combine": 5}
     assert asset.group_names_by_key == {dg.AssetKey("k"): "clusters"}
-
-
-def test_long_column_names_reach_the_result(wide, logged):
-    dg.materialize([select_k_asset("wide", lambda: wide, n_batches=2, ks=[2, 3], n_subsamples=2)])
-    assert logged[0].preparation == wide.preparation

@@ -26,20 +26,16 @@ def test_every_setting_is_a_parameter(table, mlflow_run):
     result = select_k(table, **KEYWORDS, **settings)
     log_mlflow(result)
     params = mlflow_run()[1].data.params
-    others = {"n_rows", "n_features", "first_seed", "scale"}
-    assert params.keys() == {f"compsil_{name}" for name in {*settings_of(SelectionConfig), *others}}
-    assert params == {
-        "compsil_n_rows": "300", "compsil_n_features": "2", "compsil_ks": "2..4", "compsil_n_subsamples": "10",
-        "compsil_n_calibration": "2", "compsil_sample_size": "240", "compsil_clusterer": "kmeans",
-        "compsil_metric": "euclidean", "compsil_n_starts": "1", "compsil_structure": "False",
-        "compsil_first_seed": str(result.plan.seeds[0]), "compsil_rule": "lcb", "compsil_scale": "standard",
-        "compsil_criterion": "micro", "compsil_transform": "half", "compsil_z": "0.5", "compsil_on_failure": "skip",
-        "compsil_n_jobs": "2", "compsil_random_state": "7",
+    expected = {
+        **result.settings, **settings, "ks": "2..4", "transform": "half", "n_rows": 300, "n_features": 2,
+        "first_seed": result.plan.seeds[0], "scale": "standard",
     }  # fmt: skip
+    assert params == {f"compsil_{name}": str(value) for name, value in expected.items()}
+    assert expected.keys() >= settings_of(SelectionConfig).keys()
 
 
 def test_metrics_and_artifacts(whole, mlflow_run, tmp_path):
-    run_id = log_mlflow(whole, LABELS)
+    run_id = log_if_active(whole, LABELS)
     client, run = mlflow_run()
     assert run.info.run_id == run_id
     assert run.data.metrics["best_k"] == 3
@@ -63,13 +59,6 @@ def test_unknown_numbers_are_left_out(table, mlflow_run):
     assert not {"curve_sem", "probability"} & set(run.data.metrics)
     assert run.data.params["compsil_scale"] == "None"
     assert "compsil/labels.csv" not in {file.path for file in client.list_artifacts(run.info.run_id, "compsil")}
-
-
-def test_labels_reach_an_active_run(whole, mlflow_run):
-    run_id = log_if_active(whole, LABELS)
-    client, run = mlflow_run()
-    assert run.info.run_id == run_id
-    assert "compsil/labels.csv" in {file.path for file in client.list_artifacts(run_id, "compsil")}
 
 
 def test_without_an_active_run_nothing_is_logged(whole):

@@ -45,11 +45,11 @@ def test_the_task_equals_select_k(table, settings):
     keywords = {**KEYWORDS, **settings}
     result, _ = select(table, n_batches=3, artifact=None, **keywords)
     assert result.to_dict() == compsil_kit.select_k(table, **keywords).to_dict()
+    assert result.preparation == table.preparation
 
 
 def test_tasks_log_and_artifact(table, whole, caplog):
-    result, flow_run_id = select(table, **KEYWORDS)
-    assert result.preparation == table.preparation
+    _, flow_run_id = select(table, **KEYWORDS)
     states = [(run.name.rpartition("-")[0], str(run.state_type.value)) for run in task_runs(flow_run_id)]
     assert states.count(("compsil batch", "COMPLETED")) == 4
     assert states.count(("compsil select k", "COMPLETED")) == 1
@@ -62,16 +62,11 @@ def test_a_failed_batch_is_retried_alone(table, fragile):
     _, flow_run_id = select(table, n_batches=3, artifact=None, clusterer=fragile, **KEYWORDS)
     counts = sorted(run.run_count for run in task_runs(flow_run_id) if "batch" in run.name)
     assert counts == [1, 1, 2]
-    assert (run_one.retries, run_one.retry_delay_seconds, select_k.retries) == (2, 1, 0)
 
 
-def test_results_of_tasks_are_not_stored():
-    assert (run_one.persist_result, select_k.persist_result) == (False, False)
-
-
-def test_long_column_names_reach_the_result(wide):
-    result, _ = select(wide, n_batches=2, artifact=None, ks=[2, 3], n_subsamples=2)
-    assert result.preparation == wide.preparation
+@pytest.mark.parametrize("task", [run_one, select_k])
+def test_results_of_tasks_are_not_stored(task):
+    assert task.persist_result is False
 
 
 def test_an_active_mlflow_run_gets_the_selection(table, mlflow_run):

@@ -45,12 +45,12 @@ def ax():
 
 
 def same_partition(first, second):
-    """Return whether two labelings differ only in the names of the clusters."""
+    """Return whether two labellings differ only in the names of the clusters."""
     first, second = np.asarray(first).tolist(), np.asarray(second).tolist()
     return len(set(zip(first, second, strict=True))) == len(set(first)) == len(set(second))
 
 
-def test_importing_and_reloading_registers_once():
+def test_importing_and_reloading_registers_the_accessor_once():
     """Run in a new process, because reloading creates new classes."""
     code = """
 import importlib, pandas, compsil_pandas, compsil_pandas.accessor
@@ -86,7 +86,7 @@ def test_the_frame_is_never_modified(df, ax):
 
 
 @pytest.mark.parametrize(("scale", "scaler"), [("standard", StandardScaler), (None, FunctionTransformer)])
-def test_select_k_equals_the_engine_on_the_prepared_columns(df, scale, scaler):
+def test_select_k_matches_the_engine_on_the_prepared_columns(df, scale, scaler):
     result = df.compsil.select_k(**FAST) if scale == "standard" else df.compsil.select_k(scale=scale, **FAST)
     expected = select_k(scaler().fit_transform(df[NUMERIC].to_numpy()), **FAST)
     np.testing.assert_allclose(result.micro, expected.micro, rtol=0, atol=1e-10)
@@ -100,7 +100,7 @@ def test_select_k_equals_the_engine_on_the_prepared_columns(df, scale, scaler):
     [
         (lambda c: c.select_k(columns=["city"]), ValueError, "'city' is not numeric.*get_dummies"),
         (lambda c: c.select_k(columns="spent"), ValueError, "Did you mean 'spend'"),
-        (lambda c: c.select_k(by="city", checkpoint="c"), ValueError, "checkpoint must be None with by="),
+        (lambda c: c.select_k(by="city", checkpoint="c"), ValueError, "checkpoint cannot be combined with by="),
         (lambda c: c.cluster(1), ValueError, "k must be an integer of at least 2; got 1"),
         (lambda c: c.cluster(3, clustrer="gmm"), TypeError, "unexpected keyword argument 'clustrer'"),
         (lambda c: c.cluster(2000), ValueError, "must be smaller than the number of rows"),
@@ -109,10 +109,10 @@ def test_select_k_equals_the_engine_on_the_prepared_columns(df, scale, scaler):
         (lambda c: c.profile([0, 1]), ValueError, "one label for each of the 200 rows; got 2"),
         (lambda c: c.profile("city"), TypeError, "labels must contain one label per row.*got 'city'"),
         (lambda c: c.profile(np.zeros(200)), ValueError, "at least 2 clusters; got 1"),
-        (lambda c: c.profile(pd.Series(range(200))), ValueError, "labels must have the index of the frame"),
+        (lambda c: c.profile(pd.Series(range(200))), ValueError, "labels must have the same index as the frame"),
     ],
 )
-def test_errors(df, call, error, message):
+def test_invalid_arguments_raise(df, call, error, message):
     with pytest.raises(error, match=message):
         call(df.compsil)
 
@@ -131,7 +131,7 @@ def test_errors(df, call, error, message):
         lambda c: c.plot("map", labels=ROWS % 3, ax=Figure().subplots()),
     ],
 )
-def test_odd_columns_are_warned_about_at_the_line_of_the_call(df, call):
+def test_column_warnings_point_to_the_calling_line(df, call):
     odd = df.assign(one=1.0, row=ROWS, copy=df["age"])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -142,7 +142,7 @@ def test_odd_columns_are_warned_about_at_the_line_of_the_call(df, call):
     assert [str(w.message).split()[1] for w in caught] == ["'one'", "'copy'", "'row'"]
 
 
-def test_labels_are_categorical_on_the_index_and_0_is_the_largest(df, scaled):
+def test_labels_are_categorical_and_numbered_by_cluster_size(df, scaled):
     labels = df.compsil.cluster(3)
     assert (labels.index.equals(df.index), labels.name) == (True, "cluster")
     assert labels.cat.categories.tolist() == [0, 1, 2]
@@ -153,7 +153,7 @@ def test_labels_are_categorical_on_the_index_and_0_is_the_largest(df, scaled):
 
 
 @pytest.mark.parametrize("random_state", [0, np.int64(7), range(4)])
-def test_labels_equal_those_of_the_estimator(scaled, random_state):
+def test_labels_match_the_estimator(scaled, random_state):
     noise = scaled + np.random.default_rng(0).normal(size=scaled.shape)
     model = CompositeSilhouette(ks=[6], n_subsamples=4, random_state=random_state).fit(noise)
     frame = pd.DataFrame(noise)
@@ -163,18 +163,19 @@ def test_labels_equal_those_of_the_estimator(scaled, random_state):
 
 
 @pytest.mark.parametrize("name", sorted(settings_of(SelectionConfig, Events).keys() - set(CLUSTER_SETTINGS)))
-def test_settings_without_effect_on_a_given_k_are_refused(df, name):
+def test_settings_that_do_not_affect_a_given_k_raise(df, name):
     default = settings_of(SelectionConfig, Events)[name].default
-    with pytest.raises(TypeError, match=rf"^{name} cannot be passed with k=3: only clusterer, metric, random_state "):
+    message = rf"^{name} cannot be passed with k=3, because only clusterer, metric, random_state affect "
+    with pytest.raises(TypeError, match=message):
         df.compsil.cluster(3, **{name: default})
 
 
-def test_another_clusterer(df, scaled):
+def test_clusterer_may_be_a_function(df, scaled):
     labels = df.compsil.cluster(3, clusterer=lambda X, k, seed: np.digitize(X[:, 0], [0, 1]))
     assert same_partition(labels, np.digitize(scaled[:, 0], [0, 1]))
 
 
-def test_profile(df, scaled):
+def test_profile_matches_groupby_and_scikit_learn(df, scaled):
     labels = df.compsil.cluster(3)
     found = df.compsil.profile(labels)
     assert (found.index.tolist(), found.index.name) == ([0, 1, 2], "cluster")
@@ -208,11 +209,11 @@ def test_profile_skips_rows_without_a_label_or_value(df):
         lambda y: np.array(["u", "v", "w"])[y],
         lambda y: y.tolist(),
         lambda y: y == 1,
-        # With NA, a NumPy array would hold floats.
+        # With NA, a NumPy array would contain floats.
         lambda y: pd.Categorical.from_codes(y - 1, [10, 20]),
     ],
 )
-def test_labels_of_every_kind(df, ax, kind):
+def test_labels_may_have_any_type(df, ax, kind):
     given = kind(ROWS % 3)
     names = pd.Series(given).dropna().drop_duplicates().sort_values().tolist()
     assert df.compsil.profile(given).index.tolist() == names
@@ -221,7 +222,7 @@ def test_labels_of_every_kind(df, ax, kind):
     assert [text.get_text().split()[0] for text in plotted.get_yticklabels()] == [str(name) for name in names]
 
 
-def test_compare_and_its_plot(df, scaled, ax):
+def test_compare_and_its_plot_match_the_engine(df, scaled, ax):
     found = df.compsil.compare(criteria=["composite", "davies-bouldin"], **FAST)
     assert isinstance(found, Comparison)
     expected = compare(scaled, criteria=["composite", "davies-bouldin"], **FAST)
@@ -232,14 +233,14 @@ def test_compare_and_its_plot(df, scaled, ax):
 
 
 @pytest.mark.parametrize("kind", ["curve", "weights", "convergence", "probability", "stability"])
-def test_plots_of_the_selection(df, ax, kind):
+def test_plot_matches_the_plot_of_the_result(df, ax, kind):
     expected = df.compsil.select_k(**FAST).plot(kind, ax=Figure().subplots())
     # The curve is the default.
     assert df.compsil.plot(*[kind] * (kind != "curve"), ax=ax, **FAST) is ax
     assert ax.get_title(loc="left") == expected.get_title(loc="left") != ""
 
 
-def test_plot_of_silhouettes(df, scaled, ax):
+def test_silhouette_plot_shows_clusters_and_averages(df, scaled, ax):
     assert df.compsil.plot("silhouette", k=3, ax=ax) is ax
     assert [text.get_text() for text in ax.get_yticklabels()] == ["0  (120)", "1  (50)", "2  (30)"]
     y = np.asarray(df.compsil.cluster(3))
@@ -250,12 +251,12 @@ def test_plot_of_silhouettes(df, scaled, ax):
 
 
 @pytest.mark.parametrize("labelled", [True, False])
-def test_map_of_complete_rows(df, ax, labelled):
+def test_map_shows_only_complete_rows(df, ax, labelled):
     incomplete = df.assign(age=df["age"].mask(ROWS < 4))
     given = {"labels": df.compsil.cluster(3)} if labelled else {"k": 3, "missing": "drop"}
     incomplete.compsil.plot("map", ax=ax, **given)
     assert sum(len(points.get_offsets()) for points in ax.collections) == 196
     assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
-    # Incomplete rows can be left out of a plot, but not of a clustering unless requested.
+    # A plot of given labels omits incomplete rows; a clustering omits them only if requested.
     with pytest.raises(ValueError, match="'age'"):
         incomplete.compsil.plot("map", k=3, ax=ax)

@@ -1,4 +1,4 @@
-"""Frames of every kind, also with the oldest pandas: dtypes, column names and indexes."""
+"""Dtypes, column names and indexes of all kinds; these tests also run with the oldest supported pandas."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 
 @pytest.fixture(scope="module")
 def numbers():
-    """Integers in three clusters, which every numeric dtype can hold."""
+    """Integers in three clusters that every numeric dtype can represent."""
     X, _ = make_blobs([60, 25, 15], 3, cluster_std=2, center_box=(20, 100), random_state=2)
     return pd.DataFrame(X.round(), columns=["a", "b", "c"])
 
@@ -26,7 +26,7 @@ DTYPES = [
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_numeric_and_boolean_dtypes(numbers, dtype):
+def test_numeric_and_boolean_dtypes_are_used(numbers, dtype):
     plain = (numbers["a"] > 60 if "bool" in str(dtype) else numbers["a"]).astype("float64")
     given, expected = numbers.assign(a=plain.astype(dtype)), numbers.assign(a=plain)
     result = given.compsil.select_k(**FAST)
@@ -37,7 +37,7 @@ def test_numeric_and_boolean_dtypes(numbers, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Float64", "boolean", "double[pyarrow]", "bool[pyarrow]", "float64"])
-def test_missing_values_of_every_kind(numbers, dtype):
+def test_missing_values_raise_or_are_dropped(numbers, dtype):
     column = ((numbers["a"] > 60) if "bool" in dtype else numbers["a"]).astype(dtype)
     gone = numbers.index % 10 == 0
     given = numbers.assign(a=column.mask(gone).astype(dtype))
@@ -65,7 +65,7 @@ def test_missing_values_of_every_kind(numbers, dtype):
     ],
     ids=lambda column: str(column.dtype),
 )
-def test_other_dtypes_are_excluded_or_refused(numbers, column):
+def test_other_dtypes_are_excluded_or_rejected(numbers, column):
     given = numbers.assign(other=column)
     assert given.compsil.select_k(**FAST).preparation.left_out == ("other",)
     with pytest.raises(ValueError, match=r"'other' is not numeric\. Pass numeric columns, or encode"):
@@ -87,7 +87,7 @@ LEVELS = [("p", "a"), ("p", "b"), ("q", "a")]
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_column_names_of_every_kind(numbers, names, columns, expected):
+def test_column_names_may_have_any_type(numbers, names, columns, expected):
     index = names if isinstance(names, pd.MultiIndex) else pd.Index(names, dtype=object, tupleize_cols=False)
     given = numbers.set_axis(index, axis=1)
     assert given.compsil.select_k(columns=columns, **FAST).preparation.columns == expected
@@ -108,7 +108,7 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("kind", INDEXES)
-def test_any_index(numbers, kind):
+def test_results_keep_the_index(numbers, kind):
     given = numbers.set_axis(pd.Index(INDEXES[kind]), axis=0)
     labels = given.compsil.cluster(3)
     assert labels.index.equals(given.index)

@@ -16,7 +16,7 @@ FAST = {"ks": [2, 3, 4], "n_subsamples": 3}
 
 @pytest.fixture(scope="module")
 def df():
-    """North has three clusters, south two; the years are unrelated."""
+    """The north has three clusters, the south two; the years are unrelated to the clusters."""
     north, _ = make_blobs([60, 40, 20], centers=[(0, 0), (9, 0), (0, 9)], cluster_std=0.5, random_state=1)
     south, _ = make_blobs([60, 40], centers=[(0, 0), (9, 9)], cluster_std=0.5, random_state=1)
     return pd.DataFrame(np.r_[north, south], columns=["x", "y"]).assign(
@@ -25,14 +25,14 @@ def df():
 
 
 def select(df, **group):
-    """Return the selection of the rows of one group alone."""
+    """Run a selection on the rows of one group."""
     for name, value in group.items():
         df = df[df[name] == value]
     return df[["x", "y"]].compsil.select_k(**FAST)
 
 
 @pytest.mark.parametrize("by", ["region", ["region"], pd.Grouper(key="region")])
-def test_one_key(df, by):
+def test_one_key_gives_one_result_per_group(df, by):
     found = df.drop(columns="year").compsil.select_k(by=by, **FAST)
     assert isinstance(found, GroupSelection)
     assert (found.frame.index.tolist(), found.frame.index.name) == (["north", "south"], "region")
@@ -64,7 +64,7 @@ def test_one_key(df, by):
         (lambda df: lambda label: "north" if label < 120 else "south", None),
     ],
 )
-def test_keys_that_are_not_columns(df, by, name):
+def test_keys_need_not_be_columns(df, by, name):
     found = df[["x", "y"]].compsil.select_k(by=by(df), **FAST)
     assert found.frame.index.name == name
     assert found.frame["best_k"].to_dict() == {"north": 3, "south": 2}
@@ -90,7 +90,7 @@ def test_missing_keys_form_a_group(df):
     np.testing.assert_array_equal(found[None, 2020].micro, select(df, region="south", year=2020).micro)
 
 
-def test_several_keys(df):
+def test_several_keys_give_a_multi_index(df):
     found = df.compsil.select_k(by=["region", "year"], **FAST)
     assert found.frame.index.names == ["region", "year"]
     assert found["south", 2021].best_k == found.frame.loc[("south", 2021), "best_k"] == 2
@@ -107,7 +107,7 @@ def test_key_columns_are_excluded_unless_named(df, by):
     assert "'year' is constant" in named[2020].preparation.notes[0]
 
 
-def test_keys_with_odd_names(df):
+def test_key_names_may_be_numbers_or_tuples(df):
     numbered = df.set_axis([0, 1, 2, 3], axis=1)
     assert numbered.compsil.select_k(by=3, **FAST)[2021].preparation.columns == ("0", "1")
     levels = df[["x", "y", "year"]].set_axis(pd.MultiIndex.from_tuples([("q", "x"), ("p", "y"), ("q", "z")]), axis=1)
@@ -142,7 +142,7 @@ def test_a_warning_names_ten_failed_groups(n_groups, last):
     assert found.frame[["best_k", "score"]].isna().all(axis=None)
 
 
-def test_a_clusterer_that_fails_on_one_group(df):
+def test_a_clusterer_error_affects_only_its_group(df):
     def picky(X, k, seed):
         if len(X) == 100:
             raise ValueError("not these")
@@ -162,19 +162,19 @@ def test_a_clusterer_that_fails_on_one_group(df):
         ({"missing": "raise"}, ValueError, r"missing values in 'x' \(5\)"),
     ],
 )
-def test_wrong_settings_and_missing_values_are_raised_instead_of_reported_per_group(df, settings, error, message):
+def test_invalid_settings_and_missing_values_raise_once_for_all_groups(df, settings, error, message):
     with pytest.raises(error, match=message):
         df.assign(x=df["x"].mask(df.index < 5)).compsil.select_k(**{"by": "region", "missing": "drop", **settings})
 
 
-def test_missing_values_are_dropped(df):
+def test_missing_values_are_dropped_in_each_group(df):
     incomplete = df.assign(x=df["x"].mask(df.index < 5))
     found = incomplete.compsil.select_k(by="region", missing="drop", **FAST)
     assert [found[name].preparation.n_dropped for name in found] == [5, 0]
     assert found.frame["n_rows"].tolist() == [120, 100]
 
 
-def test_odd_columns_are_warned_about_once_and_a_single_k_has_no_runner_up(df):
+def test_column_warnings_appear_once_and_a_single_k_has_no_runner_up(df):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = df.assign(one=1).compsil.select_k(by="region", ks=[3], n_subsamples=2)
@@ -195,15 +195,15 @@ class InterruptAfter:
         return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
 
 
-# Three ks and three subsamples are nine calls per group.
+# Three values of k and three subsamples take nine calls per group.
 @pytest.mark.parametrize(("n_calls", "groups"), [(9 + 6, ["east", "north"]), (9, ["east"]), (0, [])])
-def test_an_interrupt_keeps_the_finished_part(df, n_calls, groups):
+def test_an_interrupt_keeps_the_finished_groups(df, n_calls, groups):
     three = pd.concat([df, df[df["region"] == "north"].assign(region="east")]).drop(columns="year")
     with pytest.raises(Interrupted, match=rf"stopped after {min(n_calls // 9, 1)} of 3 groups; .* \.result") as stop:
         three.compsil.select_k(by="region", clusterer=InterruptAfter(n_calls), n_jobs=1, **FAST)
     found = stop.value.result
     assert list(found) == groups
-    assert found.frame["problem"].tolist()[-1] == "not started: the run was interrupted."
+    assert found.frame["problem"].tolist()[-1] == "not started because the run was interrupted."
     assert found.frame["n_rows"].tolist() == [120, 120, 100]
     if n_calls > 9:
         assert (found["north"].partial, found["north"].n_subsamples) == (True, 2)

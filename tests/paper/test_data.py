@@ -1,4 +1,4 @@
-"""Data sets: the local folder, the public sources, and errors if neither has them."""
+"""Data sets from the local folder or public sources, and errors for data sets that are unavailable in both."""
 
 import io
 import types
@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("key", ["Pks", "Bld", "Nsg"])
-def test_unavailable_set_raises_missing_data(key, folder, monkeypatch):
+def test_unavailable_data_set_raises_missing_data(key, folder, monkeypatch):
     def refuse(*_, **__):
         raise urllib.error.URLError("no network")
 
@@ -41,7 +41,7 @@ def test_missing_package_is_named(folder, monkeypatch):
         data.SETS["Mds"].load("written")
 
 
-def test_wrong_number_of_rows_and_nonexistent_folder_raise(folder, monkeypatch):
+def test_wrong_number_of_rows_and_missing_folder_raise(folder, monkeypatch):
     monkeypatch.setattr(online, "fetch_openml", lambda **_: types.SimpleNamespace(data=pd.DataFrame(np.ones((9, 5)))))
     with pytest.raises(data.MissingData, match="9 rows instead of 748"):
         data.SETS["Bld"].load("published")
@@ -61,13 +61,13 @@ def test_wrong_number_of_rows_and_nonexistent_folder_raise(folder, monkeypatch):
         (ConnectionError("HTTPSConnectionPool(host='proxy', port=80): refused\n by 10.0.0.1:80"), "… … refused by …"),
     ],
 )
-def test_messages_contain_no_paths_and_hosts(error, message):
+def test_messages_contain_no_paths_or_hosts(error, message):
     with pytest.raises(online.Unavailable) as caught, online.source_errors("OpenML 44"):
         raise error
     assert str(caught.value) == f"OpenML 44: {message}"
 
 
-def test_local_folder_takes_precedence_in_published_and_written_forms(folder):
+def test_local_folder_takes_precedence_for_published_and_written_forms(folder):
     X = np.random.default_rng(0).normal(5, 2, size=(data.ROWS["blood"], 3))
     np.savez(folder / "blood.npz", X=X)
     np.testing.assert_allclose(data.SETS["Bld"].load("published"), (X - X.mean(0)) / X.std(0))
@@ -86,7 +86,7 @@ def zipped(name, content):
     return file.getvalue()
 
 
-def test_uci_archives(monkeypatch):
+def test_uci_archives_are_parsed(monkeypatch):
     bank = 'age;job;balance;day;duration;campaign;pdays;previous;y\n30;"x";1;2;3;4;5;6;"no"\n'
     archives = {
         "174": zipped("parkinsons.data", "name,a,status,b\nx,1.5,1,2\ny,3,0,4\n"),
@@ -116,5 +116,5 @@ def test_candidates_contain_the_true_k_and_seeds_do_not_overlap():
     for key, (n_subsamples, _, ks) in AUTHORS.items():
         assert data.SETS[key].k in ks
         assert data.SETS[key].k in candidates(data.SETS[key].k)
-        # Subsample b has the seed s + b.
+        # Subsample b uses the seed s + b.
         assert n_subsamples <= SEEDS[1] - SEEDS[0]

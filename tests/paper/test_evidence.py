@@ -1,4 +1,4 @@
-"""The page matches the committed results, and these match the paper and the authors' package."""
+"""The evidence page matches the committed results, which match the paper and the authors' package."""
 
 import re
 
@@ -42,7 +42,7 @@ def test_handwritten_figures_match_the_results(results):
         assert row.replace("−", "-").split(" | ", 1)[1].rstrip(" |").split(" | ") == expected
 
 
-def test_page_has_every_plot():
+def test_page_contains_every_plot():
     plots = set(re.findall(r"_static/(\S+?\.png)", evidence.TEMPLATE.read_text()))
     assert plots == {f"evidence-{name}.png" for name in figures.FIGURES}
     for name in plots:
@@ -60,18 +60,18 @@ def test_published_figures_and_choices_are_reproduced(results):
     assert all(equal for *_, equal in exact)
     for key, published in PUBLISHED.items():
         if published["exact"]:
-            # The paper does not specify its variant of the gap statistic.
+            # The paper does not specify which variant of the gap statistic it uses.
             for criterion in tables.CRITERIA[:-1]:
                 assert results.choices(criterion, key, protocol="authors") == [published["kmeans"][criterion]]
 
 
-def test_equal_to_the_authors_package(results):
+def test_committed_results_equal_the_authors_package(results):
     peers = results.find(protocol="authors", part="compsil")
     assert {unit["set"] for unit in peers} == {key for key in PUBLISHED if key != "Stl"}
     for unit in peers:
-        # scikit-learn's distances between equal rows are not exactly zero; see tests/parity/test_paper.py.
+        # scikit-learn's distances between identical rows are not exactly zero; see tests/parity/test_compsil.py.
         found = unit.get("differences_exact", unit["differences"])
-        # The rows of BBC are in single precision.
+        # The BBC data are in single precision.
         assert max(found.values()) < (1e-12 if PUBLISHED[unit["set"]]["exact"] else 1e-9)
         assert [unit["choices"]["composite"]] == results.choices("composite", unit["set"], protocol="authors")
 

@@ -1,4 +1,4 @@
-"""The generated pages match the committed results, and the benchmarks run with the current engine."""
+"""The generated pages match the committed results, and the benchmarks run with the current version."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_page_is_up_to_date(report, page):
     assert (report.DOCS / page).read_text() == report.text()
 
 
-def test_replay_makes_the_decisions_of_an_adaptive_run():
+def test_replay_makes_the_same_decisions_as_an_adaptive_run():
     X = imbalanced_blobs()[0][::6]
     fixed = select_k(X, ks=range(2, 6), n_subsamples=200, random_state=3)
     auto = select_k(X, ks=range(2, 6), n_subsamples="auto", random_state=3)
@@ -30,7 +30,7 @@ def test_replay_makes_the_decisions_of_an_adaptive_run():
 
 
 @pytest.mark.filterwarnings("ignore:the columns of X differ in scale")
-def test_measured_selections_have_the_numbers_of_the_fit():
+def test_measured_selections_have_the_same_fields_as_the_stored_runs():
     record = measure.measured(36)
     stored = next(iter(measure.read(truth.RESULTS / "runs.jsonl")))
     for n_starts in ("1", "5"):

@@ -1,4 +1,4 @@
-"""Running units: resumption after a kill, missing data, timings, and what each unit computes."""
+"""Benchmark units: resuming after a kill, missing data, timings, and the results of each kind of unit."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ main.reproduce(Store(Path(sys.argv[1])), [Unit("literal", "Wne", seed=s) for s i
 
 
 def start(folder, block_at=0):
-    """Run all units in a process; at the unit of this number, print "blocked" and block."""
+    """Run all units in a new process, which prints "blocked" and blocks at unit number ``block_at``."""
     command = [sys.executable, "-c", SCRIPT, str(folder), str(block_at)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
@@ -69,7 +69,7 @@ def test_killed_run_resumes_to_the_same_results(tmp_path):
         assert killed.selection(unit.name).scores.tolist() == whole.selection(unit.name).scores.tolist()
 
 
-def test_missing_set_is_reported_and_requested_once(tmp_path, monkeypatch):
+def test_missing_data_set_is_reported_and_requested_only_once(tmp_path, monkeypatch):
     requests = []
 
     def refuse(*_, **__):
@@ -89,7 +89,7 @@ def test_missing_set_is_reported_and_requested_once(tmp_path, monkeypatch):
     assert store.done() == {UNITS[0].name}
     assert store.missing() == missing
 
-    # A run without the set keeps the entry; a run that loads the set removes it.
+    # A run that does not use the data set keeps the entry; a run that loads the data set removes the entry.
     main.reproduce(store, UNITS[:1], 1)
     assert store.missing() == missing
     runs.MISSING.clear()
@@ -99,7 +99,7 @@ def test_missing_set_is_reported_and_requested_once(tmp_path, monkeypatch):
     assert store.missing() == {}
 
 
-def test_interrupted_run_records_missing_sets(tmp_path, monkeypatch):
+def test_interrupted_run_records_missing_data_sets(tmp_path, monkeypatch):
     def interrupted(todo, workers):
         yield todo[0], None, None, "unreachable"
         raise KeyboardInterrupt
@@ -126,7 +126,7 @@ def test_timed_units_run_last_and_in_this_process(workers, monkeypatch):
     assert (os.getpid() in {process for _, process in found[:-2]}) == (workers == 1)
 
 
-def test_cost_unit_has_the_settings_of_the_selection():
+def test_cost_unit_has_the_same_settings_as_the_selection():
     unit = Unit("half", "Wne", part="cost")
     record, selection = run(unit)
     assert selection is None
@@ -152,7 +152,7 @@ def test_short_run_times_are_medians_of_three(monkeypatch):
 
 
 @pytest.mark.parametrize(("step", "code"), [("evidence", 2), ("all", 0)])
-def test_page_is_not_written_from_other_results(step, code, tmp_path, monkeypatch, capsys):
+def test_page_is_written_only_from_the_committed_results(step, code, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(main, "quick_units", lambda: iter(UNITS[:1]))
     monkeypatch.setattr(main.evidence, "write", lambda folder: pytest.fail("the page was written"))
     arguments = ["paper", step, "--quick", "--workers", "1", "--results", str(tmp_path / "results")]
@@ -194,7 +194,7 @@ def test_halves_partition_the_rows():
 
 
 @pytest.mark.parametrize("clusterer", ["kmeans", "gmm"])
-def test_criteria_on_all_the_data(clusterer):
+def test_full_units_apply_the_criteria_to_all_rows(clusterer):
     record, selection = run(Unit("literal", "Wne", clusterer, part="full"))
     assert selection is None
     assert ("gap" in record["choices"]) == (clusterer == "kmeans")

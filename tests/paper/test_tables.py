@@ -1,4 +1,4 @@
-"""Tables from a small results file, and the statistics in them."""
+"""Tables and statistics computed from a small results file."""
 
 import json
 from itertools import product
@@ -39,9 +39,9 @@ def test_recovery_counts_correct_choices(results):
     header, _, *rows = tables.recovery(results).splitlines()
     assert header.startswith("| data | composite |")
     assert rows[0].startswith("| S1, k = 5 | 1/2 (4) | 1/2 (4) | 1/2 (4) | 1/2 (6) |")
-    # A criterion without a choice is wrong; the table shows 0.
+    # A run without a choice counts as wrong and is shown as 0.
     assert rows[1].startswith("| S3, k = 5 | 1/2 (0) | 1/2 (0) | 1/2 (0) | – |")
-    # Totals use the common sets.
+    # Totals include only the data sets that all criteria have in common.
     assert tables.common_sets(results) == ["S1"]
     assert {(right, runs) for _, right, runs, *_ in tables.totals(results)} == {(1, 2)}
 
@@ -58,17 +58,17 @@ def test_rates_have_wilson_intervals(results):
 
 def test_published_figures_are_truncated_not_rounded(results):
     found = {criterion: equal for _, criterion, _, _, equal in tables.values(results)}
-    # Printed: composite 0.8728, micro 0.8727, macro 0.8728. All three are 0.87285 here.
+    # The paper prints 0.8728 for composite and macro, and 0.8727 for micro. All three are 0.87285 here.
     assert found == {"composite": True, "micro": False, "macro": True}
     assert "0.872850 (0.8727)" in tables.values_table(results)
 
 
-def test_missing_sets_are_those_without_results(results):
+def test_only_data_sets_without_results_are_listed_as_missing(results):
     assert evidence.overview(results)["missing"] == ""
     Store(results.folder).note_missing({"Stl": "no network", "S3": "no network"}, found=())
     again = Results(results.folder)
     assert again.missing == {"S3": "no network", "Stl": "no network"}
-    # An earlier run has results of S3.
+    # There are results for S3 from an earlier run.
     assert evidence.overview(again)["missing"].endswith(": STL-10.")
     planned = [unit for unit in units() if unit.data != "Stl"]
     done = [unit for unit in planned if unit.name in {each["unit"] for each in again.units}]
@@ -83,7 +83,7 @@ def test_committed_reasons_contain_no_paths():
         assert str(Path.home()) not in reason
 
 
-def test_intervals():
+def test_wilson_and_over_sets_return_the_expected_intervals():
     assert wilson(10, 10) == pytest.approx((0.7225, 1), abs=1e-4)
     assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
     mean, low, high = over_sets([1, 1, 0, 0.5])
@@ -94,7 +94,7 @@ def test_intervals():
 
 @pytest.fixture
 def analysed(tmp_path):
-    """Return a store with alternating units of two sets, their trials and their tables."""
+    """Return a store with units for two data sets in alternating order, their trials and their tables."""
     store, selection = Store(tmp_path / "results"), select_k(imbalanced_blobs()[0][::4], n_subsamples=30)
     with store.writing():
         for seed, key in product(SEEDS, ("Pks", "S3")):
@@ -108,7 +108,7 @@ def files(store):
     return {path.name: path.read_text() for path in sorted(store.folder.glob("*.csv"))}
 
 
-def test_rows_of_sets_without_trials_are_kept(analysed):
+def test_rows_of_data_sets_without_trials_are_kept(analysed):
     before = files(analysed)
     assert set(before) == {f"{name}.csv" for name in (*analysis.TABLES, "recovery")}
     analysed.trials_of("literal/Pks/kmeans/142/subsamples").unlink()
@@ -142,7 +142,7 @@ def test_rows_that_cannot_be_kept_are_reported(analysed):
 
 
 def pool(seeds):
-    """Return pairs of one set with 20 trials per seed and k = 2, 3, 4; scores increase with k."""
+    """Return one (record, result) pair per seed for S3, with 20 trials for k = 2, 3, 4; scores increase with k."""
     micro = np.array([[0.1], [0.2], [0.3]]) + np.linspace(0, 0.01, 60).reshape(3, 20)
     records = [{**record("S3", seed, 4, k=4), "ks": [2, 3, 4]} for seed in seeds]
     return [(each, SimpleNamespace(micro=micro.copy(), macro=micro.copy())) for each in records]
@@ -153,7 +153,7 @@ def test_pools_require_all_seeds_and_ignore_failed_trials():
     assert analysis.pools(pool(SEEDS[:-1])) == {}
     pairs = pool(SEEDS)
     for _, result in pairs:
-        # The first k fails on every fourth subsample, the second on all.
+        # The first k fails on every fourth subsample, and the second k on all subsamples.
         result.micro[0, ::4] = result.macro[0, ::4] = np.nan
         result.micro[1] = result.macro[1] = np.nan
     (_, micro, macro) = analysis.pools(pairs)["S3"]
@@ -188,12 +188,12 @@ def test_estimates_are_ordered_and_use_the_jackknife_variance():
     expected = 2 * m / (n - m) * selection.composite.var(axis=1, ddof=1)
     np.testing.assert_allclose(drawn.var(axis=1), expected, rtol=0.2)
     np.testing.assert_allclose(np.corrcoef(drawn), np.corrcoef(selection.composite), atol=0.12)
-    # It is undefined if subsamples contain all rows.
+    # The "sample" estimate is undefined if the subsamples contain all rows.
     whole = select_k(imbalanced_blobs()[0][::20], n_subsamples=5, sample_size=1.0)
     assert np.isnan(calibration.estimates(whole)["sample"])
 
 
-def test_reliability():
+def test_reliability_compares_estimates_with_outcomes_by_bin():
     estimate, outcome = np.array([0.55, 0.95, 1.0, 0.97]), np.array([0.0, 1.0, 1.0, 0.0])
     low, high = calibration.reliability(estimate, outcome)
     assert (low["n"], low["observed"], high["n"]) == (1, 0.0, 3)

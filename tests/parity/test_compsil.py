@@ -1,4 +1,4 @@
-"""The authors' package on the same seeds: the numbers must be equal, also at the authors' settings."""
+"""Results equal the authors' package for equal seeds, including at the authors' settings."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def unlabelled(load):
     return StandardScaler().fit_transform(load(return_X_y=True)[0])
 
 
-# The warning comes from their use of pandas.
+# These warnings come from compsil's use of pandas and from the unscaled test data.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:the columns of X differ in scale")
 
 CASES = {
@@ -33,7 +33,7 @@ TOLERANCE = {"rtol": 0, "atol": 1e-12}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_equal_numbers_for_equal_seeds(name):
+def test_curves_equal_compsil_for_equal_seeds(name):
     make, n_subsamples, seed = CASES[name]
     X = make()
     theirs = CompSil(X, k_values=range(2, 8), num_samples=n_subsamples, random_state=seed, n_jobs=1)
@@ -52,7 +52,7 @@ def test_equal_numbers_for_equal_seeds(name):
 
 
 @pytest.mark.parametrize("size", [100, 0.37])
-def test_equal_sample_sizes(size):
+def test_sample_sizes_and_scores_equal_compsil(size):
     X, _ = make_blobs(301, 2, centers=3, random_state=0)
     theirs = CompSil(X, k_values=[2, 3], num_samples=3, sample_size=size, random_state=5, n_jobs=1)
     theirs.evaluate()
@@ -62,7 +62,7 @@ def test_equal_sample_sizes(size):
 
 
 @pytest.mark.parametrize("name", ["Wne", "Dgt"])
-def test_equal_to_the_authors_package(name):
+def test_runs_at_the_authors_settings_equal_compsil(name):
     theirs, _ = run(Unit("authors", name, seed=AUTHORS[name][1], part="compsil"))
     ours, _ = run(Unit("authors", name, seed=AUTHORS[name][1]))
     assert max(theirs["differences"].values()) < 1e-14
@@ -71,12 +71,12 @@ def test_equal_to_the_authors_package(name):
 
 @pytest.fixture(scope="module")
 def repeated():
-    """Counts far from 0 with many equal rows, on which scikit-learn's distances lose digits."""
+    """Data far from the origin with many identical rows, for which scikit-learn's distances lose precision."""
     X, _ = make_blobs(700, 4, centers=3, cluster_std=1.0, random_state=1)
     return np.round(X) / 3 + 20
 
 
-def test_equal_to_the_authors_package_on_repeated_rows(repeated):
+def test_runs_equal_compsil_on_repeated_rows(repeated):
     keywords = {"ks": range(2, 6), "n_subsamples": 6, "random_state": range(42, 48)}
     theirs = against_theirs(repeated, keywords)
     assert 1e-10 < max(theirs["differences"].values()) < 1e-6

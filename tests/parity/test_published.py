@@ -1,4 +1,4 @@
-"""The authors' printed scores, at the authors' settings, to the last printed digit."""
+"""Scores at the authors' settings equal the published scores to the last printed digit."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from benchmarks.paper.outcomes import Results
 from benchmarks.paper.store import RESULTS
 from compsil_kit import select_k
 
-# Set: subsamples, first seed, S_mM per k as printed.
+# For each data set: number of subsamples, first seed, values of k, and the published S_mM for each k.
 PUBLISHED = {
     "S1": (10, 42, range(2, 11), [
         0.56054, 0.709444, 0.836336, 0.87285, 0.752707, 0.641014, 0.568956, 0.492783, 0.415331,
@@ -33,12 +33,12 @@ PUBLISHED = {
 }  # fmt: skip
 
 pytestmark = pytest.mark.filterwarnings("ignore:the columns of X differ in scale")
-# Parkinsons and Blood are not committed; the results of our engine on them are.
+# The Parkinsons and Blood data are not committed, but our results for them are.
 RECORDED = ("Pks", "Bld")
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in RECORDED])
-def test_published_curve(name):
+def test_curve_equals_the_published_curve(name):
     n_subsamples, seed, ks, expected = PUBLISHED[name]
     settings = {"n_subsamples": n_subsamples, "random_state": range(seed, seed + n_subsamples), "n_jobs": 2}
     result = select_k(SETS[name].load("published"), ks=ks, **settings)
@@ -46,7 +46,7 @@ def test_published_curve(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_curve_in_the_results(name):
+def test_committed_curve_equals_the_published_curve(name):
     n_subsamples, seed, ks, expected = PUBLISHED[name]
     (unit,) = Results(RESULTS).find(protocol="authors", set=name, part="subsamples")
     assert (unit["n_subsamples"], unit["seed"]) == (n_subsamples, seed)

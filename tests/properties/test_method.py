@@ -1,4 +1,4 @@
-"""The properties that the method must have, on generated data."""
+"""Property-based tests of the method on generated data."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def labelled_points(draw):
 
 
 @given(pairs_of_trials, names)
-def test_weights_and_scores_equal_the_naive_ones(pair, transform):
+def test_weights_and_scores_equal_naive_loops(pair, transform):
     micro, macro = pair
     composite = combine(micro, macro, weigh(micro, macro, transform))
     summary = summarise(composite, 1.0)
@@ -67,7 +67,7 @@ def test_silhouettes_equal_scikit_learn(case):
 
 
 @given(labelled_points(), st.permutations(range(5)))
-def test_names_of_clusters_have_no_effect(case, permutation):
+def test_relabelling_clusters_has_no_effect(case, permutation):
     X, labels = case
     renamed = np.array(permutation)[labels]
     a, b = silhouettes(X, labels), silhouettes(X, renamed)
@@ -85,7 +85,7 @@ def test_translation_rotation_and_scale_have_no_effect(seed, shift, scale, angle
 
 
 @given(st.integers(2, 100_000), st.integers(2, 200))
-def test_automatic_sample_size(n, k_max):
+def test_automatic_sample_size_equals_the_paper_up_to_a_limit(n, k_max):
     of_the_paper = naive.sample_size(n, k_max)
     assert resolve_sample_size("paper", n, k_max) == of_the_paper
     capped = min(of_the_paper, max(20_000, 30 * k_max))
@@ -101,7 +101,7 @@ def test_a_subsample_is_a_draw_without_replacement(seed, n, data):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(0, 20), st.integers(0, 5))
-def test_seeds_do_not_depend_on_their_number(random_state, n, more, calibration):
+def test_seeds_do_not_depend_on_the_number_of_subsamples(random_state, n, more, calibration):
     short = make_seeds(random_state, n, calibration)
     long = make_seeds(random_state, n + more, calibration)
     assert long[:n] == short[:n]
@@ -109,7 +109,7 @@ def test_seeds_do_not_depend_on_their_number(random_state, n, more, calibration)
 
 
 @given(st.integers(0, 2**31))
-def test_neighbouring_states_share_no_subsample(random_state):
+def test_consecutive_random_states_have_no_common_seeds(random_state):
     assert not set(make_seeds(random_state, 50, 5)) & set(make_seeds(random_state + 1, 50, 5))
 
 
@@ -125,13 +125,13 @@ def test_ties_go_to_the_smaller_k(values):
         assert chosen is None
     else:
         assert chosen == np.flatnonzero(values == np.nanmax(values))[0]
-        # Rounding, which depends on the CPU, does not decide.
+        # Rounding errors, which depend on the CPU, must not change the choice.
         for last_bit in (-1e-15, 1e-15):
             assert choose(values + last_bit * np.arange(len(values)), np.ones(len(values), dtype=bool)) == chosen
 
 
 @given(st.integers(1, 60), st.data())
-def test_a_k_may_lose_a_fifth(n, data):
+def test_k_is_selectable_if_at_most_a_fifth_of_its_subsamples_failed(n, data):
     lost = data.draw(st.integers(0, n))
     values = np.ones((1, n))
     values[0, :lost] = np.nan
@@ -139,7 +139,7 @@ def test_a_k_may_lose_a_fifth(n, data):
 
 
 @given(pairs_of_trials, names, st.sampled_from(["max", "lcb"]))
-def test_selection_probabilities_add_up(pair, transform, rule):
+def test_selection_probabilities_sum_to_one(pair, transform, rule):
     micro, macro = pair
     share = made_up(micro, macro, transform=transform, rule=rule).selection_probability
     if micro.shape[1] < 2:
@@ -149,12 +149,12 @@ def test_selection_probabilities_add_up(pair, transform, rule):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["max", "lcb"]))
-def test_the_whole_method_equals_the_naive_one(seed, rule):
+def test_the_whole_method_equals_a_naive_implementation(seed, rule):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 2)) + rng.integers(0, 3, size=(60, 1)) * 4
 
     def halves(part, k, seed):
-        """Return bands of equal size along the first axis, with noise from the seed."""
+        """Return clusters of equal size along the first axis, with noise that depends on the seed."""
         noise = np.random.RandomState(seed).normal(size=len(part)) / 10
         return np.argsort(np.argsort(part[:, 0] + noise)) * k // len(part)
 

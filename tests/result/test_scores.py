@@ -40,6 +40,11 @@ def test_scores_of_each_criterion():
     stable = result.reweigh(criterion="stable")
     np.testing.assert_allclose(stable.scores, values.mean(axis=1))
     np.testing.assert_allclose(stable.sem, values.std(axis=1, ddof=1) / np.sqrt(8))
+    # Agreement below chance counts as zero; unknown stability leaves the silhouette unchanged.
+    agreement = np.full((4, 8), NAN)
+    agreement[1, 3] = -0.2
+    odd = replace(stable, trials=replace(result.trials, agreement=agreement))
+    np.testing.assert_allclose(odd.scores, result.trials.best_micro.mean(axis=1) * [1, 0, 1, 1])
     likely = result.reweigh(criterion="likely")
     np.testing.assert_array_equal(likely.scores, result.confidence)
     assert np.isnan([likely.sem, likely.lcb]).all()
@@ -86,14 +91,17 @@ def test_selection_probability_is_the_frequency_of_agreement():
     assert np.mean(predicted) == pytest.approx(np.mean(agreed), abs=0.03)
 
 
-def test_guarantee():
-    rows = [[0.9] * 400, [0.1] * 400]
+@pytest.mark.parametrize(("radii", "proven"), [(1.99, False), (2.01, True)])
+def test_a_lead_of_two_radii_proves_the_choice(radii, proven):
+    """Each score may deviate by one radius."""
+    radius = hoeffding_radius(400, n_ks=2)
+    rows = np.repeat([[0.1 + radii * radius], [0.1]], 400, axis=1)
     run = made_up(rows, rows, calibration=np.zeros((2, 3)))
     found = run.guarantee()
-    assert found.proven
-    assert found.lead == pytest.approx(0.8)
-    assert found.radius_one < found.radius_all < 0.4
-    assert found.needed == subsamples_for_margin(0.8, n_ks=2)
+    assert found.proven is proven
+    assert found.lead == pytest.approx(radii * radius)
+    assert (found.radius_one, found.radius_all, found.delta) == (hoeffding_radius(400), radius, 0.05)
+    assert found.needed == subsamples_for_margin(found.lead, n_ks=2)
     assert not made_up(rows, rows).guarantee().proven
     for delta in (0.0, 1.0, 1.5):
         with pytest.raises(ValueError, match=r"^delta must be a number in \(0, 1\); got"):

@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from small_runs import same
 
-from compsil_kit import SelectionResult, compare, plan_batches, plan_selection, select_k, stream
+from compsil_kit import SelectionResult, plan_selection, select_k, stream
 from compsil_kit._method.selection import MAX_AUTO_SUBSAMPLES, ROUND
 from compsil_kit._result.trials import NUMBERS
 from compsil_kit.datasets import imbalanced_blobs
@@ -144,18 +144,6 @@ def test_the_plan_says_how_many_there_can_be():
     assert (plan.n_subsamples, plan.adaptive) == (MAX_AUTO_SUBSAMPLES, "composite")
     assert str(plan).startswith("10 to 200 subsamples of")
     assert "at most 1,000 clusterings" in str(plan)
-
-
-@pytest.mark.parametrize(
-    ("call", "what"),
-    [
-        (lambda: compare(CLEAR, ks=KS, n_subsamples="auto"), "a comparison"),
-        (lambda: plan_batches(CLEAR, ks=KS, n_subsamples="auto", n_batches=2), "batches"),
-    ],
-)
-def test_where_the_number_must_be_known(call, what):
-    with pytest.raises(ValueError, match=f"^n_subsamples must be an integer for {what}"):
-        call()
 
 
 def test_read_under_other_settings_it_does_not_claim_to_be_sure(close):

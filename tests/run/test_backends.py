@@ -81,11 +81,8 @@ def spark(monkeypatch):
     return answering
 
 
-def test_workers_like_this_process(spark):
+def test_workers_like_this_process_and_those_that_cannot_be_asked(spark):
     engine.check_workers(spark(engine.current_versions()))
-
-
-def test_only_spark_without_connect_is_asked(spark):
     engine.check_workers(RayBackend())
     engine.check_workers(spark(ValueError("never asked"), remote=True))
 

@@ -10,51 +10,18 @@ from types import SimpleNamespace
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from samples import interrupting
 from scipy import sparse
-from sklearn.cluster import AgglomerativeClustering, KMeans
-from sklearn.datasets import make_blobs
-from small_runs import identical, stop_after
+from sklearn.cluster import KMeans
+from small_runs import Counting, X, flow, identical, kept, run, split, stop_after
 from waiting import PATIENCE, join, threads, until
 
-from compsil_kit import ClusteringError, Interrupted, SelectionError, select_k, stream
+from compsil_kit import ClusteringError, Interrupted, SelectionError
 from compsil_kit._method.subsample import make_seeds
 from compsil_kit._result.records import dump_trial
 from compsil_kit._run import fingerprint
 from compsil_kit._run import select as running
-
-X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
-SETTINGS = {"ks": (2, 3, 4), "n_subsamples": 6, "sample_size": 120}
-
-
-def run(**keywords):
-    return select_k(keywords.pop("data", X), **{**SETTINGS, **keywords})
-
-
-def kept(path):
-    """Return the content of the file, which must be strict JSON."""
-    text = path.read_text()
-    assert "NaN" not in text
-    return json.loads(text)
-
-
-def split(X, k, seed):
-    return (np.arange(X.shape[0]) + seed) % k
-
-
-class Counting:
-    """A clusterer that counts its calls, and raises an error at one of them."""
-
-    def __init__(self, error=None, at=None):
-        self.calls, self.trouble = [], [error, at]
-
-    def __call__(self, X, k, seed):
-        self.calls.append(k)
-        if len(self.calls) == self.trouble[1]:
-            raise self.trouble[0]
-        return split(X, k, seed)
 
 
 @pytest.fixture
@@ -72,35 +39,9 @@ def test_an_interrupt_while_a_trial_is_kept_loses_nothing(path, monkeypatch):
 
 # --- resuming ---------------------------------------------------------------------------------------------------------
 
-KINDS = {
-    "two workers": {"n_jobs": 2},
-    "calibration": {"n_calibration": 3},
-    "several initialisations": {"n_starts": 3, "criterion": "stable"},
-    "estimator": {"clusterer": KMeans(n_init=3, init="random")},
-    "other metric": {"clusterer": AgglomerativeClustering(linkage="single"), "metric": "manhattan"},
-    "float32": {"data": X.astype(np.float32)},
-    "sparse": {"data": sparse.csr_array(X * (np.abs(X) > 1))},
-    "table": {"data": pd.DataFrame(X, columns=list("abc"))},
-    "function": {"clusterer": split, "metric": lambda a, b: float(np.abs(a - b).max())},
-}
-
-
-@pytest.mark.parametrize("keywords", KINDS.values(), ids=KINDS)
-def test_an_interrupted_run_resumes_to_the_same_bits(keywords, path):
-    expected = run(**keywords)
-    with pytest.raises(Interrupted, match="from which the same call continues") as stop:
-        run(**keywords, checkpoint=path, progress=stop_after(4))
-    assert stop.value.result.partial
-    assert len(kept(path)["trials"]) == 4
-    result = run(**keywords, checkpoint=path)
-    assert identical(result, expected)
-    before = path.read_bytes()
-    assert identical(run(**keywords, checkpoint=str(path)), expected)
-    assert path.read_bytes() == before
-
 
 def test_memory_maps_and_other_layouts_are_the_same_data(path, tmp_path, monkeypatch):
-    monkeypatch.setattr("compsil_kit._data.dataset._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("compsil_kit._data.matrix._BLOCK_BYTES", 1000)
     np.save(tmp_path / "rows.npy", X)
     first = run(data=np.load(tmp_path / "rows.npy", mmap_mode="r"), checkpoint=path)
     for data in (X, np.asfortranarray(X)):
@@ -151,33 +92,35 @@ def test_backends_keep_and_resume(backend, path):
 
 
 def test_a_stream_begins_with_the_part_finished_by_one_that_was_left(path):
-    first = stream(X, **SETTINGS, checkpoint=path)
+    first = flow(checkpoint=path)
     assert [next(first).n_subsamples for _ in range(2)] == [1, 2]
     first.close()
     n_kept = len(kept(path)["trials"])
-    grown = list(stream(X, **SETTINGS, checkpoint=path))
+    grown = list(flow(checkpoint=path))
     assert [result.n_subsamples for result in grown] == list(range(n_kept, 7))
-    (whole,) = stream(X, **SETTINGS, checkpoint=path)
+    (whole,) = flow(checkpoint=path)
     assert n_kept >= 2
     assert identical(grown[-1], run())
     assert identical(whole, run())
 
 
 def test_a_stream_raises_at_the_call_and_writes_nothing_before_it_is_started(path):
-    stream(X, **SETTINGS, checkpoint=path)
+    flow(checkpoint=path)
     assert not path.exists()
     path.write_text("mine")
     with pytest.raises(ValueError, match="is not a checkpoint"):
-        stream(X, **SETTINGS, checkpoint=path)
+        flow(checkpoint=path)
 
 
 # --- whatever ends a run ----------------------------------------------------------------------------------------------
 
 
-def test_any_other_error_keeps_the_finished_part(path):
-    with pytest.raises(ZeroDivisionError):
-        run(checkpoint=path, progress=lambda done, total: done < 3 or 1 / 0)
-    assert len(kept(path)["trials"]) == 3
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_any_other_error_keeps_the_finished_part(path, n_jobs):
+    with pytest.raises(ZeroDivisionError) as ended:
+        run(checkpoint=path, n_jobs=n_jobs, progress=lambda done, total: done < 3 or 1 / 0)
+    assert ended.value.result.partial
+    assert ended.value.result.n_subsamples == len(kept(path)["trials"]) == 3
 
 
 def test_a_run_without_a_choice_leaves_a_complete_file(path):
@@ -194,19 +137,12 @@ def picky(X, k, seed):
     return split(X, k, seed)
 
 
-def test_skipped_failures_are_kept(path):
-    settings = {"clusterer": picky, "on_failure": "skip"}
-    expected = run(**settings)
-    assert 0 < len(expected.failures) < 6
-    with pytest.raises(Interrupted):
-        run(**settings, checkpoint=path, progress=stop_after(5))
-    result = run(**settings, checkpoint=path)
-    assert identical(result, expected)
-    assert result.failures == expected.failures
-    # More subsamples move the calibration subsamples, and their failures with them.
-    settings["n_calibration"] = 4
+def test_failures_of_calibration_subsamples_move_with_them(path):
+    settings = {"clusterer": picky, "on_failure": "skip", "n_calibration": 4}
     run(**settings, checkpoint=path)
-    assert run(**settings, n_subsamples=8, checkpoint=path).failures == run(**settings, n_subsamples=8).failures
+    grown = run(**settings, n_subsamples=8, checkpoint=path)
+    assert grown.failures == run(**settings, n_subsamples=8).failures
+    assert len(grown.failures) > 0
 
 
 def test_a_failed_run_continues_when_failures_are_skipped(path):
@@ -337,7 +273,7 @@ def test_the_path_is_that_of_the_call_and_a_link_stays_a_link(tmp_path, monkeypa
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     monkeypatch.chdir(tmp_path)
     results = []
-    for result in stream(X, **SETTINGS, checkpoint="link.json"):
+    for result in flow(checkpoint="link.json"):
         monkeypatch.chdir(tmp_path / "there")
         results.append(result)
     assert identical(results[-1], run())
@@ -353,15 +289,16 @@ MOVED[-1, -1] += 1e-12
 OTHER = {
     "cell": ({"data": MOVED}, "the content of X differs"),
     "order": ({"data": X[::-1]}, "the content of X differs"),
-    "rows": ({"data": X[:-1]}, "the content of X differs; rows was 300 and is now 299"),
-    "columns": ({"data": X[:, :2]}, "features was 3 and is now 2"),
+    "rows": ({"data": X[:-1]}, "the content of X differs; rows was 90 and is now 89"),
+    "columns": ({"data": X[:, :1]}, "features was 2 and is now 1"),
     "type": ({"data": X.astype(np.float32)}, "dtype was float64 and is now float32"),
     "sparse": ({"data": sparse.csr_array(X)}, "the content of X differs"),
     "ks": ({"ks": (2, 3)}, r"ks was \[2, 3, 4\] and is now \[2, 3\]"),
-    "size": ({"sample_size": 121}, "sample_size was 120 and is now 121"),
+    "size": ({"sample_size": 61}, "sample_size was 60 and is now 61"),
     "clusterer": ({"clusterer": "gmm"}, "another selection: clusterer was kmeans and is now gmm[.]"),
     "estimator": ({"clusterer": KMeans(n_init=1)}, "clusterer was kmeans and is now sklearn.cluster._kmeans.KMeans"),
     "function": ({"clusterer": split}, r"clusterer was kmeans and is now .*split \[\w+\]"),
+    "starts": ({"n_starts": 2}, "n_starts was 1 and is now 2"),
     "metric": ({"metric": "manhattan"}, "metric was euclidean and is now manhattan"),
 }
 

@@ -30,15 +30,6 @@ def points(request):
     return make_blobs(request.param, 4, centers=4, random_state=0)[0]
 
 
-@pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 2), ("threading", -1), ("loky", 2)])
-def test_workers_and_backends(points, backend, n_jobs):
-    expected = bits(select_k(points, **SETTINGS, n_jobs=1))
-    if backend == "threading":
-        assert bits(select_k(points, **SETTINGS, n_jobs=n_jobs)) == expected
-    with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
-        assert bits(select_k(points, **SETTINGS)) == expected
-
-
 SCRIPT = """
 import hashlib, sys
 import joblib

@@ -13,17 +13,11 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.cluster import AgglomerativeClustering, KMeans
-from sklearn.datasets import make_blobs
+from small_runs import X, split
 
 from compsil_kit._run import fingerprint
 from compsil_kit.adapters import make_plan, open_data
 from compsil_kit.config import SelectionConfig
-
-X = make_blobs([150, 90, 40, 20], 3, cluster_std=[1.0, 0.8, 0.6, 0.5], random_state=7)[0]
-
-
-def split(X, k, seed):
-    return (np.arange(X.shape[0]) + seed) % k
 
 
 def make(shift, notes=None):

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from small_runs import stop_after
 from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import (
@@ -17,12 +18,9 @@ from compsil_kit import (
     prepare,
     run_batch,
     select_k,
-    stream,
 )
 from compsil_kit._method.subsample import common_rows, subsample_rows
-from compsil_kit._run import planning
-from compsil_kit._run.planning import fetch, needed_rows
-from compsil_kit.config import Events
+from compsil_kit._run.planning import needed_rows
 from compsil_kit.errors import ScaleWarning
 
 FAST = {"ks": [2, 3, 4], "n_subsamples": 4, "sample_size": 300}
@@ -106,79 +104,66 @@ def test_batches_are_those_of_the_data_in_memory():
         run_batch(prepare(CutSource(columns_of(seed=1))), batches[0])
 
 
-def test_a_stream_ends_with_the_result():
-    results = list(stream(prepare(source()), **FAST))
-    assert [result.n_subsamples for result in results] == [1, 2, 3, 4]
-    assert results[-1].to_dict() == select_k(prepare(FRAME), **FAST).to_dict()
-
-
-def test_a_checkpoint_is_resumed(tmp_path):
-    path, calls = tmp_path / "run.json", []
-
-    def stop_at_two(done, total):
-        if total == 4:
-            calls.append(done)
-            if done == 2:
-                raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted, match="stopped after 2 of 4 subsamples"):
-        select_k(prepare(source()), **FAST, checkpoint=path, progress=stop_at_two)
-    result = select_k(
-        prepare(source(parts=(777,))), **FAST, checkpoint=path, progress=lambda d, t: calls.append((d, t))
-    )
-    assert (2, 4) in calls
-    assert result.to_dict() == select_k(prepare(FRAME), **FAST).to_dict()
+def test_a_checkpoint_belongs_to_the_rows_of_a_table_out_of_core(tmp_path):
+    settings = FAST | {"checkpoint": tmp_path / "run.json"}
+    first = select_k(prepare(source()), **settings)
+    assert select_k(prepare(source(parts=(777,))), **settings).to_dict() == first.to_dict()
     with pytest.raises(ValueError, match="belongs to another selection: the content of X differs"):
-        select_k(prepare(CutSource(columns_of(seed=1))), **FAST, checkpoint=path)
+        select_k(prepare(CutSource(columns_of(seed=1))), **settings)
     with pytest.raises(ValueError, match="another selection: X was outside memory and is now in memory"):
-        select_k(prepare(FRAME), **FAST, checkpoint=path)
+        select_k(prepare(FRAME), **settings)
 
 
-def test_a_progress_function_counts_subsamples_only():
-    calls = []
-    select_k(prepare(source(chunk_rows=20_000)), **FAST, progress=lambda done, total: calls.append((done, total)))
+def test_a_progress_function_counts_subsamples_and_its_attribute_the_rows():
+    calls, rows = [], []
+
+    def progress(*counts):
+        calls.append(counts)
+
+    progress.rows = lambda *counts: rows.append(counts)
+    select_k(prepare(source(chunk_rows=20_000)), **FAST, progress=progress)
     assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert rows == [(20_000, LARGE), (40_000, LARGE), (LARGE, LARGE)]
 
 
-def test_a_bar_counts_the_rows(capfd):
-    select_k(prepare(source(chunk_rows=20_000)), **FAST, progress=True)
-    shown = capfd.readouterr().err
-    assert "reading:   0%" in shown
-    assert "/50.5k" in shown
-
-
-def test_an_interrupt_reports_the_progress_of_the_pass():
+def test_a_bar_counts_the_rows_and_is_removed_whatever_happens(capfd):
     table = source(chunk_rows=20_000)
     chunks = table.chunks
 
-    def interrupted(at):
-        for chunk in chunks(at):
-            if len(table.handed) == 3:
-                raise KeyboardInterrupt
-            yield chunk
+    def broken(at):
+        yield next(chunks(at))
+        raise RuntimeError("broken")
 
-    table.chunks = interrupted
-    with pytest.raises(
-        Interrupted, match="stopped after 40,000 of 50,500 rows read; nothing was computed yet"
-    ) as caught:
-        select_k(prepare(table), **FAST)
-    assert (caught.value.done, caught.value.total, caught.value.result) == (40_000, LARGE, None)
+    table.chunks = broken
+    with pytest.raises(RuntimeError, match="broken"):
+        select_k(prepare(table), **FAST, progress=True)
+    shown = capfd.readouterr().err
+    assert "reading:   0%" in shown
+    assert "/50.5k" in shown
+    assert "row/s" in shown
+    assert shown.endswith("\r")
 
 
-def test_the_meter_is_closed_whatever_happens(monkeypatch):
+def test_an_interrupted_pass_reports_its_progress_and_leaves_nothing_open():
+    """The error may be kept in sys.last_value, and with it the frames in which it was raised."""
     closed = []
 
-    class Meter:
-        def advance(self, n):
-            raise RuntimeError("broken")
+    class Reader(CutSource):
+        def chunks(self, at):
+            try:
+                yield from super().chunks(at)
+            finally:
+                closed.append(at)
 
-        def close(self):
-            closed.append(True)
+    def progress(done, total):
+        pytest.fail("no subsample is computed")
 
-    monkeypatch.setattr(planning, "make_row_meter", lambda progress, n_rows: Meter())
-    with pytest.raises(RuntimeError, match="broken"):
-        fetch(prepare(source()), plan_selection(FRAME, **FAST), Events(), None, digest=False)
-    assert closed == [True]
+    progress.rows = stop_after(40_000)
+    message = "stopped after 40,000 of 50,500 rows read; nothing was computed yet"
+    with pytest.raises(Interrupted, match=message) as caught:
+        select_k(prepare(Reader(COLUMNS, chunk_rows=20_000)), **FAST, progress=progress)
+    assert (caught.value.done, caught.value.total, caught.value.result) == (40_000, LARGE, None)
+    assert len(closed) == 1
 
 
 def test_columns_of_different_scales_are_warned_of_unless_prepared():
@@ -216,27 +201,3 @@ def test_a_comparison_loads_the_table(monkeypatch):
     monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
     with pytest.raises(MemoryError, match="X must be loaded completely for this"):
         compare(prepare(source()), **settings)
-
-
-def test_an_interrupted_pass_leaves_nothing_open():
-    """The error may be kept in sys.last_value, and with it the frames in which it was raised."""
-    closed = []
-
-    class Reader(CutSource):
-        def chunks(self, at):
-            try:
-                yield from super().chunks(at)
-            finally:
-                closed.append(at)
-
-    def stop(done, total):
-        raise KeyboardInterrupt
-
-    def told(done, total):
-        pytest.fail("no subsample is computed")
-
-    told.rows = stop
-    with pytest.raises(Interrupted) as caught:
-        select_k(prepare(Reader(COLUMNS)), **FAST, progress=told)
-    assert caught.value.result is None
-    assert len(closed) == 1

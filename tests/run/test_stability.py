@@ -4,12 +4,11 @@ import json
 from functools import partial
 from threading import Event
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
-from small_runs import identical
+from small_runs import Counting, identical
 
 import naive
 from compsil_kit import combine_batches, plan_batches, run_batch, select_k
@@ -67,10 +66,6 @@ def test_few_of_many_rows_are_compared_on_the_same_points(n_starts):
         np.testing.assert_allclose(result.trials.agreement[at], parts, rtol=0, atol=2.0**-25 + 1e-12)
     assert len(np.unique(result.trials.agreement[:, 1:])) > 10
     assert result.plan.n_common == 100
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert identical(run(many, n_starts=n_starts), result)
-    batches = plan_batches(many, **SETTINGS, n_starts=n_starts, n_batches=3)
-    assert identical(combine_batches([run_batch(many, batch) for batch in batches]), result)
 
 
 def test_other_clusterers_are_compared_on_shared_rows_alone():
@@ -80,12 +75,6 @@ def test_other_clusterers_are_compared_on_shared_rows_alone():
 
 
 # --- who computes -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 2), ("threading", 3), ("loky", 2)])
-def test_any_number_of_workers_on_any_backend(whole, backend, n_jobs):
-    with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
-        assert identical(run(), whole)
 
 
 def test_late_subsamples_are_compared_all_the_same(whole):
@@ -126,55 +115,45 @@ def test_calibration_subsamples_do_not_come_between(whole):
 # --- checkpoints ------------------------------------------------------------------------------------------------------
 
 
-def count_calls():
-    calls = []
-
-    def counted(X, k, seed):
-        calls.append(seed)
-        return one_start(X, k, seed)
-
-    return counted, calls
-
-
 @pytest.mark.parametrize("gap", [(0,), (2,), (2, 3), (0, 5), (1, 3, 5)], ids=str)
 def test_gaps_in_a_checkpoint_are_filled(tmp_path, gap):
     """Only what is missing is scored; of those before it the clusterings alone are computed again."""
-    path, (counted, calls) = tmp_path / "run.json", count_calls()
+    path, counted = tmp_path / "run.json", Counting(one_start)
     expected = run(clusterer=counted, checkpoint=path)
     data = json.loads(path.read_text())
     seeds = expected.plan.seeds
     data["trials"] = [trial for trial in data["trials"] if trial["seed"] not in {seeds[at] for at in gap}]
     del data["digest"]
     path.write_text(json.dumps(signed(data)))
-    calls.clear()
+    counted.calls.clear()
     assert identical(run(clusterer=counted, checkpoint=path), expected)
     needed = set(gap) | {at - 1 for at in gap if at}
-    assert sorted(calls) == sorted(seeds[at] for at in needed for _ in SETTINGS["ks"])
+    assert sorted(counted.calls) == sorted(seeds[at] for at in needed for _ in SETTINGS["ks"])
 
 
 def test_seeds_in_another_order_have_other_neighbours(tmp_path):
     """A checkpoint knows subsamples by their seeds; the agreements of those that now follow another one are not its."""
     path, seeds = tmp_path / "run.json", list(make_seeds(42, 6, 0))
-    counted, calls = count_calls()
+    counted = Counting(one_start)
     assert identical(
         run(clusterer=counted, random_state=seeds), run(clusterer=counted, random_state=seeds, checkpoint=path)
     )
     for order in (seeds[::-1], [*seeds[3:], *seeds[:3]], [seeds[0], seeds[2], seeds[1], *seeds[3:]], seeds):
         expected = run(clusterer=counted, random_state=order)
         assert identical(run(clusterer=counted, random_state=order, checkpoint=path), expected)
-        calls.clear()
+        counted.calls.clear()
         assert identical(run(clusterer=counted, random_state=order, checkpoint=path), expected)
-        assert calls == []
+        assert counted.calls == []
 
 
 def test_only_changed_neighbours_are_computed_again(tmp_path):
     path, seeds = tmp_path / "run.json", list(make_seeds(42, 6, 0))
-    counted, calls = count_calls()
+    counted = Counting(one_start)
     run(clusterer=counted, random_state=seeds, checkpoint=path)
-    calls.clear()
+    counted.calls.clear()
     # The second half comes first: only its beginning, and that of the other half, follow another subsample.
     run(clusterer=counted, random_state=[*seeds[3:], *seeds[:3]], checkpoint=path)
-    assert set(calls) == {seeds[3], seeds[5], seeds[0]}
+    assert set(counted.calls) == {seeds[3], seeds[5], seeds[0]}
 
 
 def test_a_seed_that_is_there_twice(tmp_path):

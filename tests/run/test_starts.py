@@ -1,6 +1,5 @@
 """Several starts: the first is the paper's, bit for bit, and the best of them is what scikit-learn would find."""
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.cluster import AgglomerativeClustering, KMeans, MiniBatchKMeans
@@ -9,7 +8,7 @@ from sklearn.mixture import GaussianMixture
 from small_runs import identical, split
 
 import naive
-from compsil_kit import plan_selection, select_k, stream
+from compsil_kit import plan_selection, select_k
 from compsil_kit._method.clusterers import resolve_clusterer
 from compsil_kit._method.metrics import resolve_metric
 
@@ -122,21 +121,6 @@ def test_the_stable_silhouette_judges_the_best_start():
 @pytest.fixture(scope="module")
 def whole():
     return run(n_starts=3)
-
-
-def test_workers_processes_and_the_stream_give_the_same(whole):
-    assert identical(run(n_starts=3, n_jobs=2), whole)
-    assert identical(list(stream(SMALL, **SETTINGS, n_starts=3))[-1], whole)
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert identical(run(n_starts=3), whole)
-
-
-@pytest.mark.parametrize("n_starts", [1, 2, "auto"])
-def test_a_checkpoint_of_another_number_of_starts_is_refused(tmp_path, n_starts):
-    path, now = tmp_path / "run.json", 1 if n_starts == "auto" else n_starts
-    run(n_starts=3, checkpoint=path, n_subsamples=2)
-    with pytest.raises(ValueError, match=f"n_starts was 3 and is now {now}"):
-        run(n_starts=n_starts, checkpoint=path, n_subsamples=2)
 
 
 def test_another_criterion_and_fewer_subsamples_cost_nothing(whole):

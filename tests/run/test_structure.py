@@ -10,9 +10,6 @@ from compsil_kit import (
     CompositeSilhouette,
     Interrupted,
     SelectionResult,
-    combine_batches,
-    plan_batches,
-    run_batch,
     select_k,
     stream,
 )
@@ -58,24 +55,15 @@ def test_the_selection_does_not_depend_on_the_test(found, monkeypatch):
     assert plain.best_k == found.best_k
 
 
-@pytest.mark.parametrize("n_jobs", [2, -1])
-def test_the_outcome_does_not_depend_on_the_workers(found, n_jobs):
-    assert select_k(BLOBS, structure=True, n_jobs=n_jobs, **FEW).structure == found.structure
-
-
 def test_the_outcome_depends_on_the_seed_but_not_on_the_number_of_subsamples(found):
     assert select_k(BLOBS, structure=True, **{**FEW, "n_subsamples": 5}).structure == found.structure
     assert select_k(BLOBS, structure=True, random_state=7, **FEW).structure != found.structure
 
 
-def test_every_way_to_a_result_gives_the_same_outcome(found):
+def test_a_stream_and_the_estimator_give_the_same_outcome(found):
     results = list(stream(BLOBS, structure=True, **FEW))
     assert [result.structure for result in results] == [None, None, None, found.structure]
     assert CompositeSilhouette(structure=True, **FEW).fit(BLOBS).result_.structure == found.structure
-    batches = json.loads(json.dumps(plan_batches(BLOBS, n_batches=3, structure=True, **FEW)))
-    done = [json.loads(json.dumps(run_batch(BLOBS, batch))) for batch in reversed(batches)]
-    assert combine_batches(done).structure == found.structure
-    assert combine_batches(done).to_dict() == found.to_dict()
 
 
 def test_the_outcome_is_saved(found):

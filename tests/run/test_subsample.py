@@ -10,35 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.mixture import BayesianGaussianMixture
-from small_runs import Fails, split
+from small_runs import Fails, X, no_luck, raising, run, split
 
-from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, plan_selection, select_k
+from compsil_kit import ClusteringError, Interrupted, SelectionError, SelectionResult, plan_selection
 from compsil_kit._run.subsample import run_subsample
 from compsil_kit._run.workers import Cancelled
-
-CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
-X = np.random.default_rng(3).normal(np.repeat(CENTERS, [40, 30, 20], axis=0))
-
-
-def run(clusterer="kmeans", **keywords):
-    return select_k(X, **{"ks": (2, 3, 4), "n_subsamples": 4, "sample_size": 60, "clusterer": clusterer, **keywords})
-
-
-def raising(error):
-    def fail(X, k, seed):
-        raise error
-
-    return fail
-
-
-def no_luck(X, k, seed):
-    raise ValueError("no luck")
 
 
 def skipping(n_failed, *, how=no_luck, n=10, k=3, **keywords):
     """Run n subsamples of which the first few fail at one k; seeds are 0, 1, 2, ..."""
     clusterer = Fails(k, range(n_failed), how)
-    return run(clusterer, n_subsamples=n, random_state=range(n), on_failure="skip", **keywords)
+    return run(clusterer=clusterer, n_subsamples=n, random_state=range(n), on_failure="skip", **keywords)
 
 
 BAD_LABELS = {
@@ -52,7 +34,7 @@ BAD_LABELS = {
     ),
     "nothing": (lambda X, k, seed: None, r"one label for each of the 60 points; got shape \(\)"),
     "pair": (
-        lambda X, k, seed: (split(X, k, seed), CENTERS),
+        lambda X, k, seed: (split(X, k, seed), X),
         "one label for each of the 60 points; .* a tuple of parts",
     ),
     "nan": (lambda X, k, seed: np.where(np.arange(60) == 5, np.nan, split(X, k, seed)), "must not hold NaN"),
@@ -70,7 +52,7 @@ def test_labels_that_cannot_be_scored_are_an_error_or_counted(how, message):
     before = X.copy()
     clusterer = Fails(3, [1], how)
     with pytest.raises(ClusteringError, match=f"k=3 failed on subsample 1 .*clusterer='Fails': .*{message}") as got:
-        run(clusterer, n_subsamples=3, random_state=range(3))
+        run(clusterer=clusterer, n_subsamples=3, random_state=range(3))
     assert "on_failure='skip'" in str(got.value)
     assert got.value.__cause__ is not None
     assert np.array_equal(X, before)
@@ -83,13 +65,13 @@ def test_labels_that_cannot_be_scored_are_an_error_or_counted(how, message):
 
 def test_the_error_keeps_what_was_finished():
     with pytest.raises(ClusteringError, match="subsample 2") as got:
-        run(Fails(3, [2], no_luck), n_subsamples=5, random_state=range(5))
+        run(clusterer=Fails(3, [2], no_luck), n_subsamples=5, random_state=range(5))
     partial = got.value.result
     assert partial.trials.subsamples == (0, 1)
     assert partial.partial
-    assert np.array_equal(partial.micro, run("kmeans", n_subsamples=2, random_state=range(2)).micro)
+    assert np.array_equal(partial.micro, run(n_subsamples=2, random_state=range(2)).micro)
     with pytest.raises(ClusteringError, match="subsample 0") as got:
-        run(no_luck)
+        run(clusterer=no_luck)
     assert got.value.result is None
 
 
@@ -98,7 +80,7 @@ def test_an_estimator_that_makes_fewer_clusters_is_named():
     with pytest.raises(
         ClusteringError, match=r"clusterer='BayesianGaussianMixture': .*non-empty clusters instead of 9"
     ):
-        run(sparse_mixture, ks=9)
+        run(clusterer=sparse_mixture, ks=9)
 
 
 @pytest.mark.parametrize("n_failed", [1, 2])
@@ -107,7 +89,7 @@ def test_up_to_a_fifth_lost_a_k_can_be_selected(n_failed):
     assert result.best_k == 3
     assert result._selectable.tolist() == [True, True, True]
     assert result.n_failed.tolist() == [0, n_failed, 0]
-    kept = run("kmeans", ks=3, n_subsamples=10 - n_failed, random_state=range(n_failed, 10))
+    kept = run(ks=3, n_subsamples=10 - n_failed, random_state=range(n_failed, 10))
     assert result.scores[1] == pytest.approx(kept.scores[0], abs=1e-14)
     assert result.sem[1] == pytest.approx(kept.sem[0], abs=1e-14)
 
@@ -153,7 +135,7 @@ def test_what_was_lost_is_shown_everywhere():
 
 
 def test_what_was_lost_does_not_disturb_the_rest():
-    whole, damaged = run("kmeans", n_subsamples=10, random_state=range(10)), skipping(4)
+    whole, damaged = run(n_subsamples=10, random_state=range(10)), skipping(4)
     expected = whole.micro.copy()
     expected[1, :4] = np.nan
     np.testing.assert_allclose(damaged.micro, expected, rtol=0, atol=1e-12)
@@ -161,7 +143,7 @@ def test_what_was_lost_does_not_disturb_the_rest():
 
 def test_losing_every_k_is_an_error_that_keeps_the_causes():
     with pytest.raises(SelectionError, match=r"No k of 2\.\.4 can be selected.*RuntimeError: no luck") as got:
-        run(raising(RuntimeError("no luck")), n_subsamples=3, on_failure="skip")
+        run(clusterer=raising(RuntimeError("no luck")), n_subsamples=3, on_failure="skip")
     result = got.value.result
     assert result.n_failed.tolist() == [3, 3, 3]
     assert len(result.failures) == 9
@@ -176,12 +158,12 @@ def test_losing_every_k_is_an_error_that_keeps_the_causes():
 @pytest.mark.parametrize("on_failure", ["raise", "skip"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_lack_of_memory_and_interrupts_are_never_swallowed(on_failure, n_jobs):
-    settings = {"random_state": range(4), "on_failure": on_failure, "n_jobs": n_jobs}
+    settings = {"random_state": range(4), "n_subsamples": 4, "on_failure": on_failure, "n_jobs": n_jobs}
     with pytest.raises(MemoryError, match="all gone") as got:
-        run(Fails(3, [3], raising(MemoryError("all gone"))), **settings)
+        run(clusterer=Fails(3, [3], raising(MemoryError("all gone"))), **settings)
     assert got.value.result.n_subsamples >= 1
     with pytest.raises(Interrupted, match="stopped after") as got:
-        run(Fails(3, [3], raising(KeyboardInterrupt())), **settings)
+        run(clusterer=Fails(3, [3], raising(KeyboardInterrupt())), **settings)
     assert isinstance(got.value, KeyboardInterrupt)
     assert 3 not in got.value.result.trials.subsamples
     assert got.value.result.n_subsamples >= 1
@@ -205,4 +187,4 @@ def test_a_stop_is_never_taken_for_a_failure(on_failure):
 
 def test_leaving_the_interpreter_is_never_swallowed():
     with pytest.raises(SystemExit, match="4"):
-        run(raising(SystemExit(4)), on_failure="skip")
+        run(clusterer=raising(SystemExit(4)), on_failure="skip")

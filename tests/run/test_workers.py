@@ -107,13 +107,6 @@ def test_leaving_a_stream_stops_the_work(n_jobs, leave):
 # --- the pool itself --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 9])
-def test_every_item_is_worked_on_once(n_workers):
-    assert sorted(in_threads(lambda item, tick: item * 10, range(5), n_workers)) == [0, 10, 20, 30, 40]
-    assert list(in_threads(lambda item, tick: item, [], n_workers)) == []
-    join(threads("compsil"))
-
-
 def test_no_more_workers_than_items():
     gate, seen = threading.Barrier(2), set()
 
@@ -227,16 +220,6 @@ def test_a_stream_restores_the_limit_between_results(n_jobs, kept, tmp_path):
             join(threads("compsil"))
             assert len(seen) == 3 * -(-step // n_jobs) * n_jobs
     assert all(limit == {1} for limit in seen)
-
-
-def test_limits_are_restored_by_the_last_run_also_after_an_error():
-    with threadpool_limits(limits=3):
-        with contextlib.suppress(ZeroDivisionError), one_blas_thread():
-            with one_blas_thread():
-                assert limits("blas") == {1}
-            assert limits("blas") == {1}
-            raise ZeroDivisionError
-        assert limits("blas") == {3}
 
 
 def test_each_limit_leaves_the_other_kind_alone():

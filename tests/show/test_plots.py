@@ -42,39 +42,33 @@ def band_of(ax):
     return ax.collections[0].get_paths()[0].vertices
 
 
-def test_curve(result, ax, drawn):
-    assert drawn(result.plot("curve", ax=ax)) is ax
-    lines = {line.get_label().split(":")[0]: line for line in ax.lines}
-    np.testing.assert_array_equal(lines["composite"].get_ydata(), result.scores)
-    np.testing.assert_allclose(lines["micro"].get_ydata(), result.micro.mean(axis=1))
-    np.testing.assert_allclose(lines["macro"].get_ydata(), result.macro.mean(axis=1))
-    names = ("composite", "micro", "macro")
+@pytest.mark.parametrize("criterion", ["composite", "micro", "stable"])
+def test_curve(result, ax, drawn, criterion):
+    found = result.reweigh(criterion=criterion)
+    assert drawn(found.plot("curve", ax=ax)) is ax
     stars = {line.get_color(): line.get_xdata()[0] for line in ax.lines if line.get_marker() == "*"}
-    assert stars == {lines[name].get_color(): result.choices[name] for name in names}
-    assert band_of(ax)[:, 1].max() == pytest.approx((result.scores + 1.96 * result.sem).max())
-    assert band_of(ax)[:, 1].min() == pytest.approx((result.scores - 1.96 * result.sem).min())
-    confidence = percent(result.confidence[result._best_index])
+    main, *others = [line for line in ax.lines if line.get_marker() != "*" and len(line.get_xdata()) > 2]
+    curves = {name: getattr(found, name).mean(axis=1) for name in ("micro", "macro") if name != criterion}
+    np.testing.assert_array_equal(main.get_ydata(), found.scores)
+    for line, values in zip(others, curves.values(), strict=True):
+        np.testing.assert_allclose(line.get_ydata(), values)
+        assert main.get_linewidth() > line.get_linewidth()
+    assert main.get_linestyle() == "-"
+    labels = [f"{name}: k = {found.choices[name]}" for name in (criterion, *curves)]
+    assert [line.get_label() for line in (main, *others)] == labels
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == labels
+    colours = zip((criterion, *curves), (main, *others), strict=True)
+    assert stars == {line.get_color(): found.choices[name] for name, line in colours}
+    assert band_of(ax)[:, 1].max() == pytest.approx((found.scores + 1.96 * found.sem).max())
+    assert band_of(ax)[:, 1].min() == pytest.approx((found.scores - 1.96 * found.sem).min())
     assert title(ax) == (
-        f"k* = {result.best_k}   score {result.best_score:.3f}, confidence {confidence}, "
+        f"k* = {found.best_k}   score {found.best_score:.3f}, "
+        f"confidence {percent(found.confidence[found._best_index])}, "
         "selection probability unknown (too few subsamples)"
     )
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of clusters k", "silhouette")
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == [f"{name}: k = {result.choices[name]}" for name in names]
-    assert vertical_lines(ax) == [result.best_k]
+    assert vertical_lines(ax) == [found.best_k]
     assert legend_rows(ax) == 1
-
-
-@pytest.mark.parametrize("criterion", ["micro", "stable"])
-def test_curve_of_another_criterion(result, ax, drawn, criterion):
-    found = result.reweigh(criterion=criterion)
-    drawn(found.plot("curve", ax=ax))
-    main, *others = [line for line in ax.lines if line.get_marker() != "*" and len(line.get_xdata()) > 2]
-    np.testing.assert_array_equal(main.get_ydata(), found.scores)
-    assert main.get_label() == f"{criterion}: k = {found.best_k}"
-    assert main.get_linestyle() == "-"
-    assert main.get_linewidth() > max(line.get_linewidth() for line in others)
-    assert [line.get_label().split(":")[0] for line in others] == [n for n in ("micro", "macro") if n != criterion]
 
 
 def test_curve_and_convergence_of_the_confidence(result, ax, drawn):
@@ -228,12 +222,28 @@ def test_agreement_below_chance_is_visible(ax, least, low):
     assert ax.get_ylim() == pytest.approx((low, 1.04))
 
 
+NO_K = "No k can be selected"
+TITLES = {
+    ("curve", "no choice"): NO_K,
+    ("convergence", "no choice"): NO_K,
+    ("probability", "no choice"): NO_K,
+    ("curve", "no lower bound"): NO_K,
+    ("probability", "one subsample"): "The selection probability cannot be estimated from one subsample",
+    ("stability", "one subsample"): "The stability is unknown",
+}
+
+
 @pytest.mark.parametrize("case", UNUSUAL)
 @pytest.mark.parametrize("kind", KINDS)
 def test_unusual_results(kind, case, ax, drawn):
     found = UNUSUAL[case]
     assert drawn(found.plot(kind, ax=ax)) is ax
-    assert title(ax)
+    assert title(ax) == TITLES.get((kind, case), title(ax) or "no title")
+    assert title(ax).endswith(", partial") == (kind == "curve" and found.partial)
+    if kind in ("curve", "stability"):
+        assert vertical_lines(ax) == ([] if found._best_index is None else [found.best_k])
+    if kind == "curve" and found._best_index is None:
+        assert ax.get_legend().get_texts()[0].get_text() == "composite"
     assert np.isfinite([*ax.get_xlim(), *ax.get_ylim()]).all()
     assert all(np.isfinite(path.vertices).all() for each in ax.collections for path in each.get_paths())
     assert ax.get_legend() is None or ax.get_legend().get_texts()
@@ -242,34 +252,13 @@ def test_unusual_results(kind, case, ax, drawn):
     # Horizontal grid lines, behind everything else.
     assert [axis.get_gridlines()[0].get_visible() for axis in (ax.xaxis, ax.yaxis)] == [False, True]
     assert ax.get_axisbelow() is True
-    if kind != "convergence":
-        assert len(ax.get_xticks()) <= 15
-        assert set(ax.get_xticks()) <= set(found.ks)
-        assert len([text for text in ax.texts if text.get_text()]) <= 15
-
-
-@pytest.mark.parametrize(
-    ("kind", "case", "text"),
-    [
-        ("curve", "no choice", "No k can be selected"),
-        ("convergence", "no choice", "No k can be selected"),
-        ("curve", "no lower bound", "No k can be selected"),
-        ("probability", "no choice", "No k can be selected"),
-        ("probability", "one subsample", "The selection probability cannot be estimated from one subsample"),
-        ("stability", "one subsample", "The stability is unknown"),
-    ],
-)
-def test_missing_values_are_stated(kind, case, text, ax):
-    assert title(UNUSUAL[case].plot(kind, ax=ax)) == text
-    if kind == "curve":
-        assert vertical_lines(ax) == []
-        assert ax.get_legend().get_texts()[0].get_text() == "composite"
-
-
-def test_partial_and_failed(ax):
-    assert title(UNUSUAL["partial"].plot(ax=ax)).endswith(", partial")
-    other = UNUSUAL["failures"].plot("convergence", ax=Figure().subplots())
-    assert "k = 2" not in [line.get_label() for line in other.lines]
+    if kind == "convergence":
+        leading = {f"k = {k}" for k, ok in zip(found.ks, found._selectable, strict=True) if ok}
+        assert {line.get_label() for line in ax.lines} <= leading
+        return
+    assert len(ax.get_xticks()) <= 15
+    assert set(ax.get_xticks()) <= set(found.ks)
+    assert len([text for text in ax.texts if text.get_text()]) <= 15
 
 
 def rings(ax):
@@ -328,10 +317,6 @@ def test_new_figures_are_not_shown(result, monkeypatch, kind):
     assert plt.get_fignums() == [*before, ax.figure.number]
     assert ax.figure.get_size_inches().tolist() == [7.2, 4.2]
     plt.close(ax.figure)
-
-
-def test_unknown_kind(result):
-    before = plt.get_fignums()
     with pytest.raises(ValueError, match=r"kind must be one of 'curve', .*; got 'pie'"):
         result.plot("pie")
     assert plt.get_fignums() == before

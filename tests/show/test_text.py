@@ -1,11 +1,13 @@
-"""Results as plain text: table, explanation and warnings, compared with ``texts.txt``; and the settings."""
+"""Results as plain text, compared with ``texts.txt``: table, explanation and warnings; the same in cards; settings."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pages import Page
 from samples import UNUSUAL, made_up
 from sklearn.datasets import make_blobs
 
@@ -14,6 +16,7 @@ from compsil_kit._data.dataset import Preparation
 from compsil_kit._method.structure import REFERENCE_KINDS, Structure
 from compsil_kit._result.trials import Failure, Saved
 from compsil_kit._show.text import settings_line
+from compsil_kit._util.format import sentence
 from compsil_kit.datasets import imbalanced_blobs
 
 NAN = np.nan
@@ -158,6 +161,38 @@ def test_text(name, with_confidence):
         with pytest.raises(SelectionError, match="No k") as caught:
             _ = result.best_k
         assert str(caught.value) == result.explain()
+        assert caught.value.result is result
+    check_card(result)
+
+
+def check_card(result):
+    """Check that the card of a result states what its text states."""
+    markup, lines = result._repr_html_(), repr(result).splitlines()
+    page, start = Page(markup), [line.split(":")[0] for line in lines].index("SelectionResult")
+    end = lines.index("", start)
+    facts = [] if result._best_index is None else "   ".join(lines[start:end]).split("   ")[1:]
+    preparation = "" if result.preparation is None else f" · {result.preparation}"
+    for text in (*lines[:start], *facts, *map(sentence, result.warnings), lines[-1] + preparation):
+        assert ("partial result" if text.startswith("PARTIAL") else text) in page.text
+    assert (" ± " in page.text.partition("Table")[0]) == any(" ± " in fact for fact in facts)
+    choice = "no k can be selected" if result._best_index is None else f"number of clusters{result.best_k}"
+    assert choice in page.text
+    assert ("partial result" in page.text.partition("This is")[0]) == result.partial
+    assert ("font-size:17px" in markup) == (start > 0)
+    assert ("<ul" in markup) == bool(result.warnings)
+    printed = ["".join(line.lstrip("* ").split()) for line in lines[end + 1 : -2]]
+    assert printed == ["".join(row).replace(" ", "") for row in page.rows]
+    bold = [part.partition("</td>")[0].rpartition(">")[2] for part in markup.split("font-weight:700")[1:]]
+    assert bold == ([] if result._best_index is None else [str(result.best_k)])
+    assert "nan" not in page.text + markup.partition("<details")[0]
+    assert page.links == re.findall(r"<[^a-z/]|url\(", markup) == []
+
+
+def test_other_cards(with_confidence):
+    # Without "<1 %" as a tag.
+    check_card(with_confidence(LONG, 0.49, 0.003, 0.5, 0.007))
+    for result in (likely(0.003, 0.997, 0.0), likely(0.997, 0.003, 0.0), UNUSUAL["uneven ks"], UNUSUAL["40 ks"]):
+        check_card(result)
 
 
 def test_small_clusters_and_whole_data_for_real():
@@ -172,11 +207,9 @@ def test_small_clusters_and_whole_data_for_real():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({}, " of 404 of 575 rows · gmm · manhattan · transform tanh · rule max"),
-        ({"rule": "lcb", "z": 2.5}, " of 404 of 575 rows · gmm · manhattan · transform tanh · rule lcb (z=2.5)"),
         (
-            {"n_calibration": 2, "transform": "step"},
-            " + 2 for calibration of 404 of 575 rows · gmm · manhattan · transform step · rule max",
+            {"n_calibration": 2, "transform": "step", "rule": "lcb", "z": 2.5},
+            " + 2 for calibration of 404 of 575 rows · gmm · manhattan · transform step · rule lcb (z=2.5)",
         ),
         (
             {"criterion": "stable", "n_starts": 2},

@@ -1,5 +1,7 @@
-"""Types of ``df.compsil`` and ``explore``, checked by mypy: an error that is not expected, or an expected one that is
-missing, fails ``make typecheck``."""
+"""Types of ``df.compsil`` and ``explore``, checked by mypy.
+
+``make typecheck`` fails on unexpected errors and on expected errors that do not occur.
+"""
 
 from typing import assert_type
 

@@ -1,4 +1,7 @@
-"""Calls that mypy accepts and, with a comment, calls that it rejects; an unused comment is an error as well."""
+"""Calls that mypy must accept, and calls marked with "type: ignore" that it must reject.
+
+An unused "type: ignore" is also an error.
+"""
 
 import numpy as np
 import pandas as pd

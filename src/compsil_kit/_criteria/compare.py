@@ -21,7 +21,7 @@ from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, deriv
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.planning import load, make_plan, resolve_workers
-from compsil_kit._run.progress import make_meter
+from compsil_kit._run.progress import Meter
 from compsil_kit._run.select import compile_notice
 from compsil_kit._run.subsample import cluster_all, score_labelings
 from compsil_kit._run.workers import Tick, in_threads
@@ -110,7 +110,7 @@ def run_comparison(X: Any, config: ComparisonConfig, events: Events) -> Comparis
             f"criteria {', '.join(needing)} need dense points, but X is {what}. Leave them out of criteria."
         )
     work = _Work(data.matrix, plan, config, events)
-    meter = make_meter(events.progress, work.n_steps)
+    meter = Meter(events.progress, work.n_steps)
     try:
         meter.announce(compile_notice(plan, data))
         with warnings.catch_warnings():

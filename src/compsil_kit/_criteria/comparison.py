@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compsil_kit._result.records import plain
 from compsil_kit._util.format import format_ks, number
 from compsil_kit.plan import Plan
 
@@ -213,10 +214,8 @@ class Comparison:
             "version": 1,
             "ks": list(self.ks),
             "choices": dict(self.choices),
-            **{
-                key: {c.name: [v if np.isfinite(v) else None for v in getattr(c, key).tolist()] for c in self.criteria}
-                for key in ("values", "errors")
-            },
+            "values": {each.name: plain(each.values) for each in self.criteria},
+            "errors": {each.name: plain(each.errors) for each in self.criteria},
             "n_repeats": self.n_repeats,
             "n_references": self.n_references,
             "n_failed": self.n_failed,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from compsil_kit._data.columns import Moments, column_notes, scale_matrix, scale
 from compsil_kit._data.matrix import DIGEST_BYTES, content_digest, raise_not_finite, validate_matrix
 from compsil_kit._data.sources.source import Part, Source, Tick, Work, changed
 from compsil_kit._types import Scale
+from compsil_kit._util import schema
 from compsil_kit._util.format import shorten
 from compsil_kit._util.system import available_bytes
 
@@ -44,11 +45,12 @@ class Preparation:
         Columns that may distort the clusters: constant ones, copies and identifiers.
     """
 
-    columns: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
-    scale: Scale | None = None
-    n_dropped: int = 0
-    notes: tuple[str, ...] = ()
+    # With the validation of data that come from a file.
+    columns: Annotated[tuple[str, ...], schema.list_of(schema.text)]
+    left_out: Annotated[tuple[str, ...], schema.list_of(schema.text)] = ()
+    scale: Annotated[Scale | None, schema.optional(schema.text)] = None
+    n_dropped: Annotated[int, schema.integer(0)] = 0
+    notes: Annotated[tuple[str, ...], schema.list_of(schema.text)] = ()
 
     def __str__(self) -> str:
         """Return a summary in one line."""
@@ -223,7 +225,7 @@ class SourceTable:
         ----------
         rows : ndarray
             The numbers of the rows, ascending.
-        tick : callable, optional
+        tick : callable
             Called with the number of rows read since the last call; it may raise an exception to stop the pass.
         digest : bool, default=False
             Whether to compute the digest of all rows as well.

@@ -25,15 +25,7 @@ Columns = Sequence[Hashable] | Hashable | None
 
 
 def open_data(X: Any, *, min_rows: int = 2) -> Dataset | SourceTable:
-    """Return X as a validated matrix; a large out-of-core table is opened, but not read.
-
-    Parameters
-    ----------
-    X : array, sparse matrix, table or prepared table
-        The data, as :func:`compsil_kit.select_k` takes them.
-    min_rows : int, default=2
-        Smallest valid number of rows.
-    """
+    """Return X, as ``select_k`` takes it, as a validated matrix; a large out-of-core table is opened, but not read."""
     if isinstance(X, SourceTable):
         return X
     if isinstance(X, Dataset):
@@ -57,15 +49,7 @@ def _all_columns(source: Source) -> SourceTable:
 
 
 def load_data(X: Any, *, min_rows: int = 2) -> Dataset:
-    """Return X as a validated matrix in memory; an out-of-core table is loaded.
-
-    Parameters
-    ----------
-    X : array, sparse matrix, table or prepared table
-        The data, as :func:`compsil_kit.select_k` takes them.
-    min_rows : int, default=2
-        Smallest valid number of rows.
-    """
+    """Return X, as ``select_k`` takes it, as a validated matrix in memory; an out-of-core table is loaded."""
     table = open_data(X, min_rows=min_rows)
     return table.load() if isinstance(table, SourceTable) else table
 

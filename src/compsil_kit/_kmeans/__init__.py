@@ -1,4 +1,4 @@
-"""Compiled k-means: the labels of scikit-learn's KMeans, several times as fast and without holding the GIL.
+"""Compiled k-means: returns the same labels as scikit-learn's KMeans, several times as fast and without the GIL.
 
-May import what ``_method`` may, but not ``_method`` itself.
+This package may import the same packages as ``_method``, but not ``_method`` itself.
 """

@@ -1,8 +1,8 @@
-"""The labels that scikit-learn's KMeans would find, for many k and seeds on the same points.
+"""Compute the labels that scikit-learn's KMeans would return, for many values of k and many seeds on the same points.
 
-Compiled loops decide everything that rounding cannot change. Labels that are too close to call come from the matrix
-product that scikit-learn would compute. If rounding might change the iterations themselves, or a cluster becomes empty,
-scikit-learn computes the whole fit.
+Compiled loops assign every point whose label cannot depend on rounding. Where a label might depend on rounding, it is
+computed by the same matrix product as in scikit-learn. If rounding might change the iterations themselves, or a cluster
+becomes empty, scikit-learn computes the whole fit.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ Array = NDArray[Any]
 
 # Rows per matrix product in scikit-learn.
 CHUNK_ROWS = 256
-# Iterations of one initialisation with unsure labels; data with more are a lattice, where scikit-learn is faster.
+# Maximum number of iterations with unsure labels per initialisation. Data that exceed it usually lie on a lattice,
+# where scikit-learn is faster.
 MAX_RESOLVED_ITERATIONS = 30
-# Squares of larger lengths, and of those below the inverse, may leave the range of the dtype.
+# Squares of lengths above this limit, or below its inverse, may leave the range of the dtype.
 MAX_LENGTH = {"float64": 1e150, "float32": 1e17}
-# Rounding may swap two inertias whose relative difference is below this.
+# Rounding may change which of two inertias is smaller if their relative difference is below this.
 SAME_INERTIA = {"float64": 1e-9, "float32": 1e-3}
 
 
 def is_compiled() -> bool:
-    """Return whether the loops are compiled, in this process or in the cache of an earlier one."""
+    """Return whether the loops have been compiled, in this process or in the cache written by an earlier process."""
     loop: Any = lloyd.lloyd
     python = "py{}{}".format(*sys.version_info)
     return bool(loop.signatures) or any(Path(loop.stats.cache_path).glob(f"lloyd.lloyd-*.{python}.*.nbc"))
@@ -44,7 +45,7 @@ def is_compiled() -> bool:
 
 @cache
 def load_loops(dtype: str, n_starts: int = 1) -> None:
-    """Load or compile the loops by using them on a few points."""
+    """Load or compile the loops by running them on a few points."""
     points = np.array([[0.0, 1.0], [1.0, 0.0], [8.0, 9.0], [9.0, 8.0]], dtype=dtype)
     Fits(points, tol=1e-4).labels(KMeans(2, n_init=n_starts, random_state=0))
 
@@ -54,26 +55,27 @@ def _n_starts(estimator: KMeans) -> int:
 
 
 class Fits:
-    """Fits of KMeans with various k and seeds to the same points.
+    """KMeans fits to the same points with different values of k and seeds.
 
     Attributes
     ----------
     counts : Counter
-        ``fits``; ``settled``, chunks whose labels were resolved by scikit-learn's product; ``starts``, initialisations
-        by its k-means++; ``handed over``, fits that it computed entirely.
+        Numbers of ``fits``; of chunks whose labels were resolved by scikit-learn's matrix product (``settled``); of
+        initialisations by scikit-learn's k-means++ (``starts``); and of fits computed entirely by scikit-learn
+        (``handed over``).
     """
 
     def __init__(self, X: Array, tol: float) -> None:
-        """Prepare dense points, once for all k and initialisations."""
+        """Prepare dense points once for all values of k and all initialisations."""
         self._X = X
         self._tol = float(_kmeans._tolerance(X, tol))
         self._mean = X.mean(axis=0)
         self._points = lay_out(np.ascontiguousarray(X - self._mean))
         self._bounds = empty_bounds(len(X))
         reach, unit = float(self._points.lengths.max()), float(np.finfo(X.dtype).eps) / 2
-        # Bounds the rounding error of comparing two distances, both scikit-learn's and that of the loops.
+        # Bounds the rounding error when two distances are compared, in scikit-learn and in the loops.
         self._gamma = 4.0 * (X.shape[1] + 8) * (unit + UNIT_ROUNDOFF)
-        # Bounds the rounding error of a sum of squared distances, the additions not included.
+        # Bounds the rounding error of a sum of squared distances, apart from the error of the additions.
         self._rounding = 2.0 * self._gamma * (float(self._points.squares.sum()) + len(X) * reach * reach)
         self._in_range = 1 / MAX_LENGTH[X.dtype.name] < reach < MAX_LENGTH[X.dtype.name]
         self._draws: dict[int, Array] = {}
@@ -83,11 +85,11 @@ class Fits:
         self.counts: Counter[str] = Counter()
 
     def labels(self, estimator: KMeans) -> Array:
-        """Return the labels that the estimator would find; its random_state must be an integer."""
+        """Return the labels that the estimator would return; its random_state must be an integer."""
         return self.first_and_best(estimator)[1]
 
     def first_and_best(self, estimator: KMeans) -> tuple[Array, Array]:
-        """Return the labels that it would find from its first initialisation, and those from all of them."""
+        """Return the labels from the estimator's first initialisation alone, and the labels from all of them."""
         self.counts["fits"] += 1
         first, best = self._runs(estimator) if self._in_range else (None, None)
         if best is None:
@@ -99,7 +101,7 @@ class Fits:
         return first, best
 
     def _runs(self, estimator: KMeans) -> tuple[Array | None, Array | None]:
-        """Return the labels of the first and the best initialisation, or None where scikit-learn has to decide."""
+        """Return the labels from the first and the best initialisation; None if scikit-learn must compute them."""
         k, first, best, least = estimator.n_clusters, None, None, np.inf
         given = not isinstance(estimator.init, str)
         n_starts = _n_starts(estimator)
@@ -125,7 +127,7 @@ class Fits:
         return first, best
 
     def _initialise(self, centers: Array, seed: int, start: int) -> bool:
-        """Write the centres of k-means++; return whether the points have already been compared with them."""
+        """Write the initial k-means++ centres to ``centers``; return whether points have been compared with them."""
         k, n = len(centers), len(self._X)
         n_trials = 2 + int(np.log(k))
         per_start = 1 + (k - 1) * n_trials
@@ -143,13 +145,13 @@ class Fits:
         return False
 
     def _random(self, seed: int, n: int) -> Array:
-        """Return at least the first n numbers that a RandomState with this seed draws."""
+        """Return at least the first n random numbers from a RandomState with this seed."""
         if len(self._draws.get(seed, ())) < n:
             self._draws[seed] = np.random.RandomState(seed).random_sample(max(n, 256))
         return self._draws[seed]
 
     def _iterate(self, centers: Array, compared: bool, max_iter: int) -> bool:
-        """Run Lloyd's iterations, which replace the centres; return False where scikit-learn has to decide."""
+        """Run Lloyd's iterations, updating the centres in place; return False if scikit-learn must compute the fit."""
         points, bounds = self._points, self._bounds
         n_unsure = lloyd.assign_all(points, bounds, centers, self._gamma, compared)
         if n_unsure:
@@ -174,7 +176,7 @@ class Fits:
         return False
 
     def _resolve(self, centers: Array, unsure: Array) -> Array:
-        """Return the labels of unsure points by scikit-learn's product: same rows, same call, same bits."""
+        """Return the labels of unsure points from the same matrix product as in scikit-learn, bit for bit."""
         data = self._points.data
         centers = centers.astype(data.dtype)
         multiply = dgemm if data.dtype == np.float64 else sgemm

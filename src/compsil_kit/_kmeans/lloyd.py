@@ -1,7 +1,7 @@
 """Lloyd's iterations: assign points to the nearest centre and recompute the centres until scikit-learn would stop.
 
-Hamerly's bounds prove for most points that they keep their centre. Any other point is compared with its two nearest
-centres and, only if a third could be nearer, with all of them. Points that rounding might decide are listed as unsure.
+Hamerly's bounds show that most points keep their centre. Any other point is compared with its two nearest centres and,
+if a third centre could be nearer, with all centres. Points whose label might depend on rounding are listed as unsure.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from compsil_kit._kmeans.points import (
     strict,
 )
 
-# A block with at least this many pending points is compared as a whole.
+# If at least this many points of a block are pending, all points of the block are compared.
 MIN_DENSE = 32
-# Outcomes of comparing a point with its two nearest centres.
+# Outcomes when a point is compared with its two nearest centres.
 STAYS, MOVES, UNSURE, COMPARE_ALL = 0, 1, 2, 3
-# Return values of :func:`lloyd`: converged, labels to be resolved by the caller, a cluster became empty, or rounding
-# might decide whether it converged.
+# Return values of :func:`lloyd`: converged; the caller must resolve unsure labels; a cluster became empty; or
+# convergence might depend on rounding.
 DONE, RESOLVE, EMPTY, UNDECIDED = 0, 1, 2, 3
-# Positions in ``state``: iterations, moves since the sums were exact, points that move, unsure points, whether the
-# caller has just resolved them, and whether this is the last assignment.
+# Positions in ``state``: number of iterations, moves since the sums were last recomputed, points that move, unsure
+# points, whether the caller has just resolved the unsure points, and whether this is the last assignment.
 N_ITERATIONS, N_INEXACT, N_MOVED, N_UNSURE, RESOLVED, LAST = 0, 1, 2, 3, 4, 5
 
 
 @cached_fused
 def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, always_exact):
-    """Iterate until convergence, or until the caller has to resolve unsure labels.
+    """Iterate until convergence, or until the caller must resolve unsure labels.
 
-    Cluster sums are updated by the points that move, and their rounding error widens the bounds. Only where a label is
-    too close to call the sums are recomputed in scikit-learn's order, which gives its centres to the last bit. In
-    single precision (``always_exact``) they are recomputed in every iteration.
+    Cluster sums are updated for the points that move, and the bounds allow for the rounding error of these updates. If
+    a label is too close to call, the sums are recomputed in the same order as in scikit-learn, which makes the centres
+    bit-for-bit identical. In single precision (``always_exact``), the sums are recomputed in every iteration.
     """
     shifts, old = np.empty(centers.shape[0]), np.empty(centers.shape)
     reach = points.lengths.max()
@@ -58,7 +58,7 @@ def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, al
             state[N_ITERATIONS] += 1
             if state[N_MOVED] == 0:
                 return DONE
-            # Bound on the distance of scikit-learn's centres, and of these, from the exact means.
+            # Bound on how far scikit-learn's centres and our centres can be from the exact means.
             n_terms = bounds.label.shape[0] + state[N_INEXACT] + 8.0
             drift = 0.0 if always_exact else 4.0 * UNIT_ROUNDOFF * reach * n_terms
             total = _measure_shifts(old, centers, 2.0 * drift, shifts)
@@ -77,7 +77,7 @@ def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, al
 
 @inlined
 def _find_moves(points, bounds, centers, sums, counts, state, gamma, drift, reach, shifts):
-    """Find the points that move; compare unsure points again with exact centres."""
+    """Find the points that move, and compare unsure points again with exact centres."""
     rows, norms, furthest = prepare_centers(centers)
     gaps = np.empty(centers.shape[0])
     fixed = gamma * furthest * furthest + 4.0 * drift * furthest
@@ -97,7 +97,7 @@ def _find_moves(points, bounds, centers, sums, counts, state, gamma, drift, reac
 
 @inlined
 def _is_undecided(total, tol, drift, k, always_exact):
-    """Return whether rounding might decide if the centres have moved by no more than the tolerance."""
+    """Return whether the convergence check might depend on rounding."""
     if always_exact:
         return abs(total - tol) <= 1e-3 * tol
     return abs(total - tol) <= 1e-9 * tol + 8.0 * drift * np.sqrt(k * total) + 16.0 * k * drift * drift
@@ -105,7 +105,7 @@ def _is_undecided(total, tol, drift, k, always_exact):
 
 @cached_strict
 def add_up(data, label, sums, counts):
-    """Sum the points of each cluster in their order, as scikit-learn does with one thread."""
+    """Sum the points of each cluster in row order, as scikit-learn does with one thread."""
     d = data.shape[1]
     for j in range(sums.shape[0]):
         counts[j] = 0
@@ -121,7 +121,7 @@ def add_up(data, label, sums, counts):
 
 @strict
 def _average(sums, counts, centers):
-    """Write the means; scikit-learn multiplies by the inverse, in the type of the data."""
+    """Write the means; like scikit-learn, multiply by the inverse count in the dtype of the data."""
     for j in range(sums.shape[0]):
         alpha = sums.dtype.type(1.0 / counts[j])
         for t in range(sums.shape[1]):
@@ -130,7 +130,7 @@ def _average(sums, counts, centers):
 
 @inlined
 def _measure_shifts(old, new, extra, shifts):
-    """Write upper bounds on the distances that the centres moved; return the sum of the squared distances."""
+    """Write upper bounds on the shifts of the centres; return the sum of the squared shifts."""
     total = 0.0
     for j in range(old.shape[0]):
         here = 0.0
@@ -143,11 +143,11 @@ def _measure_shifts(old, new, extra, shifts):
 
 @inlined
 def _half_gaps(rows, norms, error, gaps):
-    """Write half the distance from each centre to the nearest other one, rounded down."""
+    """Write half the distance from each centre to the nearest other centre, rounded down."""
     for i in range(norms.shape[0]):
         gaps[i] = np.inf
         for j in range(i):
-            # The rows are -2 c, so their product is 4 times that of the centres.
+            # The rows are -2 c, so their product is 4 times the product of the centres.
             squared = norms[i] + norms[j] - 0.5 * dot(rows[i], rows[j]) - error
             gap = 0.5 * np.sqrt(max(squared, 0.0))
             gaps[i] = min(gaps[i], gap)
@@ -173,8 +173,8 @@ def _apply_moves(data, bounds, n_moved, sums, counts):
 def reassign(points, bounds, rows, norms, shifts, gaps, fixed, slope, slack):
     """Find the nearest centre of every point after the centres have moved by ``shifts``.
 
-    ``fixed + slope * |x|`` bounds the rounding error of a comparison, ``slack`` that of the bounds. Return the numbers
-    of points that move and of points that are too close to call.
+    ``fixed + slope * |x|`` limits the rounding error of a comparison; ``slack`` limits the rounding error of the
+    bounds. Return the number of points that move and the number that are too close to call.
     """
     n_pending = _move_bounds(points.lengths, bounds, shifts, gaps, fixed, slope, slack)
     own, second = bounds.scratch[0, :n_pending], bounds.scratch[1, :n_pending]
@@ -187,7 +187,7 @@ def reassign(points, bounds, rows, norms, shifts, gaps, fixed, slope, slack):
         rest[index] = bounds.others[i]
         error[index] = fixed + slope * points.lengths[i]
     _classify(own, second, rest, error, slack, bounds.outcome)
-    # Typed: numba would compile one more version of the callee for literal zeros.
+    # With literal zeros instead of np.int64, Numba would compile another version of the callee.
     n_moved, n_unsure, n_left = np.int64(0), np.int64(0), np.int64(0)
     for index in range(n_pending):
         i = bounds.pending[index]
@@ -208,7 +208,7 @@ def reassign(points, bounds, rows, norms, shifts, gaps, fixed, slope, slack):
 
 @inlined
 def _move_bounds(lengths, bounds, shifts, gaps, fixed, slope, slack):
-    """Adjust the bounds to the moved centres; list the points that may have another label and return their number."""
+    """Adjust the bounds to the moved centres; list the points whose label may change and return their number."""
     n, largest = 0, shifts.max()
     for i in range(lengths.shape[0]):
         own = bounds.label[i]
@@ -216,7 +216,7 @@ def _move_bounds(lengths, bounds, shifts, gaps, fixed, slope, slack):
         second = bounds.lower[i] - shifts[bounds.second[i]]
         rest = bounds.others[i] - largest
         bounds.upper[i], bounds.lower[i], bounds.others[i] = upper, second, rest
-        # The distance between the centres is another bound (``gaps`` holds half of it).
+        # The distance between centres gives another bound; ``gaps`` contains half of this distance.
         lower = max(min(second, rest), 2.0 * gaps[own] - upper)
         bounds.pending[n] = i
         n += int((lower - upper - slack) * (lower + upper) <= fixed + slope * lengths[i])
@@ -225,7 +225,7 @@ def _move_bounds(lengths, bounds, shifts, gaps, fixed, slope, slack):
 
 @inlined
 def _classify(own, second, rest, error, slack, outcome):
-    """Classify pairs of squared distances and turn them into bounds; without branches, so that the loop vectorises."""
+    """Classify pairs of squared distances and convert them to bounds; the loop has no branches, so it vectorises."""
     for index in range(own.shape[0]):
         a, b, e = own[index], second[index], error[index]
         smaller, larger = min(a, b), max(a, b)
@@ -239,7 +239,7 @@ def _classify(own, second, rest, error, slack, outcome):
 
 @fused
 def compare_listed(points, bounds, rows, norms, fixed, slope, n_pending, n_moved, n_unsure):
-    """Compare the pending points with all centres, block by block; return the same numbers as :func:`reassign`."""
+    """Compare the pending points with all centres, block by block; return the same counts as :func:`reassign`."""
     at = 0
     three, two, buffer = np.empty((3, BLOCK)), np.empty((2, BLOCK), np.int64), np.empty((4, BLOCK))
     while at < n_pending:
@@ -271,7 +271,7 @@ def compare_listed(points, bounds, rows, norms, fixed, slope, n_pending, n_moved
 
 @inlined
 def _compare_whole_block(points, bounds, rows, norms, fixed, slope, start, stop, three, two, buffer):
-    """Compare all points of a block with all centres; points that are not pending only get tighter bounds."""
+    """Compare all points of a block with all centres; this tightens the bounds of points that are not pending."""
     k = norms.shape[0]
     three[:], two[:] = np.inf, 0
     for j in range(0, k, 4):
@@ -289,7 +289,7 @@ def _compare_whole_block(points, bounds, rows, norms, fixed, slope, start, stop,
 
 @fused
 def set_bounds(bounds, i, first, second, third, square, error):
-    """Derive bounds on distances from |c|² - 2 x·c of the three nearest centres."""
+    """Derive bounds on distances from the values |c|² - 2 x·c for the three nearest centres."""
     bounds.upper[i] = np.sqrt(max(first + square, 0.0) + error)
     bounds.lower[i] = np.sqrt(max(second + square - error, 0.0))
     bounds.others[i] = np.sqrt(max(third + square - error, 0.0))
@@ -297,11 +297,14 @@ def set_bounds(bounds, i, first, second, third, square, error):
 
 @fused
 def resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure):
-    """Decide unsure points for exact centres, with an error bound per centre; return how many move and stay unsure."""
+    """Reassign unsure points by exact centres and an error bound for each centre.
+
+    Return the number of points that move and the number that are still unsure.
+    """
     n_left = 0
     for index in range(n_unsure):
         i = bounds.unsure[index]
-        # No bounds: the next iteration compares the point again.
+        # Reset the bounds, so that the next iteration compares the point again.
         bounds.upper[i], bounds.lower[i], bounds.others[i] = np.inf, 0.0, 0.0
         own, _, best, _, _ = compare_point(points.rows[i], rows, norms)
         best += gamma * (norms[own] + 2.0 * np.sqrt(norms[own]) * points.lengths[i])
@@ -320,9 +323,9 @@ def resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure):
 
 @cached_fused
 def assign_all(points, bounds, centers, gamma, compared):
-    """Assign every point to its nearest initial centre; return how many points are too close to call.
+    """Assign every point to its nearest initial centre; return the number of points that are too close to call.
 
-    ``compared``: k-means++ has already stored the comparisons in ``bounds``.
+    ``compared`` means that k-means++ has already stored the comparisons in ``bounds``.
     """
     rows, norms, furthest = prepare_centers(centers)
     fixed, slope = gamma * furthest * furthest, 2.0 * gamma * furthest
@@ -344,7 +347,7 @@ def assign_all(points, bounds, centers, gamma, compared):
 
 @cached_reordered
 def inertia(rows, centers, label):
-    """Return the sum of squared distances of the points to their centres."""
+    """Return the sum of squared distances from the points to their centres."""
     total = 0.0
     for i in range(label.shape[0]):
         for t in range(rows.shape[1]):

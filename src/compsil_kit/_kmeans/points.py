@@ -1,6 +1,6 @@
-"""The points in the layouts that the compiled loops read, comparisons with centres, and k-means++.
+"""Memory layouts of the points for the compiled loops, comparisons with centres, and k-means++.
 
-Squared distances are compared as ``|c|² - 2 x·c``: they lack ``|x|²``, which is the same for all centres.
+Squared distances are compared as ``|c|² - 2 x·c``, without ``|x|²``, because this term is the same for all centres.
 """
 
 from __future__ import annotations
@@ -13,64 +13,66 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-# Points per block: their coordinates and the running minima fit into the first-level cache.
+# Points per block; their coordinates and running minima fit into the L1 cache.
 BLOCK = 128
-# Half the distance between 1 and the next float64.
+# Half the distance from 1 to the next float64.
 UNIT_ROUNDOFF = 2.0**-53
 
 _options: Any = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
-# Only called from compiled code: a wrapper for C callers would be compiled for nothing.
+# For functions called only from compiled code, which need no compiled wrapper for C callers.
 _inner: Any = {**_options, "no_cfunc_wrapper": True}
 _FUSED, _REORDERED = {"contract", "nsz"}, {"reassoc", "contract", "nsz"}
-# Fused multiply-adds round once instead of twice: the error bounds hold for both.
+# Fused multiply-adds round once instead of twice; the error bounds hold in both cases.
 fused = numba.njit(**_inner, fastmath=_FUSED)
-# Inlined by numba: a separate function would be optimised again in each caller and in their callers.
+# Inlined by Numba, because a separate function would be optimised again in each of its direct and indirect callers.
 inlined = numba.njit(**_inner, fastmath=_FUSED, inline="always")
-# Sums in any order, so that they vectorise: the same order in every run, and NaN and infinity keep their meaning.
+# Allows any order of summation, so that sums vectorise. The order is the same in every run, and NaN and infinity are
+# handled correctly.
 reordered = numba.njit(**_inner, fastmath=_REORDERED)
-# Sums that must equal scikit-learn's to the last bit.
+# For sums that must be bit-for-bit identical to scikit-learn's.
 strict = numba.njit(**_inner)
-# Entry points from Python. Only these are cached: caching each inner function would take as long again.
+# For functions called from Python. Only these are cached, because caching the inner functions would double the time.
 cached_fused = numba.njit(**_options, cache=True, fastmath=_FUSED)
 cached_reordered = numba.njit(**_options, cache=True, fastmath=_REORDERED)
 cached_strict = numba.njit(**_options, cache=True)
 
 
 class Points(NamedTuple):
-    """The points, centred."""
+    """The centred points in several layouts."""
 
-    # In the dtype of the data, as scikit-learn adds them up.
+    # In the dtype of the data, for the same sums as in scikit-learn.
     data: Array
-    # In double precision: one point per row, and blocks with one coordinate per row.
+    # In double precision: ``rows`` has one point per row, ``blocks`` has one coordinate per row.
     rows: Array
     blocks: Array
-    # Squared lengths, and lengths rounded up.
+    # Squared lengths of the points, and their lengths rounded up.
     squares: Array
     lengths: Array
 
 
 class Bounds(NamedTuple):
-    """The nearest centres of each point with bounds on its distances, and scratch arrays."""
+    """The nearest centres of each point, bounds on the distances, and scratch arrays."""
 
-    # The nearest and the second nearest centre.
+    # The nearest and second-nearest centre.
     label: Array
     second: Array
-    # Upper bound on the distance to the nearest centre; lower bounds on those to the second nearest and to all others.
+    # Upper bound on the distance to the nearest centre; lower bounds on the distances to the second-nearest centre and
+    # to all other centres.
     upper: Array
     lower: Array
     others: Array
-    # Lists of points: to be compared, moving, the new labels of the moving ones, too close to call; and outcomes.
+    # Lists of points to compare, points that move, new labels of these points, unsure points, and outcomes.
     pending: Array
     moved: Array
     target: Array
     unsure: Array
     outcome: Array
-    # Scratch values of listed points.
+    # Scratch space for the points in the lists above.
     scratch: Array
 
 
 def lay_out(data: Array) -> Points:
-    """Return the centred points in both layouts."""
+    """Return centred points in all layouts."""
     n_points, n_features = data.shape
     n_blocks = -(-n_points // BLOCK)
     blocks = np.zeros((n_blocks, n_features, BLOCK))
@@ -94,7 +96,7 @@ def _fill(rows, blocks, squares, lengths):
 
 
 def empty_bounds(n_points: int) -> Bounds:
-    """Return the arrays for this many points, not yet filled."""
+    """Return new arrays for ``n_points`` points."""
     label, second, pending, moved, target, unsure, outcome = np.zeros((7, n_points), np.int64)
     upper, lower, others = np.zeros((3, n_points))
     scratch = np.empty((4, n_points))
@@ -103,7 +105,7 @@ def empty_bounds(n_points: int) -> Bounds:
 
 @fused
 def prepare_centers(centers):
-    """Return -2 c and |c|² of the centres, and the largest length."""
+    """Return -2 c and |c|² for all centres, and the largest length of a centre."""
     rows, norms, largest = np.empty(centers.shape), np.empty(centers.shape[0]), 0.0
     for j in range(centers.shape[0]):
         total = 0.0
@@ -118,7 +120,7 @@ def prepare_centers(centers):
 
 @reordered
 def dot(a, b):
-    """Return the product of two rows."""
+    """Return the dot product of two rows."""
     total = 0.0
     for t in range(a.shape[0]):
         total += a[t] * b[t]
@@ -127,9 +129,9 @@ def dot(a, b):
 
 @fused
 def compare_block(block, rows, norms, first, n_rows, out):
-    """Write |c|² - 2 x·c of a block's points for up to four centres, beginning with ``first``.
+    """Write |c|² - 2 x·c for the points of a block and up to four centres, starting with centre ``first``.
 
-    Four centres and four coordinates at a time: each number that is loaded serves four products.
+    Four centres and four coordinates are processed together, so that each loaded number is used in four products.
     """
     r1, r2, r3 = first + min(1, n_rows - 1), first + min(2, n_rows - 1), first + min(3, n_rows - 1)
     b0, b1, b2, b3 = out[0], out[1], out[2], out[3]
@@ -200,7 +202,7 @@ def _four_by_one(b0, b1, b2, b3, c0, c1, c2, c3, x):
 
 @fused
 def keep_three(values, j, best, second, third, label, second_label):
-    """Keep the three smallest values of each point of a block, and the centres of the first two."""
+    """Keep the three smallest values for each point of a block, and the centres for the two smallest."""
     for p in range(BLOCK):
         v, b, s = values[p], best[p], second[p]
         is_first, is_second = v < b, v < s
@@ -213,7 +215,7 @@ def keep_three(values, j, best, second, third, label, second_label):
 
 @fused
 def compare_point(x, rows, norms):
-    """Return the two nearest centres of a point, and |c|² - 2 x·c of the three nearest."""
+    """Return the two nearest centres of a point, and |c|² - 2 x·c for the three nearest."""
     first, second, third = np.inf, np.inf, np.inf
     label, second_label = 0, 0
     for j in range(norms.shape[0]):
@@ -230,11 +232,12 @@ def compare_point(x, rows, norms):
 
 @cached_fused
 def plus_plus(points, bounds, first, draws, n_trials, centers, rounding, share):
-    """Choose the centres by greedy k-means++; return False where rounding might make scikit-learn choose another one.
+    """Choose the centres by greedy k-means++; return False if rounding might make scikit-learn choose other centres.
 
-    ``draws`` are the random numbers that scikit-learn would draw after the ``first`` point. ``rounding`` bounds the
-    rounding error of a sum of squared distances, ``share`` the relative error of the additions. Also store the two
-    nearest centres of every point in ``bounds``, and |c|² - 2 x·c of the three nearest.
+    ``first`` is the first centre, and ``draws`` contains the random numbers that scikit-learn would draw after choosing
+    it. ``rounding`` bounds the rounding error of a sum of squared distances; ``share`` bounds the relative error of the
+    additions. For every point, also store in ``bounds`` the two nearest centres, and |c|² - 2 x·c for the three
+    nearest.
     """
     n_points, n_blocks = points.squares.shape[0], points.blocks.shape[0]
     shape, room = (n_blocks, BLOCK), (n_trials + 3) // 4 * 4
@@ -267,7 +270,7 @@ def plus_plus(points, bounds, first, draws, n_trials, centers, rounding, share):
 
 @inlined
 def _evaluate(points, best, ids, values, sums, totals):
-    """Compute the sum of squared distances that each candidate point would leave as the next centre."""
+    """Compute the sum of squared distances that would remain if each candidate became the next centre."""
     n = ids.shape[0]
     rows, norms, _ = prepare_centers(points.rows[ids])
     for i in range(points.blocks.shape[0]):
@@ -292,7 +295,7 @@ def _sum_nearest(values, best, squares):
 
 @fused
 def _find_drawn(sums, best, squares, drawn, error):
-    """Return the first point at which the running sum reaches the drawn value; -1 if rounding might change it."""
+    """Return the first point where the running sum reaches the drawn value, or -1 if it might depend on rounding."""
     below = 0.0
     for i in range(sums.shape[0]):
         if below + sums[i] + error >= drawn:
@@ -310,14 +313,14 @@ def _find_drawn(sums, best, squares, drawn, error):
 
 @inlined
 def _choose_best(data, ids, totals, n, rounding, share):
-    """Return which of n candidates leaves the smallest sum; -1 if rounding might decide between different points."""
+    """Return the candidate with the smallest remaining sum, or -1 if rounding might make another point the best."""
     chosen = 0
     for r in range(1, n):
         if totals[r] < totals[chosen]:
             chosen = r
     for r in range(n):
         close = totals[r] - totals[chosen] <= 2.0 * (rounding + share * totals[r])
-        # Equal rows give the same centre.
+        # Identical rows give the same centre.
         if r != chosen and close and np.any(data[ids[r]] != data[ids[chosen]]):
             return -1
     return chosen

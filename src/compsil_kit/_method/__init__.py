@@ -1,1 +1,1 @@
-"""The steps of the method; they neither plot nor print."""
+"""The steps of the method; modules in this package neither plot nor print."""

@@ -1,4 +1,4 @@
-"""Clusterers (method step 1): a name, a scikit-learn estimator or a function ``f(X, k, seed) -> labels``."""
+"""Clusterers (method step 1), given as a name, a scikit-learn estimator or a function ``f(X, k, seed) -> labels``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sklearn.mixture import GaussianMixture
 
 from compsil_kit._method.labels import check_clusters
 from compsil_kit._method.metrics import Metric
-from compsil_kit._method.precision import check_magnitude, fit_predict, loses_digits
+from compsil_kit._method.precision import check_magnitude, fit_predict, loses_precision
 from compsil_kit._util.checks import check_choice, describe
 from compsil_kit._util.imports import gc_paused, has, require
 
 Array = NDArray[Any]
 
 _MEDOIDS_HELP = (
-    "clusterer={name!r} needs scikit-learn-extra. Install it with: pip install scikit-learn-extra. Where its wheel "
-    "does not import (it was built for NumPy 1), build it for the NumPy you have: pip install cython setuptools wheel, "
+    "clusterer={name!r} needs scikit-learn-extra. Install it with: pip install scikit-learn-extra. If its wheel, which "
+    "was built for NumPy 1, cannot be imported, build it for your NumPy version: pip install cython setuptools wheel, "
     "then pip install --no-cache-dir --no-build-isolation --no-binary scikit-learn-extra scikit-learn-extra"
 )
 
@@ -33,7 +33,7 @@ def _medoids(metric: Metric, name: str, kind: str, **params: str) -> Any:
     try:
         module = require("sklearn_extra.cluster", purpose=f"clusterer={name!r}")
     except (ImportError, ValueError) as error:
-        # On NumPy 2 its wheel raises a ValueError ("numpy.dtype size changed").
+        # With NumPy 2, importing the wheel of scikit-learn-extra raises a ValueError ("numpy.dtype size changed").
         raise ImportError(_MEDOIDS_HELP.format(name=name)) from error
     return getattr(module, kind)(metric=metric.function or metric.name, **params)
 
@@ -43,7 +43,7 @@ def _agglomerative(metric: Metric) -> Any:
     return sk.AgglomerativeClustering(**params)
 
 
-# One initialisation for k-means, as in the authors' package: a wrong k then lowers the score more clearly.
+# k-means uses one initialisation, as in the authors' package, because a wrong k then lowers the score more clearly.
 NAMED_CLUSTERERS: dict[str, Callable[[Metric], Any]] = {
     "kmeans": lambda _: sk.KMeans(n_init=1),
     "minibatch-kmeans": lambda _: sk.MiniBatchKMeans(n_init=1),
@@ -52,23 +52,24 @@ NAMED_CLUSTERERS: dict[str, Callable[[Metric], Any]] = {
     "agglomerative": _agglomerative,
     "spectral": lambda _: sk.SpectralClustering(),
     "birch": lambda _: sk.Birch(),
-    # The default initialisation is poor: k-medoids++ halves the inertia.
+    # The default initialisation is poor; k-medoids++ halves the inertia.
     "kmedoids": lambda metric: _medoids(metric, "kmedoids", "KMedoids", init="k-medoids++"),
     "clara": lambda metric: _medoids(metric, "clara", "CLARA"),
 }
-# Names of scikit-learn's k-means in plans, by name and as an estimator: points belong to the nearest mean.
+# How plans record scikit-learn's k-means when it is given by name or as an estimator.
 PLAIN_KMEANS = ("kmeans", "KMeans")
-# Names with a meaning in plans and results; other functions and classes of these names are given another one.
+# Reserved names in plans and results; a user's function or class with one of these names is recorded under a different
+# name.
 _RESERVED = (*NAMED_CLUSTERERS, *PLAIN_KMEANS)
-# With fewer points, loading compiled k-means costs more than it saves.
+# With fewer points, loading compiled k-means takes more time than it saves.
 MIN_COMPILED_KMEANS_POINTS = 1000
-# Clusterers that store a matrix of all pairs: bytes per pair, all copies together.
+# Bytes per pair of points, including copies, for clusterers that store a matrix of all pairs.
 _QUADRATIC_BYTES = {"AgglomerativeClustering": 16, "SpectralClustering": 32, "KMedoids": 24}
 
 
 @dataclass(frozen=True)
 class Clusterer:
-    """A validated clusterer: its name, and either an estimator to copy or a function to call."""
+    """A validated clusterer with its name and either an estimator to copy or a function to call."""
 
     name: str
     estimator: Any = None
@@ -80,26 +81,26 @@ class Clusterer:
 
     @cached_property
     def count_parameter(self) -> str:
-        """The parameter that sets the number of clusters; empty if there is none."""
+        """Name of the parameter that sets the number of clusters; empty if there is none."""
         return next((name for name in ("n_clusters", "n_components") if name in self._params), "")
 
     @property
-    def reads_distances(self) -> bool:
-        """Whether the estimator is set to read distances instead of points."""
-        # SpectralClustering(affinity="precomputed") reads similarities, the opposite of distances.
+    def expects_distances(self) -> bool:
+        """Whether the estimator is configured for precomputed distances instead of points."""
+        # SpectralClustering(affinity="precomputed") expects similarities, which are the opposite of distances.
         nearest = "precomputed_nearest_neighbors" in str(self._params.get("affinity"))
         return nearest or str(self._params.get("metric")) == "precomputed"
 
     @property
     def by_name(self) -> bool:
-        """Whether it was given by name, so that scikit-learn need not validate its parameters at every fit."""
+        """Whether the clusterer was given by name, so that scikit-learn can skip validating parameters at every fit."""
         return self.function is None and self.name in NAMED_CLUSTERERS
 
     def build(self, k: int, seed: int, n_starts: int | None = None) -> Any:
         """Return a new estimator for k clusters with this seed and, unless None, this number of initialisations.
 
-        Does what ``clone`` and ``set_params`` do without inspecting signatures, which took half as long as k-means
-        itself on small subsamples.
+        This method replaces ``clone`` and ``set_params``, which inspect signatures; on small subsamples, that took half
+        as long as k-means itself.
         """
         params = {name: _copied(value) for name, value in self._params.items()}
         params[self.count_parameter] = k
@@ -111,18 +112,18 @@ class Clusterer:
 
     def labels(self, X: Any, k: int, seed: int, n_starts: int | None = None) -> Array:
         """Cluster X into k clusters and return codes 0 .. k-1; raise if the labels cannot be scored."""
-        # Some compiled code requires writable sparse data; a copy protects the shared subsample.
+        # Some compiled code requires writable sparse data, so it gets a copy to protect the shared subsample.
         points = X.copy() if sparse.issparse(X) else X
         found = self.function(points, k, seed) if self.function else fit_predict(self.build(k, seed, n_starts), points)
         return check_clusters(found, X.shape[0], k)
 
     def labeler(self, X: Any, n_starts: int = 1) -> Callable[[int, int], tuple[Array, Array]]:
-        """Return a function of k and seed that clusters X; preparations of X are shared by all calls.
+        """Return a function of k and seed that clusters X; all calls share the preparation of X.
 
-        It returns the labels of the clusterer as configured, and those of the best of ``n_starts`` initialisations;
-        the former twice if that is 1.
+        The function returns two label arrays: labels from the clusterer as configured, and labels from the best of
+        ``n_starts`` initialisations. If ``n_starts`` is 1, both are the same array.
         """
-        if not self._uses_compiled(X, X.shape[0] * n_starts) or loses_digits(X):
+        if not self._uses_compiled(X, X.shape[0] * n_starts) or loses_precision(X):
 
             def plain(k: int, seed: int) -> tuple[Array, Array]:
                 found = self.labels(X, k, seed)
@@ -136,7 +137,7 @@ class Clusterer:
         fits, one = Fits(X, self.estimator.tol), self._params["n_init"] == 1
 
         def codes(labels: Array, k: int) -> Array:
-            # Checking k non-empty clusters in full would take as long as an initialisation.
+            # Run the full check only if a cluster is empty, because it takes as long as an initialisation.
             valid = np.bincount(labels, minlength=k).min() > 0
             return labels.astype(np.intp) if valid else check_clusters(labels, X.shape[0], k)
 
@@ -151,11 +152,11 @@ class Clusterer:
 
     @property
     def takes_starts(self) -> bool:
-        """Whether it can keep the best of several initialisations."""
+        """Whether the clusterer can keep the best of several initialisations."""
         return self.function is None and "n_init" in self._params and isinstance(self._params.get("init", ""), str)
 
     def _uses_compiled(self, X: Any, n_points: int) -> bool:
-        """Return whether this is scikit-learn's k-means by Lloyd's algorithm, on enough dense points."""
+        """Return whether compiled k-means replaces scikit-learn's: Lloyd's algorithm and enough dense points."""
         kmeans = self.estimator
         if type(kmeans) is not sk.KMeans or kmeans.algorithm != "lloyd" or kmeans.verbose:
             return False
@@ -163,7 +164,7 @@ class Clusterer:
         return known and not sparse.issparse(X) and n_points >= MIN_COMPILED_KMEANS_POINTS and has("numba")
 
     def must_compile(self, X: Any, n_points: int) -> bool:
-        """Return whether a run on this many rows of X starts by compiling k-means, as the first on a machine does."""
+        """Return whether a run on ``n_points`` rows of X would first compile k-means, because it is not cached yet."""
         if not self._uses_compiled(X, n_points):
             return False
         with gc_paused():
@@ -173,12 +174,12 @@ class Clusterer:
 
     @property
     def bytes_per_pair(self) -> int:
-        """Memory that the clusterer needs per pair of points."""
+        """Bytes that the clusterer needs per pair of points."""
         return _QUADRATIC_BYTES.get(type(self.estimator).__name__, 0)
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy of a parameter; plain values are immutable and need none."""
+    """Return a copy of a parameter value; immutable values are returned as they are."""
     return value if value is None or isinstance(value, str | int | float) else clone(value, safe=False)
 
 
@@ -203,41 +204,42 @@ def _by_name(name: str, metric: Metric) -> Clusterer:
     check_choice("clusterer", name, tuple(NAMED_CLUSTERERS))
     if metric.precomputed and name not in ("agglomerative", "kmedoids"):
         raise ValueError(
-            f"clusterer={name!r} needs points, but metric='precomputed' gives distances. Pass "
-            "clusterer='agglomerative' or 'kmedoids', an estimator that reads distances, or a function."
+            f"clusterer={name!r} needs points, but with metric='precomputed' X contains distances. Pass "
+            "clusterer='agglomerative' or 'kmedoids', an estimator that accepts precomputed distances, or a function."
         )
     return Clusterer(name, NAMED_CLUSTERERS[name](metric))
 
 
 def _by_estimator(estimator: Any, metric: Metric) -> Clusterer:
     name = type(estimator).__name__
-    # Another class called KMeans need not behave like scikit-learn's.
+    # Another class named KMeans may behave differently from scikit-learn's.
     plain = name not in _RESERVED or type(estimator) is sk.KMeans
     clusterer = Clusterer(name if plain else f"{type(estimator).__module__}.{name}", clone(estimator))
     if not clusterer.count_parameter or not hasattr(estimator, "fit_predict"):
         raise ValueError(
-            f"clusterer={name} must have fit_predict and a parameter n_clusters or n_components that sets the "
-            "number of clusters. Wrap it in a function f(X, k, seed) -> labels."
+            f"clusterer={name} must have a fit_predict method and a parameter n_clusters or n_components that sets the "
+            "number of clusters. Wrap the estimator in a function f(X, k, seed) -> labels."
         )
-    if metric.precomputed and not clusterer.reads_distances:
+    if metric.precomputed and not clusterer.expects_distances:
         raise ValueError(
-            f"metric='precomputed' gives distances, but clusterer={name} is not set to read them. Set its metric to "
-            "'precomputed' if it has one (affinity='precomputed' reads similarities), or wrap it in a function."
+            f"clusterer={name} is not configured for distances, but with metric='precomputed' X contains distances. If "
+            "the estimator has a metric parameter, set it to 'precomputed' (affinity='precomputed' expects "
+            "similarities); otherwise wrap the estimator in a function."
         )
     return clusterer
 
 
 def takes_sparse(clusterer: Clusterer) -> bool:
-    """Return whether the clusterer accepts sparse data; True for a function, where it is unknown."""
+    """Return whether the clusterer accepts sparse data; for a function this is unknown, so return True."""
     tags = getattr(clusterer.estimator, "__sklearn_tags__", None)
     return tags is None or bool(tags().input_tags.sparse)
 
 
 def check_input_kind(clusterer: Clusterer, X: Any) -> None:
-    """Raise if the clusterer cannot take sparse data, or cannot compute with values of this magnitude."""
+    """Raise if X is sparse or has values of a magnitude that the clusterer does not support."""
     if sparse.issparse(X) and not takes_sparse(clusterer):
         raise TypeError(
-            f"clusterer={clusterer.name!r} does not take sparse data. Pass X.toarray(), or another clusterer."
+            f"clusterer={clusterer.name!r} does not support sparse data. Pass X.toarray() or another clusterer."
         )
-    if clusterer.estimator is not None and not clusterer.reads_distances:
+    if clusterer.estimator is not None and not clusterer.expects_distances:
         check_magnitude(clusterer.estimator, clusterer.name, X)

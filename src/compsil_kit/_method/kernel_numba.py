@@ -1,7 +1,7 @@
-"""The sums of ``kernel_numpy``, compiled (extra ``fast``): distances, roots and both sums in one pass.
+"""Compiled version of ``kernel_numpy`` (needs the ``fast`` extra): computes distances and both sums in one pass.
 
-With few features squared distances come directly from coordinate differences, four rows at a time so that each load of
-a column serves four points. With many features a matrix product is faster.
+With few features, squared distances are computed directly from coordinate differences, four rows at a time, so that
+each loaded column value is used for four points. With many features, a matrix product is faster.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from compsil_kit._method.kernel_numpy import chunks
 
 Array = NDArray[Any]
 
-# With more features the matrix product is faster than the differences.
+# With more features, a matrix product is faster than coordinate differences.
 MAX_DIRECT_FEATURES = 64
-# Columns per pass: the buffers of four rows and the coordinates of the columns stay in the second-level cache.
+# Columns per pass, so that the buffers for four rows and the coordinates of the columns stay in the L2 cache.
 PASS_COLUMNS = 1024
-# Padding of the buffer's rows: at a distance of a power of two they would evict each other from the cache.
+# Padding between the rows of the buffer; rows a power of two apart would evict each other from the cache.
 PADDING = 24
 
 
 def accumulate_direct(columns_of: Array, starts: Array, cell: Array, panel: slice, tick: Callable[[], None]) -> Array:
-    """Return the sums of distances from the points of ``panel`` to every cell; coordinates stand in rows."""
+    """Return sums of distances from the points in ``panel`` to every cell.
+
+    ``columns_of`` has one row per coordinate and one column per point.
+    """
     n_points = columns_of.shape[1]
     sums = np.zeros((len(starts), panel.stop - panel.start))
     ends = np.append(starts[1:], n_points)
@@ -39,7 +42,10 @@ def accumulate_direct(columns_of: Array, starts: Array, cell: Array, panel: slic
 
 
 def accumulate_rows(columns_of: Array, starts: Array, cell: Array, rows: Array, tick: Callable[[], None]) -> Array:
-    """Return the sums of distances from some points to every cell, by differences; coordinates stand in rows."""
+    """Return sums of distances from the given points to every cell, computed from coordinate differences.
+
+    ``columns_of`` has one row per coordinate and one column per point.
+    """
     n_points = columns_of.shape[1]
     sums = np.zeros((len(starts), len(rows)))
     ends = np.append(starts[1:], n_points)
@@ -51,7 +57,7 @@ def accumulate_rows(columns_of: Array, starts: Array, cell: Array, rows: Array, 
 
 @cached_reordered
 def _pass_rows(x, ends, cell, sums, rows, start, stop):
-    """Add the distances between some points and columns start to stop to the sums of these points only."""
+    """Add the distances from the given points to the columns from ``start`` to ``stop`` to the sums of these points."""
     buffer = np.empty((1, PASS_COLUMNS), x.dtype)
     unused = np.zeros(PASS_COLUMNS, np.float64)
     for at in range(rows.shape[0]):
@@ -60,7 +66,10 @@ def _pass_rows(x, ends, cell, sums, rows, start, stop):
 
 @cached_reordered
 def _pass(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):
-    """Add the distances between the panel's points and columns start to stop; within the panel, each pair once."""
+    """Add the distances between the points in the panel and the columns from ``start`` to ``stop``.
+
+    Pairs within the panel are computed only once.
+    """
     buffer = np.empty((4, PASS_COLUMNS + PADDING), x.dtype)
     by_column = np.zeros(PASS_COLUMNS, np.float64)
     i = panel_start
@@ -68,7 +77,7 @@ def _pass(x, ends, cell, sums, panel_start, panel_stop, start, stop, inside):
     while i < limit:
         own = cell[i]
         until = min(ends[own], limit)
-        # The rows of one cell share one sum per column.
+        # All rows of a cell add to the same sum for each column.
         while i < until:
             block_end = min(until, start) if inside and i < start else until
             if block_end - i >= 4:
@@ -213,7 +222,7 @@ def _sum(row):
 
 @cached_reordered
 def add_squared(block, column_edges, row_edges, by_row, by_column, both):
-    """Add the roots of a tile of squared distances to the sums of its rows and, if ``both``, of its columns."""
+    """Add the square roots of a tile to the sums for its rows and, if ``both`` is set, for its columns."""
     columns = np.zeros(block.shape[1], np.float64)
     for c in range(row_edges.shape[0] - 1):
         for i in range(row_edges[c], row_edges[c + 1]):

@@ -1,7 +1,7 @@
-"""Sums of distances from every point to every cell (a_i and b_i of method step 2), in plain NumPy.
+"""Sums of distances from every point to every cell (for a_i and b_i in method step 2), in plain NumPy.
 
-Points are sorted by cell, so that a cell is a range of columns. The distance matrix is computed tile by tile and never
-stored. A tile off the diagonal serves twice: its rows for the points on the left, its columns for the points on top.
+Points are sorted by cell, so that each cell is a range of columns. The distance matrix is computed tile by tile and
+never stored. An off-diagonal tile is used twice: summed by row and, because distances are symmetric, by column.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from scipy.spatial.distance import cdist
 
 Array = NDArray[Any]
 Tile = Callable[[slice, slice], Array]
-# add(block, column edges, row edges, sums of the rows, sums of the columns, whether to add to the latter)
+# add(block, column edges, row edges, row sums, column sums, whether to update the column sums)
 Add = Callable[[Array, Array, Array, Array, Array, bool], None]
 
-# 200 x 500 float64 values are 0.8 MB: a tile stays in the second-level cache during all passes over it. With powers of
-# two its rows would lie multiples of 4 KiB apart and evict each other: the product would take twice as long.
+# 200 x 500 float64 values take 0.8 MB, so a tile stays in the L2 cache during all passes over it. If the sizes were
+# powers of two, rows would be multiples of 4 KiB apart and evict each other, and the product would take twice as long.
 TILE_ROWS = 200
 TILE_COLUMNS = 500
 
 
 def chunks(start: int, stop: int, size: int) -> Iterator[slice]:
-    """Yield slices of at most ``size`` that cover start to stop."""
+    """Yield slices of at most ``size`` elements that cover the range from ``start`` to ``stop``."""
     for low in range(start, stop, size):
         yield slice(low, min(low + size, stop))
 
 
 def cells_of(starts: Array, part: slice) -> tuple[slice, Array]:
-    """Return which cells a slice of the sorted points overlaps, and where each begins within the slice."""
+    """Return the cells that a slice of the sorted points overlaps, and where each cell begins within the slice."""
     first = int(np.searchsorted(starts, part.start, side="right")) - 1
     last = int(np.searchsorted(starts, part.stop, side="left"))
     edges = np.append(np.maximum(starts[first:last], part.start), part.stop) - part.start
@@ -39,9 +39,9 @@ def cells_of(starts: Array, part: slice) -> tuple[slice, Array]:
 
 
 def accumulate(tile: Tile, add: Add, starts: Array, panel: slice, n_points: int, tick: Callable[[], None]) -> Array:
-    """Return the sums of distances from the points of ``panel`` to every cell, cells by points.
+    """Return sums of distances from the points in ``panel`` to every cell, as an array of shape (n_cells, panel size).
 
-    ``starts`` holds the first point of each cell. Symmetry is used within the panel; memory is cells x panel.
+    ``starts`` contains the index of the first point of each cell. Pairs within the panel are computed only once.
     """
     sums = np.zeros((len(starts), panel.stop - panel.start))
 
@@ -69,16 +69,16 @@ def accumulate(tile: Tile, add: Add, starts: Array, panel: slice, n_points: int,
 def add_distances(
     block: Array, column_edges: Array, row_edges: Array, by_row: Array, by_column: Array, both: bool
 ) -> None:
-    """Add a tile of distances to the sums of its rows and, if ``both``, of its columns."""
+    """Add a tile of distances to the sums for its rows and, if ``both`` is set, for its columns."""
     by_row += np.add.reduceat(block, column_edges[:-1], axis=1, dtype=np.float64).T
     if both:
-        # The rows of a tile overlap few cells; reduceat along this axis would run down the columns, far slower.
+        # Loop over the few cells that overlap the rows; reduceat along this axis would be far slower.
         for out, low, high in zip(by_column, row_edges[:-1], row_edges[1:], strict=True):
             out += block[low:high].sum(axis=0, dtype=np.float64)
 
 
 def accumulate_rows(points: Array, starts: Array, rows: Array, tick: Callable[[], None]) -> Array:
-    """Return the sums of distances from some points to every cell, by differences."""
+    """Return the sums of distances from the given points to every cell, computed from coordinate differences."""
     sums = np.zeros((len(starts), len(rows)))
     for part in chunks(0, len(rows), TILE_ROWS):
         tick()
@@ -90,11 +90,11 @@ def accumulate_rows(points: Array, starts: Array, rows: Array, tick: Callable[[]
 
 
 def squared_tile(points: Array) -> Tile:
-    """Return a function that computes the squared Euclidean distances of a tile by one matrix product.
+    """Return a function that computes the squared Euclidean distances in a tile with one matrix product.
 
-    ``|x - y|^2 = |x|^2 - 2 x.y + |y|^2`` loses digits when the points are far from the origin compared with their
-    distance. Each tile therefore takes one of its own points as the origin (sorting has put neighbours together), and
-    the few pairs that are still too close are recomputed from their differences, those with a product of 0 included.
+    ``|x - y|^2 = |x|^2 - 2 x.y + |y|^2`` loses precision if two points are much farther from the origin than from each
+    other. Each tile therefore uses one of its own points as the origin, because sorting places neighbours together. The
+    few pairs that are still too close are recomputed from their differences; this includes pairs with a result of 0.
     """
     n_features = points.shape[1]
 
@@ -109,7 +109,7 @@ def squared_tile(points: Array) -> Tile:
         left[:, n_features + 1] = right[:, n_features] = 1.0
         too_close = left[:, n_features].max() * np.finfo(points.dtype).eps ** 0.4
         near *= -2.0
-        # Rounding can turn a true 0 into a small negative value; abs is twice as fast as clipping.
+        # Rounding can turn an exact 0 into a small negative value; np.abs is twice as fast as clipping.
         product: Array = left @ right.T
         np.abs(product, out=product)
         flat = product.reshape(-1)
@@ -123,7 +123,7 @@ def squared_tile(points: Array) -> Tile:
 
 
 def distance_tile(points: Array) -> Tile:
-    """Return a function that computes the Euclidean distances of a tile."""
+    """Return a function that computes the Euclidean distances in a tile."""
     squared = squared_tile(points)
 
     def tile(rows: slice, columns: slice) -> Array:

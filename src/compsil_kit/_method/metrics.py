@@ -1,4 +1,4 @@
-"""Metrics: resolve and validate a name or function, and sum distances to groups of points."""
+"""Resolve and validate metrics, and sum distances to groups of points."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from compsil_kit._util.checks import describe
 
 Array = NDArray[Any]
 
-# Sums of these distances have a closed form, linear in the number of points.
+# For these metrics, sums of distances have a closed form that takes linear time in the number of points.
 CLOSED_FORMS = ("sqeuclidean", "cosine")
-# Other names of the same function.
+# Alternative names for the same metric.
 _ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 _SCIPY_ONLY = (
     "braycurtis", "canberra", "chebyshev", "correlation", "mahalanobis", "minkowski", "seuclidean", "sqeuclidean",
@@ -35,14 +35,14 @@ METRIC_NAMES = tuple(
 
 @dataclass(frozen=True)
 class Metric:
-    """A validated metric: a scikit-learn name, or a function of two points under a name that no metric has."""
+    """A validated metric: a scikit-learn name, or a function of two points whose name differs from all metric names."""
 
     name: str
     function: Callable[..., float] | None = None
 
     @property
     def precomputed(self) -> bool:
-        """Whether the data are distances already."""
+        """Whether the data are precomputed distances."""
         return self.name == "precomputed"
 
     @property
@@ -59,7 +59,7 @@ def resolve_metric(metric: object) -> Metric:
         return metric
     if callable(metric):
         name = getattr(metric, "__name__", type(metric).__name__)
-        # A function called jaccard, such as SciPy's, need not be the metric of this name.
+        # A function named jaccard, such as SciPy's, may differ from the built-in metric of the same name.
         return Metric(f"{name} (function)" if name in {*METRIC_NAMES, *_ALIASES} else name, metric)
     if not isinstance(metric, str):
         raise TypeError(f"metric must be a name or a function f(x, y) -> distance; got {describe(metric)}.")
@@ -70,75 +70,78 @@ def resolve_metric(metric: object) -> Metric:
 
 
 def check_metric_fits(metric: Metric, X: Array) -> None:
-    """Try the metric on two rows, so that an unsuitable one fails before any work is done."""
+    """Try the metric on two rows, so that an unsuitable metric raises an error before any work is done."""
     if metric.precomputed:
         if problem := _distance_problem(X):
             raise ValueError(
-                f"metric='precomputed' needs X to be a symmetric matrix of distances: {problem}. "
-                "Pass pairwise distances, or the data itself with another metric."
+                f"metric='precomputed' needs a symmetric matrix of distances, but X {problem}. "
+                "Pass pairwise distances, or the data themselves with another metric."
             )
         return
     if metric.name in ("euclidean", *CLOSED_FORMS):
-        # Defined for all finite points: the kernels scale those whose squares are out of range.
+        # Defined for all finite points, because the kernels scale points whose squares would be out of range.
         return
     values = X.data if sparse.issparse(X) else X
     if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS and not np.all((values == 0) | (values == 1)):
         raise ValueError(
-            f"metric={metric.name!r} compares yes/no features; X has values other than 0 and 1. "
-            "Pass boolean data, or another metric."
+            f"metric={metric.name!r} compares boolean features, but X has values other than 0 and 1. "
+            "Pass boolean data or another metric."
         )
     if sparse.issparse(X) and not metric.takes_sparse:
-        raise ValueError(f"metric={metric.name!r} does not take sparse data. Pass X.toarray(), or another metric.")
+        raise ValueError(f"metric={metric.name!r} does not support sparse data. Pass X.toarray() or another metric.")
     try:
         points = X if metric.function else scale_to_safe_range(X)
         measure, params = metric.function or metric.name, _params(metric, points)
         trial = pairwise_distances(_operand(points[:2], metric), metric=measure, **params)
     except (ValueError, TypeError, np.linalg.LinAlgError) as error:
-        raise ValueError(f"metric={metric.name!r} does not work on this X: {error}") from error
+        raise ValueError(f"metric={metric.name!r} cannot be used with this X: {error}") from error
     _check_block(trial, metric)
 
 
 def _check_block(block: Array, metric: Metric) -> None:
-    """Raise on NaN, infinite and negative distances, whose silhouettes would be 0; small negative ones are rounding."""
+    """Raise if distances are NaN, infinite or negative beyond rounding error; their silhouettes would be 0."""
     if not (np.isfinite(block.max()) and block.min() >= -1e-9 * block.max()):
-        raise ValueError(f"metric={metric.name!r} must give finite distances of at least 0 on X; it does not.")
+        raise ValueError(
+            f"metric={metric.name!r} must return finite, non-negative distances, but for this X some distances are "
+            "NaN, infinite or negative. Pass another metric."
+        )
 
 
 def _distance_problem(D: Array) -> str | None:
     if sparse.issparse(D):
-        return "it is sparse, where a missing entry would count as distance 0"
+        return "is sparse, so that missing entries would count as distance 0"
     if D.shape[0] != D.shape[1]:
-        return f"it is not square, its shape is {D.shape}"
-    # Distances from |x|^2 - 2 x.y + |y|^2, as in scikit-learn, are exact to the root of epsilon.
+        return f"is not square; it has shape {D.shape}"
+    # Distances computed as |x|^2 - 2 x.y + |y|^2, as in scikit-learn, are accurate to the square root of epsilon.
     tolerance = float(D.max(initial=0.0)) * float(np.sqrt(np.finfo(D.dtype).eps))
     if np.any(np.abs(np.diagonal(D)) > tolerance):
-        return "its diagonal is not 0"
-    # In blocks: a full D - D.T would double the memory.
+        return "has non-zero values on its diagonal"
+    # Check block by block, because a full D - D.T would double the memory.
     for low in range(0, len(D), 1024):
         block = D[low : low + 1024]
         if np.any(block < -tolerance):
-            return "it has negative entries"
+            return "has negative entries"
         if np.any(np.abs(block - D[:, low : low + 1024].T) > tolerance):
-            return "it is not symmetric"
+            return "is not symmetric"
     return None
 
 
 def _params(metric: Metric, X: Array) -> dict[str, Any]:
-    """Return the metric's arguments that depend on all points, and so cannot be estimated from a tile."""
+    """Return the metric's arguments that depend on all points and therefore cannot be estimated from a tile."""
     if metric.name == "seuclidean":
         variances = np.var(X, axis=0, ddof=1)
-        # A feature that is constant in this subsample contributes nothing: 0 / 1 instead of 0 / 0.
+        # A feature that is constant in this subsample must contribute 0 / 1 instead of 0 / 0.
         return {"V": np.where(variances > 0, variances, 1.0)}
     return {"VI": np.linalg.inv(np.atleast_2d(np.cov(X.T))).T} if metric.name == "mahalanobis" else {}
 
 
 def _operand(X: Any, metric: Metric) -> Any:
-    """Return the points in the dtype that the metric compares."""
+    """Return the points in the dtype that the metric expects."""
     return X.astype(bool) if metric.name in PAIRWISE_BOOLEAN_FUNCTIONS else X
 
 
 def metric_tile(X: Any, metric: Metric, order: Array) -> Tile:
-    """Return a function that computes the distances of a tile for any metric, with the points in ``order``."""
+    """Return a function that computes the distances in a tile for any metric, with the points in ``order``."""
     if metric.precomputed:
         return lambda rows, columns: X[np.ix_(order[rows], order[columns])]
     points = _operand(X[order] if metric.function else scale_to_safe_range(X)[order], metric)
@@ -153,10 +156,11 @@ def metric_tile(X: Any, metric: Metric, order: Array) -> Tile:
 
 
 def closed_form_sums(X: Any, metric: Metric, codes: Array, n_clusters: int) -> Array:
-    """Return sums of squared Euclidean or cosine distances to each cluster, clusters by points.
+    """Return sums of squared Euclidean or cosine distances to each cluster, of shape (n_clusters, n_points).
 
-    The squared distances of x to a cluster add up to ``n |x - mean|^2 + sum |y - mean|^2``; both terms are positive, so
-    that nothing cancels. The cosine distance is half the squared distance of the normalised points.
+    The squared distances from x to the points of a cluster add up to ``n |x - mean|^2 + sum |y - mean|^2``; both terms
+    are non-negative, so there is no cancellation. The cosine distance is half the squared distance between the
+    normalised points.
     """
     if metric.name == "sqeuclidean":
         return squared_sums(X, codes, n_clusters)
@@ -165,7 +169,7 @@ def closed_form_sums(X: Any, metric: Metric, codes: Array, n_clusters: int) -> A
     empty = lengths == 0
     scale = 1.0 / np.where(empty, 1.0, lengths)
     unit = sparse.diags_array(scale) @ X if sparse.issparse(X) else X * scale[:, None]
-    # As in scikit-learn, a row of zeros has distance 1 from all other points; the sums below leave these rows out.
+    # As in scikit-learn, a row of zeros has distance 1 from all other points, so these rows are added separately.
     sums = 0.5 * squared_sums(unit, np.where(empty, n_clusters, codes), n_clusters)
     sums += np.bincount(codes[empty], minlength=n_clusters)[:, None]
     if empty.any():
@@ -180,10 +184,12 @@ def _norms(X: Any) -> Array:
 
 
 def _scale_rows(X: Any) -> Any:
-    """Scale each row by a power of two to a length near 1, so that its square is in range; directions are kept."""
+    """Scale each row by a power of two to a length near 1, so that its square is in range; directions do not change."""
     if sparse.issparse(X):
-        exponents = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
-        data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
+        # Not by SciPy's maximum: it sorts the indices of X in place, and X may be read-only.
+        row, largest = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), np.zeros(X.shape[0])
+        np.maximum.at(largest, row, np.abs(X.data))
+        data = np.ldexp(X.data, -np.frexp(largest)[1][row])
         return type(X)((data, X.indices, X.indptr), shape=X.shape)
     return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
 
@@ -191,8 +197,8 @@ def _scale_rows(X: Any) -> Any:
 def squared_sums(X: Any, codes: Array, n_clusters: int, *, own_origins: bool = False) -> Array:
     """Return sums of squared Euclidean distances to each cluster.
 
-    With ``own_origins`` one point of each cluster is its origin, which keeps all digits of a cluster that is small and
-    far from the mean of all points.
+    With ``own_origins``, each cluster uses one of its own points as the origin; this preserves precision for a small
+    cluster far from the overall mean.
     """
     sums = np.zeros((n_clusters, X.shape[0]))
     for c in range(n_clusters):
@@ -207,5 +213,5 @@ def squared_sums(X: Any, codes: Array, n_clusters: int, *, own_origins: bool = F
             from_mean = points - mean
             squares = np.einsum("ij,ij->i", from_mean, from_mean)
         sums[c] = members.sum() * squares + squares[members].sum()
-    # Infinity minus infinity: a cluster with a value out of range is infinitely far away.
+    # Infinity minus infinity gives NaN; a cluster with a value out of range is infinitely far away.
     return np.nan_to_num(sums, copy=False, nan=np.inf, posinf=np.inf) if own_origins else sums

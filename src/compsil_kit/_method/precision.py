@@ -1,9 +1,9 @@
-"""Keep results exact for values that are huge, tiny or far apart: silhouettes (method step 2) and clusterers.
+"""Keep silhouettes (method step 2) and labels accurate for data with huge, tiny or very different values.
 
-Fast sums of distances centre the points and may use a matrix product. Both lose digits for points that are close to
-each other compared with the extent of the data: beside one fill value of 1e36 all other points seem to coincide. The
-loss can be bounded afterwards from each point's own distances. Only the silhouettes in doubt are recomputed, from
-differences of the original values, so that ordinary data cost nothing and keep every bit.
+The fast sums of distances centre the points and may use a matrix product. Both steps lose precision for points whose
+distance is small compared with the extent of the data: with a single fill value of 1e36, all other points seem to
+coincide. The error can be bounded afterwards from each point's own distances. Only silhouettes that exceed the allowed
+error are recomputed from differences of the original values, so ordinary data cause no extra work and no change.
 """
 
 from __future__ import annotations
@@ -19,29 +19,30 @@ from sklearn.cluster import BisectingKMeans, KMeans
 from sklearn.mixture import GaussianMixture
 
 Array = NDArray[Any]
-# From a power of two and rows to (position of a labeling, rows, sums of distances to its clusters).
+# measure(power of two, rows) yields (index of a labeling, rows, sums of distances to the clusters of the labeling).
 Measure = Callable[[int, Array], Iterator[tuple[int, Array, Array]]]
 
-# Largest error of a silhouette from fast sums. Single precision has 1e-7 at best.
+# Largest allowed error of a silhouette computed from fast sums. Single precision reaches 1e-7 at best.
 _SILHOUETTE_ERROR = {"float64": 1e-10, "float32": 1e-5}
-# Squares are in range for half of the exponents only. Together these scales bring all finite distances into range;
-# distances out of range become 0 or infinite, which is harmless unless they determine the silhouette.
+# Only about half of all exponents can be squared without leaving the range. At one of these scales, every finite
+# distance is in range. Distances out of range become 0 or infinite, which is harmless unless they determine the
+# silhouette.
 _POWERS = (0, 800, -800)
 _SAFE_DISTANCE = 2.0**450
-# Sums of squares of values up to two to this power, and down to its inverse, are far from the ends of float64.
+# Sums of squares are safely within the range of float64 for values between two to the minus and plus this power.
 _SAFE_EXPONENT = 400
-# Squares of larger values, and of those below the inverse, leave the range of the dtype.
+# Squares of values above this limit, or below its inverse, leave the range of the dtype.
 _MAX_SQUARABLE = {"float64": 1e150, "float32": 1e17}
-# Relative error of squared distances that changes no label, except for ties.
+# Relative error of squared distances that does not change any label, except for ties.
 _LABEL_ERROR = 1e-4
-# Rows that locate the bulk of the data, even if a third of them are fill values.
+# Number of rows used to locate the bulk of the data, which works even if a third of them are fill values.
 _PROBE_ROWS = 33
 
 
 def silhouettes_of_sums(sums: Array, codes: Array, sizes: Array) -> tuple[Array, Array]:
-    """Return silhouettes from sums of distances (clusters by points), and the larger of a and b of each point.
+    """Return the silhouettes for sums of distances of shape (n_clusters, n_points), and max(a, b) for each point.
 
-    The latter is infinite for a point alone in its cluster, whose silhouette does not depend on distances.
+    For a point alone in its cluster, the maximum is infinite, because its silhouette does not depend on distances.
     """
     here = np.arange(sums.shape[1])
     own_size = sizes[codes]
@@ -50,7 +51,7 @@ def silhouettes_of_sums(sums: Array, codes: Array, sizes: Array) -> tuple[Array,
     others[codes, here] = np.inf
     nearest = others.min(axis=0)
     larger = np.maximum(within, nearest)
-    # A point alone in its cluster, and 0/0, count as 0 (as in scikit-learn).
+    # As in scikit-learn, the silhouette is 0 for a point alone in its cluster, and for 0/0.
     values = np.zeros(sums.shape[1])
     together = own_size > 1
     np.divide(nearest - within, larger, out=values, where=together & (larger > 0))
@@ -59,10 +60,10 @@ def silhouettes_of_sums(sums: Array, codes: Array, sizes: Array) -> tuple[Array,
 
 
 def doubt_limit(points: Array, *, product: bool) -> float:
-    """Return the size of a and b below which a silhouette may be wrong by more than the allowed error.
+    """Return the limit for max(a, b) below which the error of a silhouette may exceed the allowed error.
 
-    Centring rounds the points by eps times their distance from the mean, at most the radius: relative to a distance
-    the error is ``eps * radius / distance``. A product rounds the squares: ``eps * (radius / distance)^2``.
+    Centring changes a point by up to eps times the radius, so the relative error of a distance is ``eps * radius /
+    distance``. A matrix product rounds squares, which gives ``eps * (radius / distance)^2``.
     """
     radius = float(np.sqrt(np.einsum("ij,ij->i", points, points).max(initial=0.0)))
     ratio = float(np.finfo(points.dtype).eps) / _SILHOUETTE_ERROR[points.dtype.name]
@@ -72,7 +73,7 @@ def doubt_limit(points: Array, *, product: bool) -> float:
 def recompute_doubtful(
     values: Array, doubtful: Array, labelings: Sequence[Array], measure: Measure, *, squared: bool
 ) -> None:
-    """Replace the silhouettes in doubt (labelings by points) by those from exact sums."""
+    """Recompute the silhouettes marked in ``doubtful``, of shape (n_labelings, n_points), from exact sums."""
     for power in _POWERS:
         rows = np.flatnonzero(doubtful.any(axis=0))
         if not rows.size:
@@ -83,14 +84,14 @@ def recompute_doubtful(
                 found, larger = silhouettes_of_sums(sums, codes[part], np.bincount(codes))
                 distance = np.sqrt(larger) if squared else larger
                 in_range = (distance <= _SAFE_DISTANCE) & (distance >= (0.0 if power else 1 / _SAFE_DISTANCE))
-                # At the largest scale, zero is zero.
+                # With the last power, a distance of zero is exact.
                 sure = doubtful[position, part] & (in_range | (power < 0))
                 values[position, part[sure]] = found[sure]
                 doubtful[position, part[sure]] = False
 
 
 def scale_to_safe_range(X: Any) -> Any:
-    """Scale X by a power of two if its squares are out of range; that changes neither digits nor silhouettes."""
+    """Scale X by a power of two if its squares are out of range; this loses no precision."""
     values = X.data if sparse.issparse(X) else X
     exponent = int(np.frexp(np.max(np.abs(values), initial=0.0))[1])
     if abs(exponent) <= (_SAFE_EXPONENT if X.dtype == np.float64 else _SAFE_EXPONENT // 8):
@@ -100,7 +101,7 @@ def scale_to_safe_range(X: Any) -> Any:
 
 
 def check_magnitude(estimator: Any, name: str, X: Any) -> None:
-    """Raise if a scikit-learn clusterer cannot square the values, or cannot resolve the bulk of the data."""
+    """Raise if a scikit-learn clusterer cannot square the values, or would lose the differences between most rows."""
     if not type(estimator).__module__.startswith("sklearn"):
         return
     values = X.data if sparse.issparse(X) else X
@@ -111,19 +112,19 @@ def check_magnitude(estimator: Any, name: str, X: Any) -> None:
         double = " or pass it as float64" if X.dtype == np.float32 else ""
         raise ValueError(
             f"X has values of magnitude 1e{power}{'' if largest < 1 else _place_of_largest(X)}, whose squares are "
-            f"beyond the range of {X.dtype}; clusterer={name!r} needs them. Scale X first{double}"
-            f"{'.' if largest < 1 else '; if it is a fill value, treat it as missing.'}"
+            f"outside the range of {X.dtype}, but clusterer={name!r} computes squares. Scale X first{double}"
+            f"{'.' if largest < 1 else '. If the value is a fill value, treat it as missing.'}"
         )
-    if not sparse.issparse(X) and _subtracts_mean(estimator) and loses_digits(X):
+    if not sparse.issparse(X) and _subtracts_mean(estimator) and loses_precision(X):
         some, centre = _bulk(X)
         steps = np.abs(X - centre)
         row, column = np.unravel_index(int(np.argmax(steps)), X.shape)
         usual = max(float(np.median(np.abs(some - centre).max(axis=1))), 1e-300)
         raise ValueError(
-            f"X has values of very different magnitude: row {row}, column {column} is about "
-            f"1e{round(log10(steps[row, column]))} away from the others, most of which are within "
-            f"1e{ceil(log10(usual))} of their median; clusterer={name!r} cannot tell the others apart. Treat such "
-            "values as missing or clip them, or pass clusterer='kmeans', which can."
+            f"X has values of very different magnitudes: the value in row {row}, column {column} is about "
+            f"1e{round(log10(steps[row, column]))} away from the other rows, most of which are within "
+            f"1e{ceil(log10(usual))} of their median, so clusterer={name!r} cannot distinguish the other rows. Treat "
+            "such values as missing, clip them, or pass clusterer='kmeans', which supports them."
         )
 
 
@@ -134,7 +135,7 @@ def _place_of_largest(X: Any) -> str:
 
 
 def _subtracts_mean(estimator: Any) -> bool:
-    """Return whether the clusterer subtracts the mean and :func:`fit_predict` cannot avoid it."""
+    """Return whether the clusterer subtracts the mean and :func:`fit_predict` cannot prevent that."""
     if isinstance(estimator, GaussianMixture):
         return bool(estimator.init_params == "kmeans")
     return isinstance(estimator, BisectingKMeans) or (
@@ -147,24 +148,27 @@ def _accepts_other_centre(estimator: Any) -> bool:
 
 
 def fit_predict(estimator: Any, X: Any) -> Any:
-    """Fit and return the labels; centre data with far values on the median for k-means, so that no digits are lost."""
-    if sparse.issparse(X) or not _accepts_other_centre(estimator) or not loses_digits(X):
+    """Fit and return the labels. For k-means, data with extreme values are first centred on the median.
+
+    Centring on the median preserves precision, because extreme values hardly affect the median.
+    """
+    if sparse.issparse(X) or not _accepts_other_centre(estimator) or not loses_precision(X):
         return estimator.fit_predict(X)
     centre = np.median(X, axis=0).astype(np.float64)
     tolerance = estimator.tol
-    # The tolerance is relative to the variance, which the far values dominate: k-means would stop at once.
+    # The tolerance is relative to the variance, which extreme values dominate, so k-means would stop immediately.
     estimator.tol = 0.0
-    # scikit-learn centres dense data on their mean, which the far values determine; it does not centre sparse data.
+    # scikit-learn centres dense data on the mean, which extreme values dominate, but does not centre sparse data.
     labels = estimator.fit_predict(sparse.csr_array(X - centre))
     estimator.tol = tolerance
     estimator.cluster_centers_ = (estimator.cluster_centers_ + centre).astype(X.dtype)
     return labels
 
 
-def loses_digits(X: Array) -> bool:
-    """Return whether the mean is so far from the bulk of the points that squares lose the distances between them.
+def loses_precision(X: Array) -> bool:
+    """Return whether the mean is so far from most points that squared distances between them would lose precision.
 
-    Squared distances come from a product, whose error is eps times the squared distance to the mean.
+    Squared distances are computed by a matrix product, whose error is eps times the squared distance to the mean.
     """
     some, centre = _bulk(X)
     steps = np.sqrt(np.square(some - centre).sum(axis=1))
@@ -176,6 +180,6 @@ def loses_digits(X: Array) -> bool:
 
 
 def _bulk(X: Array) -> tuple[Array, Array]:
-    """Return some rows in double precision, and their median."""
+    """Return a sample of the rows in double precision, and its median."""
     some = X[:: max(1, len(X) // _PROBE_ROWS)].astype(np.float64)
     return some, np.sort(some, axis=0)[len(some) // 2]

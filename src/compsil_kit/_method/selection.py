@@ -121,17 +121,6 @@ def finite_mean(values: Array) -> Array:
     return np.where(n > 0, np.where(finite, values, 0.0).sum(axis=-1) / np.maximum(n, 1), np.nan)
 
 
-def criterion_values(name: str, take: Callable[[str], Array], composite: Callable[[], Array]) -> Array:
-    """Return the values of a criterion per k and subsample (last axis); ``take`` returns arrays of the trials."""
-    if name == "composite":
-        return composite()
-    if name != STABLE:
-        return take(name)
-    stability = finite_mean(take("agreement"))
-    # Stability is undefined for a single subsample, and for subsamples that share no rows.
-    return take("best_micro") * np.where(np.isfinite(stability), np.maximum(stability, 0.0), 1.0)[..., None]
-
-
 @dataclass(frozen=True)
 class Summary:
     """Mean, standard error, lower confidence bound and number of finite values per k; NaN where undefined."""
@@ -298,11 +287,3 @@ class Guarantee:
     needed: int | None
     proven: bool
     independent: bool
-
-
-def achieved(lead: float, *, n_subsamples: int, n_ks: int, delta: float, independent: bool) -> Guarantee:
-    """Return the bounds of a run whose best k leads by ``lead``."""
-    one = hoeffding_radius(n_subsamples, delta=delta)
-    every = hoeffding_radius(n_subsamples, delta=delta, n_ks=n_ks)
-    needed = subsamples_for_margin(lead, n_ks=n_ks, delta=delta) if lead > 0 else None
-    return Guarantee(delta, n_subsamples, one, every, lead, needed, independent and lead > 2.0 * every, independent)

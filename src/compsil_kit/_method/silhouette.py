@@ -1,4 +1,4 @@
-"""Micro- and macro-averaged silhouettes of many labelings in one pass over the distances (method steps 2 and 3)."""
+"""Micro- and macro-averaged silhouettes for many labelings in one pass over the distances (method steps 2 and 3)."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from compsil_kit._util.imports import gc_paused, has
 
 Array = NDArray[Any]
 
-# Memory for sums of distances; the tiles and one sorted copy of the points come on top.
+# Bytes for sums of distances, in addition to the tiles and one sorted copy of the points.
 SUMS_BYTES = 24 * 2**20
-# With fewer points a pass takes milliseconds, and loading numba would cost more than it saves.
+# With fewer points, a pass takes milliseconds, and loading Numba would take more time than it saves.
 MIN_COMPILED_SILHOUETTE_POINTS = 1500
 
 
 @dataclass(frozen=True)
 class Silhouettes:
-    """Silhouettes of one labeling.
+    """Silhouettes for one labeling.
 
     Attributes
     ----------
     micro : float
         Mean over all points.
     macro : float
-        Mean over clusters of the cluster's mean.
+        Mean of the cluster means.
     clusters : ndarray
         The distinct labels, sorted.
     per_cluster : ndarray
         Mean silhouette of each of ``clusters``.
     per_point : ndarray
-        Silhouette of each point, in the order of the rows.
+        Silhouette of each point, in row order.
     """
 
     micro: float
@@ -60,7 +60,7 @@ class Silhouettes:
     per_point: Array
 
     def __repr__(self) -> str:
-        """Show the two averages and the size; the arrays are omitted."""
+        """Show the two averages and the numbers of clusters and points, but not the arrays."""
         return (
             f"Silhouettes(micro={self.micro:.4f}, macro={self.macro:.4f}, "
             f"{len(self.clusters)} clusters, {len(self.per_point)} points)"
@@ -74,25 +74,26 @@ def silhouettes(X: Any, labels: ManyLabelings, *, metric: MetricLike = "euclidea
 @overload
 def silhouettes(X: Any, labels: ArrayLike, *, metric: MetricLike = "euclidean") -> Silhouettes | list[Silhouettes]: ...
 def silhouettes(X: Any, labels: Any, *, metric: MetricLike = "euclidean") -> Silhouettes | list[Silhouettes]:
-    """Compute exact silhouettes of one labeling, or of many labelings of the same data in one pass.
+    """Compute exact silhouettes for one labeling, or for many labelings of the same data in one pass.
 
-    The distances do not depend on the labels: they are computed once, tile by tile, for all labelings. The additional
-    memory is a few tens of MiB, whatever the number of points.
+    The distances do not depend on the labels, so they are computed once for all labelings, tile by tile. The additional
+    memory is a few tens of MiB, regardless of the number of points.
 
     Parameters
     ----------
     X : array, sparse matrix, table or prepared table of shape (n_points, n_features)
-        The data, as :func:`select_k` takes them, or a square matrix of distances with ``metric="precomputed"``. An
-        out-of-core table is loaded.
+        The data, in any form that :func:`select_k` accepts, or a square matrix of distances if
+        ``metric="precomputed"``. An out-of-core table is loaded into memory.
     labels : array of shape (n_points,), or a sequence of such arrays
-        The cluster of each point: integers or strings, at least two clusters, and fewer clusters than points.
+        The cluster of each point, as integers or strings. There must be at least two clusters, and fewer clusters than
+        points.
     metric : str or callable, default="euclidean"
         A scikit-learn metric, a function of two points, or ``"precomputed"``.
 
     Returns
     -------
     Silhouettes or list of Silhouettes
-        A list for a sequence of labelings or a two-dimensional array, with one labeling per row.
+        A list if ``labels`` is a sequence of labelings or a two-dimensional array with one labeling per row.
 
     Examples
     --------
@@ -123,9 +124,9 @@ def averages(values: Array, codes: Array) -> tuple[float, Array]:
 def point_silhouettes(
     X: Any, labelings: Sequence[Array], metric: Metric, tick: Callable[[], None] = lambda: None
 ) -> Array:
-    """Return the silhouette of every point under every labeling (codes 0 .. k-1), labelings by points.
+    """Return the silhouettes as an array of shape (n_labelings, n_points), for labels coded as 0 .. k-1.
 
-    ``tick`` is called every few milliseconds; it may raise to stop the computation.
+    ``tick`` is called every few milliseconds and may raise an exception to stop the computation.
     """
     if metric.name in CLOSED_FORMS:
         return _by_closed_form(X, labelings, metric, tick)
@@ -153,14 +154,14 @@ def point_silhouettes(
                 yield position, rows[part], sums
 
     if X.dtype == np.float32 and doubtful.any(axis=0).mean() > 0.5:
-        # If most points need double precision, compute the others in it too.
+        # If most points need double precision, use it for all points.
         doubtful[:] = True
     recompute_doubtful(values, doubtful, labelings, measure, squared=False)
     return values
 
 
 def _by_closed_form(X: Any, labelings: Sequence[Array], metric: Metric, tick: Callable[[], None]) -> Array:
-    """Return the silhouettes for a metric whose sums of distances follow from the cluster means."""
+    """Return the silhouettes for a metric whose sums of distances can be computed from the cluster means."""
     values = np.empty((len(labelings), X.shape[0]))
     doubtful = np.zeros(values.shape, dtype=bool)
     limit = 0.0
@@ -188,9 +189,9 @@ def _by_closed_form(X: Any, labelings: Sequence[Array], metric: Metric, tick: Ca
 
 
 def refine(labelings: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the common refinement of the labelings: each point's cell, and each cell's cluster per labeling.
+    """Return the cell of each point and, for each labeling, the cluster of each cell.
 
-    Two points share a cell when every labeling puts them together.
+    Two points are in the same cell if they are in the same cluster in every labeling.
     """
     key = np.zeros(len(labelings[0]), dtype=np.int64)
     span = 1
@@ -206,10 +207,10 @@ def refine(labelings: Sequence[Array]) -> tuple[Array, Array]:
 
 
 def _gatherer(member: Array) -> Callable[[Array], Iterator[Array]]:
-    """Return a function that turns sums per cell into sums per cluster, labeling by labeling.
+    """Return a function that converts sums per cell into sums per cluster for each labeling.
 
-    One product serves all labelings and takes no longer than for a single one, unless it would take too much memory.
-    Both ways add the cells in the same order, so that the sums are equal to the last bit.
+    One matrix product for all labelings takes no longer than for a single labeling. If it would need too much memory,
+    there is one product per labeling. The cells are added in the same order, so the sums are bit-for-bit identical.
     """
     firsts = np.cumsum([0, *(member.max(axis=1) + 1)])
     together = _gather((member + firsts[:-1, None]).T)
@@ -223,7 +224,7 @@ def _gatherer(member: Array) -> Callable[[Array], Iterator[Array]]:
 
 
 def _gather(belongs: Array) -> Any:
-    """Return the sparse matrix that adds up the cells of each cluster, from the clusters of each cell."""
+    """Return a sparse matrix that sums the cells of each cluster; ``belongs`` contains the clusters of each cell."""
     n_cells, n_each = belongs.shape
     shape = (int(belongs.max()) + 1, n_cells)
     return sparse.csc_array((np.ones(belongs.size), belongs.ravel(), np.arange(n_cells + 1) * n_each), shape=shape)
@@ -232,9 +233,9 @@ def _gather(belongs: Array) -> Any:
 def _choose_kernel(
     X: Any, metric: Metric, order: Array, cell: Array, starts: Array, tick: Callable[[], None]
 ) -> tuple[Callable[[slice], Array], float]:
-    """Return a function from a panel of sorted points to their sums of distances to every cell.
+    """Return a function that computes the sums of distances from a panel of sorted points to every cell.
 
-    Also return the mean distance below which these sums may have lost digits.
+    Also return the mean distance below which these sums may have lost too much precision.
     """
     n_points, add, limit = X.shape[0], plain.add_distances, 0.0
     dense = not sparse.issparse(X) or X.shape[0] * X.shape[1] * X.dtype.itemsize <= SUMS_BYTES
@@ -258,7 +259,10 @@ def _choose_kernel(
 def _exact_sums(
     X: Any, power: int, order: Array, cell: Array, starts: Array, tick: Callable[[], None]
 ) -> Callable[[Array], Array]:
-    """Return a function from rows of X to their sums of distances to every cell, by differences in double precision."""
+    """Return a function that computes exact sums of distances from rows of X to every cell.
+
+    The distances are computed from coordinate differences in double precision.
+    """
     points = X.toarray() if sparse.issparse(X) else X
     points = np.ldexp(points.astype(np.float64, copy=False), power)[order]
     place = np.empty_like(order)
@@ -272,7 +276,7 @@ def _exact_sums(
 
 
 def _centred(X: Array, dtype: Any) -> Array:
-    """Return the points centred and scaled by a power of two, which changes silhouettes by rounding only.
+    """Centre the points and scale them by a power of two, which changes the silhouettes only by rounding error.
 
     Scaling first keeps the squares of 1e-150 and 1e150 in range.
     """

@@ -1,7 +1,7 @@
-"""Test whether the data contain any clusters: compare their silhouettes with those of data without clusters.
+"""Test whether the data contain any clusters, by comparing their silhouettes with reference data without clusters.
 
-All reference data are unimodal and have exactly the covariance of the data. They are drawn in the coordinates of the
-principal components, because a rotation leaves distances unchanged.
+All reference data are unimodal and have exactly the same covariance as the data. They are drawn in the coordinates of
+the principal components, because a rotation does not change distances.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from sklearn.isotonic import isotonic_regression
 from compsil_kit._method.clusterers import MIN_COMPILED_KMEANS_POINTS, Clusterer
 from compsil_kit._method.metrics import Metric
 from compsil_kit._method.subsample import POINTS_PER_CLUSTER
+from compsil_kit._util import schema
 
 if TYPE_CHECKING:
     from compsil_kit.plan import Plan
@@ -29,66 +30,68 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator], Array]
 
-# Reference data sets of each kind.
+# Number of reference data sets of each kind.
 N_NULL = 59
 LEVEL = 0.05
-# Rows compared, unless a large k needs more.
+# Maximum number of rows to compare, unless a large k needs more.
 MAX_COMPARED_ROWS = 500
 N_STARTS = 2
-# Differences below this are rounding errors.
+# Smaller differences are treated as rounding errors.
 MAX_ROUNDING = 1e-9
-# Distinct rows are moved by up to this share of the range: on a grid many are equally far from two centres.
+# Distinct rows are moved by up to this share of the range, because on a grid many are equally far from two centres.
 JITTER = 1e-6
-# Relative to the largest singular value: differences below this are ties, values below this are zero.
+# Relative to the largest singular value; smaller differences are treated as ties, and smaller values as zero.
 AXES_TOLERANCE = 1e-6
-# Candidate positions for the mode of a column.
+# Number of candidate positions for the mode of a column.
 N_MODES = 20
-# Independent component analysis: leading principal components, iterations, and decimals kept between iterations.
-# Without independent components the iteration does not converge and would amplify rounding errors.
+# Limits for independent component analysis: principal components, iterations, and decimals kept between iterations.
+# Without independent components, the iteration does not converge, and without rounding it would amplify errors.
 MAX_ICA_COMPONENTS = 30
 MAX_ICA_ITERATIONS = 100
 ICA_DECIMALS = 5
-# Differences below this share of the range are rounding errors.
+# Differences below this share of the range are treated as rounding errors.
 ROUNDING_SHARE = 1e-9
 REFERENCE_KINDS = {
-    "gaussian": "a Gaussian of the same covariance",
-    "uniform": "a uniform box of the same covariance",
-    "elliptical": "an elliptical cloud with the tails of the data",
+    "gaussian": "a Gaussian with the same covariance",
+    "uniform": "a uniform box with the same covariance",
+    "elliptical": "an elliptical distribution with the same tails",
     "unimodal": "independent unimodal components",
-    "columns": "unimodal columns with the correlations of the data",
+    "columns": "unimodal columns with the same correlations",
 }
+P_VALUE = schema.real(0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Outcome of the structure test: do the data contain any clusters?
+    """Outcome of the structure test, which checks whether the data contain any clusters.
 
     Attributes
     ----------
     p_value : float
-        Mean of ``p_values``: the share of reference data sets, weighting all kinds equally, with silhouettes at least
-        as high. The data are taken to have clusters if it is at most 0.05.
+        Mean of ``p_values``, so that all kinds of reference data have equal weight. If it is at most 0.05, the data are
+        assumed to have clusters.
     p_values : mapping of str to float
-        For each kind of reference data, the share of data sets, including these data, whose statistic is at least as
-        large.
+        For each kind of reference data, the share of data sets whose statistic is at least as large as for the data.
+        The data are counted as one of the sets.
     statistic : float
-        Largest excess over all k of the silhouette over its mean in the reference data, in standard deviations of the
-        latter; the minimum over the kinds of reference data.
+        How far the silhouette exceeds its mean in the reference data, in standard deviations across the reference data
+        sets. This is the maximum over k, and then the minimum over the kinds of reference data.
     n_null : int
         Number of reference data sets of each kind.
     n_rows : int
         Number of rows compared.
     """
 
-    p_value: float
-    p_values: Mapping[str, float]
-    statistic: float
-    n_null: int
-    n_rows: int
+    # With the validation of data that come from a file.
+    p_value: Annotated[float, P_VALUE]
+    p_values: Annotated[Mapping[str, float], schema.record(dict.fromkeys(REFERENCE_KINDS, P_VALUE))]
+    statistic: Annotated[float, schema.real(-1e300, 1e300)]
+    n_null: Annotated[int, schema.integer(1)]
+    n_rows: Annotated[int, schema.integer(2)]
 
     @property
     def found(self) -> bool:
-        """Whether the data have clusters, at the 5 % level."""
+        """Whether the test finds clusters at the 5 % level."""
         return self.p_value <= LEVEL
 
     @property
@@ -96,22 +99,23 @@ class Structure:
         """The outcome in one or two sentences."""
         if self.found:
             return (
-                "The data show clusters: silhouettes are higher than in reference data without clusters "
+                "The data show clusters: their silhouettes are higher than in reference data without clusters "
                 f"(p = {self.p_value:.2g})."
             )
         nearest = max(self.p_values, key=lambda name: self.p_values[name])
         return (
-            "The data show no clusters: reference data without clusters reach silhouettes as high "
+            "The data show no clusters: silhouettes are equally high in reference data without clusters "
             f"(p = {self.p_value:.2g}; the closest match is {REFERENCE_KINDS[nearest]}). Do not rely on any number of "
             "clusters."
         )
 
 
 def check_testable(clusterer: Clusterer, metric: Metric, X: Any) -> None:
-    """Raise if the structure test was not validated for these settings."""
+    """Raise if the structure test has not been validated for these settings."""
     if clusterer.name != "kmeans" or not clusterer.by_name or metric.name != "euclidean":
         raise ValueError(
-            "structure=True needs clusterer='kmeans' and metric='euclidean', for which the test was validated; "
+            "structure=True needs clusterer='kmeans' and metric='euclidean', because the test has been validated only "
+            "for these settings; "
             f"got clusterer={clusterer.name!r} and metric={metric.name!r}. Omit structure."
         )
     if sparse.issparse(X):
@@ -125,12 +129,15 @@ def n_compared(plan: Plan) -> int:
 
 
 def n_starts(n_rows: int) -> int:
-    """Return the initialisations per clustering; few rows get more, so that compiled k-means is used."""
+    """Return the number of initialisations per clustering.
+
+    Small samples get more initialisations, so that there is enough work for compiled k-means.
+    """
     return max(N_STARTS, -(-MIN_COMPILED_KMEANS_POINTS // n_rows))
 
 
 def standardised(X: Any) -> Array:
-    """Centre the points and rescale them, all columns alike, so that squares neither overflow nor underflow."""
+    """Centre the points and scale all columns by the same factor, so that squares neither overflow nor underflow."""
     points = np.asarray(X, dtype=np.float64)
     points = points / (np.abs(points).max() or 1.0)
     points -= points.mean(axis=0)
@@ -138,15 +145,15 @@ def standardised(X: Any) -> Array:
 
 
 def break_ties(points: Array, random: np.random.Generator) -> Array:
-    """Add a tiny jitter to each distinct point; equal points stay equal."""
+    """Add a tiny jitter to each distinct point; identical points stay identical."""
     distinct, which = np.unique(points, axis=0, return_inverse=True)
     moved = distinct + JITTER * random.uniform(-1.0, 1.0, size=distinct.shape)
     return np.ascontiguousarray(moved[which.ravel()])
 
 
 def compare_with(observed: Array, drawn: Array) -> tuple[float, float]:
-    """Return the p-value and the excess of silhouettes per k against those of reference data (sets by ks)."""
-    # Standardised over all sets including the data, so that all sets are treated alike.
+    """Return the p-value and the excess of the silhouettes per k over reference data of shape (n_sets, n_ks)."""
+    # Standardise over all sets including the data, so that all sets are treated in the same way.
     pooled = np.vstack([observed, drawn])
     excess = _standardise(pooled, pooled).max(axis=1)
     return float((excess >= excess[0] - MAX_ROUNDING).mean()), float(_standardise(observed, drawn).max())
@@ -159,8 +166,11 @@ def _standardise(values: Array, by: Array) -> Array:
 
 
 def judge(observed: Array, drawn: Mapping[str, Array], n_rows: int) -> Structure:
-    """Return the outcome from silhouettes per k of the data and, by kind, of the reference data sets (sets by ks)."""
-    # A k without a clustering, for lack of distinct points, is ignored.
+    """Return the outcome of the test, given silhouettes per k.
+
+    ``drawn`` contains an array of shape (n_sets, n_ks) for each kind of reference data.
+    """
+    # Ignore values of k for which there is no clustering because the data have too few distinct points.
     known = np.isfinite(observed) & np.all([np.isfinite(sets).all(axis=0) for sets in drawn.values()], axis=0)
     if not known.any():
         known, observed = np.array([True]), np.zeros(1)
@@ -168,13 +178,13 @@ def judge(observed: Array, drawn: Mapping[str, Array], n_rows: int) -> Structure
     outcomes = {name: compare_with(observed[known], sets[:, known]) for name, sets in drawn.items()}
     p_values = {name: p for name, (p, _) in outcomes.items()}
     n_null = len(next(iter(drawn.values())))
-    # Requiring rejection by every kind is too conservative: it rejects 1 % of data without clusters at the 5 % level.
+    # Requiring every kind to reject would be too conservative: only 1 % of data without clusters would be rejected.
     mean = fsum(p_values.values()) / len(p_values)
     return Structure(mean, p_values, min(excess for _, excess in outcomes.values()), n_null, n_rows)
 
 
 def references(points: Array) -> dict[str, Draw]:
-    """Return a function for each kind of reference data that draws a set resembling these centred points."""
+    """Return, for each kind of reference data, a function that draws a data set resembling these centred points."""
     points = points[:, np.ptp(points, axis=0) > 0]
     white, spread, axes = principal_axes(points)
     shape = white.shape
@@ -202,17 +212,17 @@ def references(points: Array) -> dict[str, Draw]:
 
 
 def _with_spread(draw: Draw, spread: Array, random: np.random.Generator) -> Array:
-    """Draw points and give them exactly the covariance of the data, without the noise of estimating it."""
+    """Draw points and transform them so that their sample covariance is exactly the same as in the data."""
     drawn = draw(random)
     left, _, right = np.linalg.svd(drawn - drawn.mean(axis=0), full_matrices=False)
     return np.ascontiguousarray(left @ right * spread)
 
 
 def _copula(points: Array) -> Draw:
-    """Return a function that draws unimodal columns with the rank correlations of the points (Gaussian copula)."""
+    """Return a function that draws unimodal columns with the same rank correlations as the points (Gaussian copula)."""
     ranks = np.column_stack([rankdata(_merge_rounding(column)) for column in points.T])
     _, spread, axes = np.linalg.svd(ndtri((ranks - 0.5) / len(points)), full_matrices=False)
-    # The symmetric root is unique, whatever the signs and order of the axes.
+    # The symmetric square root is unique; it does not depend on the signs and order of the axes.
     root = axes.T * spread @ axes
     margins = [_unimodal_fit(column) for column in points.T]
 
@@ -225,7 +235,7 @@ def _copula(points: Array) -> Draw:
 
 
 def principal_axes(points: Array) -> tuple[Array, Array, Array]:
-    """Return scores of unit length, singular values and unique axes (as rows) of centred points, without null axes."""
+    """Return unit-length scores, singular values and unique axes (as rows) of centred points, without null axes."""
     left, spread, axes = np.linalg.svd(points, full_matrices=False)
     kept = spread > AXES_TOLERANCE * spread.max(initial=0.0)
     left, spread, axes = left[:, kept], spread[kept], axes[kept]
@@ -236,8 +246,9 @@ def principal_axes(points: Array) -> tuple[Array, Array, Array]:
 def fix_axes(spread: Array, axes: Array) -> Array:
     """Return a unique basis for each group of nearly equal singular values, which are sorted in descending order.
 
-    A decomposition leaves the signs open and, within a group, any rotation: rounding, and so the CPU, decides. The
-    projection onto a group's space is unique, whatever its basis; its columns are orthogonalised, longest first.
+    A singular value decomposition does not determine the signs of the axes or a rotation within a group, so the result
+    depends on rounding and thus on the CPU. The projection onto the space of a group is unique. Its columns are
+    orthogonalised, starting with the longest.
     """
     ends = np.flatnonzero(-np.diff(spread) > AXES_TOLERANCE * spread.max(initial=0.0)) + 1
     return np.vstack([_unique_basis(group) for group in np.split(axes, ends)]) if len(axes) else axes
@@ -248,7 +259,7 @@ def _unique_basis(group: Array) -> Array:
     rest = group.copy()
     for row in basis:
         lengths = np.linalg.norm(rest, axis=0)
-        # The first of the longest: two standardised columns always tie.
+        # Take the first of the longest columns, because two standardised columns always tie.
         longest = int(np.argmax(lengths >= (1.0 - AXES_TOLERANCE) * lengths.max()))
         direction = rest[:, longest] / lengths[longest]
         row[:] = direction @ group
@@ -257,7 +268,7 @@ def _unique_basis(group: Array) -> Array:
 
 
 def _independent_rotation(white: Array) -> Array:
-    """Rotate uncorrelated columns towards independent ones (FastICA, symmetric, log cosh)."""
+    """Return a rotation that makes uncorrelated columns as independent as possible (symmetric FastICA, log cosh)."""
     leading = white[:, :MAX_ICA_COMPONENTS] * np.sqrt(len(white))
     rotation = rounded = np.eye(leading.shape[1])
     for _ in range(MAX_ICA_ITERATIONS):
@@ -273,7 +284,7 @@ def _independent_rotation(white: Array) -> Array:
 
 
 def _merge_rounding(values: Array) -> Array:
-    """Replace values that differ only by rounding with the smallest of them."""
+    """Replace values that differ only by rounding errors with the smallest of these values."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     distinct = np.diff(ordered) > ROUNDING_SHARE * (ordered[-1] - ordered[0])
@@ -283,7 +294,7 @@ def _merge_rounding(values: Array) -> Array:
 
 
 def _unimodal_fit(values: Array) -> tuple[Array, Array]:
-    """Fit the closest unimodal distribution; return its cumulative shares and the values where they apply."""
+    """Fit the closest unimodal distribution; return its cumulative shares and the corresponding values."""
     places, counts = np.unique(_merge_rounding(values), return_counts=True)
     if len(places) < 3:
         return np.linspace(0.0, 1.0, len(places)), places

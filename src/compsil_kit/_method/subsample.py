@@ -1,4 +1,4 @@
-"""Seeds and subsamples (method, "Subsamples and seeds"): one integer seed makes one subsample."""
+"""Draw seeds and subsamples (method, "Subsamples and seeds"); an integer seed determines each subsample."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from numpy.typing import NDArray
 
 from compsil_kit._util.checks import check_integer, describe, is_integer
 
-# Rows that a subsample needs per cluster.
+# Minimum number of rows per cluster when the size is chosen automatically.
 POINTS_PER_CLUSTER = 30
-# Fraction of the data by number of rows (method, "Subsample size").
+# Fraction of the rows to draw, by upper limit for the number of rows (method, "Subsample size").
 FRACTIONS = ((2_000, 0.8), (20_000, 0.6), (math.inf, 0.4))
-# Bound of the automatic size: more rows cost the square of their number and hardly change the choice.
+# Limit for the automatic size. The time grows with the square of the size, but more rows hardly change the choice.
 MAX_AUTO_SIZE = 20_000
 # Seeds of RandomState are below this limit.
 SEED_LIMIT = 2**32
-# Independent streams of seeds, besides that of the scored subsamples (0).
+# Independent streams of seeds; the scored subsamples use stream 0.
 CALIBRATION_STREAM, REPEAT_STREAM, REFERENCE_STREAM, STRUCTURE_STREAM, COMMON_STREAM = 1, 2, 3, 4, 5
-# How rows are drawn; part of fingerprints, because it determines the rows of a seed.
+# Ways to draw rows; part of fingerprints, because the rows drawn with a seed depend on it.
 SHUFFLE, ONE_BY_ONE = 1, 2
-# Up to this many rows the draw is that of the authors' package.
+# Up to this many rows, the draw is the same as in the authors' package.
 MAX_SHUFFLED_ROWS = 50_000
 
 
 def derive_seed(entropy: int, index: int, *, stream: int = 0) -> int:
-    """Return the seed of subsample ``index``, which depends on nothing else; each other use has its own stream."""
+    """Return the seed for subsample ``index``, which depends only on the arguments; each purpose has its own stream."""
     sequence = np.random.SeedSequence((entropy, index), spawn_key=(stream,) if stream else ())
     return int(sequence.generate_state(1)[0])
 
 
 def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tuple[int, ...]:
-    """Return one seed per subsample: first the scored ones, then those for calibration."""
+    """Return one seed per subsample, first for the scored subsamples, then for the calibration subsamples."""
     if random_state is None or is_integer(random_state):
-        # The plan stores random seeds, so that the run can be repeated.
+        # Random seeds are stored in the plan, so that the run can be repeated.
         entropy = np.random.SeedSequence().generate_state(1)[0] if random_state is None else random_state
         entropy = _check_seed(entropy)
         scored = [derive_seed(entropy, b) for b in range(n_subsamples)]
@@ -50,14 +50,14 @@ def make_seeds(random_state: Any, n_subsamples: int, n_calibration: int) -> tupl
     wanted = n_subsamples + n_calibration
     if len(random_state) != wanted:
         raise ValueError(
-            f"random_state as a sequence must hold one seed per subsample: {wanted} are needed, "
+            f"random_state must contain one seed per subsample if it is a sequence; {wanted} seeds are needed, "
             f"got {len(random_state)}. Pass as many seeds as subsamples, or a single integer."
         )
     return tuple(_check_seed(seed) for seed in random_state)
 
 
 def _check_seed(seed: Any) -> int:
-    rule = f"random_state must be made of integers from 0 to {SEED_LIMIT - 1}"
+    rule = f"random_state must consist of integers from 0 to {SEED_LIMIT - 1}"
     if not is_integer(seed):
         raise TypeError(f"{rule}; got {describe(seed)}.")
     if not 0 <= seed < SEED_LIMIT:
@@ -66,11 +66,12 @@ def _check_seed(seed: Any) -> int:
 
 
 def subsample_rows(seed: int, n_rows: int, size: int) -> NDArray[np.int64]:
-    """Return ``size`` of the row indices, drawn without replacement, in the order of the draw.
+    """Return ``size`` row indices, drawn without replacement, in the order in which they are drawn.
 
-    A shuffle of all indices is the draw of ``sklearn.utils.resample(replace=False)`` and so of the authors' package.
-    Above ``MAX_SHUFFLED_ROWS`` rows it would take longer than the subsample itself. There indices are drawn one by one
-    and repeated ones are redrawn: the same distribution, in a time that is independent of the number of rows.
+    Up to ``MAX_SHUFFLED_ROWS`` rows, all indices are shuffled, as in ``sklearn.utils.resample(replace=False)`` and thus
+    in the authors' package. With more rows, a shuffle would take longer than the subsample itself. Indices are then
+    drawn one by one, and repeated indices are redrawn. This gives the same distribution, and the time does not depend
+    on the number of rows.
     """
     random = np.random.RandomState(seed)
     if draw_version(n_rows, size) == SHUFFLE:
@@ -86,12 +87,12 @@ def subsample_rows(seed: int, n_rows: int, size: int) -> NDArray[np.int64]:
 
 
 def common_rows(n_rows: int, size: int) -> NDArray[np.int64]:
-    """Return the rows on which the clusterings of all subsamples are compared; independent of ``random_state``."""
+    """Return the rows on which the clusterings of all subsamples are compared; they do not depend on the seed."""
     return subsample_rows(derive_seed(0, 0, stream=COMMON_STREAM), n_rows, size)
 
 
 def draw_version(n_rows: int, size: int) -> int:
-    """Return which draw is used; for more than half of the rows a shuffle is no waste."""
+    """Return how to draw ``size`` rows; a shuffle is always efficient for more than half of the rows."""
     return SHUFFLE if n_rows <= MAX_SHUFFLED_ROWS or 2 * size > n_rows else ONE_BY_ONE
 
 

@@ -1,4 +1,4 @@
-"""Compile all loops ahead of time, so that no run has to."""
+"""Compile the inner loops ahead of time, to avoid the delay on the first run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from compsil_kit._util.imports import require
 
 
 def warm_up() -> Iterator[tuple[str, bool, float]]:
-    """Load or compile the loops by using them on a few points.
+    """Load or compile the loops by running them on a few points.
 
-    Yield, part by part, what the loops compute, whether they had to be compiled, and the seconds that this took.
+    For each group of loops, yield its name, whether it was compiled, and the time taken in seconds.
     """
     require("numba", purpose="compsil-kit warmup")
     for dtype in ("float64", "float32"):
@@ -34,7 +34,7 @@ def cache_folders() -> list[str]:
 def _use_kmeans(dtype: str) -> None:
     from compsil_kit._kmeans.fit import load_loops
 
-    # The inertia is needed to compare two initialisations only.
+    # Use two initialisations, because the inertia is computed only to compare initialisations.
     load_loops(dtype, n_starts=2)
 
 
@@ -43,10 +43,10 @@ def _use_silhouettes(dtype: str) -> None:
 
     X = np.random.default_rng(0).normal(size=(silhouette.MIN_COMPILED_SILHOUETTE_POINTS, 3)).astype(dtype)
     codes, euclidean = np.arange(len(X)) % 2, resolve_metric("euclidean")
-    # By differences with few features, by products with many.
+    # Few features use coordinate differences, many features use a matrix product.
     for points in (X, np.repeat(X, kernel_numba.MAX_DIRECT_FEATURES, axis=1)):
         silhouette.point_silhouettes(points, [codes], euclidean)
-    # Points that lost digits are recomputed, always in double precision.
+    # Points that lost precision are recomputed, always in double precision.
     columns, starts = np.ascontiguousarray(X.T.astype(np.float64)), np.array([0, len(X) // 2])
     kernel_numba.accumulate_rows(columns, starts, np.sort(codes), np.arange(5), lambda: None)
 

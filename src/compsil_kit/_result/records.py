@@ -5,13 +5,13 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from compsil_kit._data.dataset import Preparation
 from compsil_kit._method.selection import CRITERIA, RULES, TRANSFORMS, transform_name
-from compsil_kit._method.structure import REFERENCE_KINDS, Structure
+from compsil_kit._method.structure import Structure
 from compsil_kit._method.subsample import SEED_LIMIT
 from compsil_kit._result.trials import NUMBERS, SINGLE, Array, Failure, Saved, Trial, Trials
 from compsil_kit._util import schema
@@ -20,6 +20,8 @@ from compsil_kit.plan import Plan
 
 if TYPE_CHECKING:
     from compsil_kit.result import SelectionResult
+
+Dumped = TypeVar("Dumped", Preparation, Structure)
 
 FORMAT = "compsil-kit/selection"
 VERSION = 1
@@ -32,31 +34,15 @@ _WEIGHT = schema.optional(schema.real(-1e-9, 1.0 + 1e-9))
 # These may be unknown although the clustering succeeded.
 _MAY_LACK = ("agreement", "within", "small")
 _SEED = schema.integer(0, SEED_LIMIT - 1)
-_PREPARATION = schema.record(
-    {
-        "columns": schema.list_of(schema.text),
-        "left_out": schema.list_of(schema.text),
-        "scale": schema.optional(schema.text),
-        "n_dropped": schema.integer(0),
-        "notes": schema.list_of(schema.text),
-    }
-)
-_P_VALUE = schema.real(0.0, 1.0)
-_STRUCTURE = schema.record(
-    {
-        "p_value": _P_VALUE,
-        "p_values": schema.record(dict.fromkeys(REFERENCE_KINDS, _P_VALUE)),
-        "statistic": schema.real(-1e300, 1e300),
-        "n_null": schema.integer(1),
-        "n_rows": schema.integer(2),
-    }
-)
-# The shape of the rest depends on the plan and is validated after it.
-_SELECTION = {
+CHOICE_CHECKS = {
     "transform": schema.text,
     "rule": schema.choice(RULES),
     "z": schema.real(0.0, 1e6),
     "criterion": schema.choice(CRITERIA),
+}
+# The shape of the rest depends on the plan and is validated after it.
+_SELECTION = {
+    **CHOICE_CHECKS,
     "versions": schema.mapping_of(schema.text),
     **dict.fromkeys(("trials", "calibration", "weights", "preparation", "structure"), schema.anything),
 }
@@ -76,16 +62,16 @@ def dump_result(result: SelectionResult) -> dict[str, Any]:
             "transform": transform_name(result.transform),
             **{name: getattr(result, name) for name in ("rule", "z", "criterion")},
             "ks": list(result.ks),
-            **{name: _plain(getattr(result, name)) for name in ("scores", "sem", "lcb", "stability")},
-            "probability": _plain(result.selection_probability),
-            "confidence": _plain(result.confidence),
-            "confidence_none": _plain(np.array([result.confidence_none]))[0],
+            **{name: plain(getattr(result, name)) for name in ("scores", "sem", "lcb", "stability")},
+            "probability": plain(result.selection_probability),
+            "confidence": plain(result.confidence),
+            "confidence_none": plain(np.array([result.confidence_none]))[0],
             "choices": dict(result.choices),
             "n_failed": result.n_failed.tolist(),
             "warnings": result.warnings,
             "trials": _dump_trials(result.trials, result.plan),
             "calibration": _dump_trials(result.calibration, result.plan),
-            "weights": _plain(result.weights) if custom else None,
+            "weights": plain(result.weights) if custom else None,
             "failures": [asdict(failure) for failure in result.failures],
             "plan": result.plan.to_dict(),
             "preparation": dump(result.preparation),
@@ -127,13 +113,13 @@ def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
         probability = schema.list_of(_WEIGHT, n_ks)(data.get("probability"), "data.probability")
         saved = Saved(_array(weights, n_ks), np.array(probability, dtype=np.float64))
     return {
-        **{name: found[name] for name in ("transform", "rule", "z", "criterion", "versions")},
+        **{name: found[name] for name in (*CHOICE_CHECKS, "versions")},
         "plan": plan,
         "trials": trials,
         "calibration": calibration,
         "failures": tuple(Failure(**failure) for failure in found["failures"]),
-        "preparation": load_preparation(found["preparation"], "data.preparation"),
-        "structure": load_structure(found["structure"], "data.structure"),
+        "preparation": rebuild(Preparation, found["preparation"], "data.preparation"),
+        "structure": rebuild(Structure, found["structure"], "data.structure"),
         "_saved": saved,
     }
 
@@ -145,18 +131,13 @@ def dump(value: Preparation | Structure | None) -> dict[str, Any] | None:
     return {name: list(entry) if isinstance(entry, tuple) else entry for name, entry in asdict(value).items()}
 
 
-def load_preparation(data: Any, where: str = "preparation") -> Preparation | None:
-    """Validate and rebuild the description of a prepared table."""
+def rebuild(cls: type[Dumped], data: Any, where: str) -> Dumped | None:
+    """Validate the data of ``dump`` and rebuild the dataclass; None stays None."""
     if data is None:
         return None
-    found = _PREPARATION(data, where)
+    found = schema.record(schema.checks_of(cls))(data, where)
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
-    return Preparation(**values)
-
-
-def load_structure(data: Any, where: str = "structure") -> Structure | None:
-    """Validate and rebuild the outcome of the structure test."""
-    return None if data is None else Structure(**_STRUCTURE(data, where))
+    return cls(**values)
 
 
 def dump_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
@@ -166,7 +147,7 @@ def dump_trial(trial: Trial, plan: Plan) -> dict[str, Any]:
     return {
         "seed": plan.seeds[trial.index],
         "after": plan.before(trial.index),
-        **{name: _plain(np.array(getattr(trial, name))) for name in _stored(plan)},
+        **{name: plain(np.array(getattr(trial, name))) for name in _stored(plan)},
         "failures": [{"k": failure.k, "cause": failure.cause} for failure in trial.failures],
         **({"left_out": dropped} if dropped else {}),
     }
@@ -210,7 +191,7 @@ def unpack_trial(record: Any, index: int, plan: Plan) -> Any:
     raw, found = b64decode(record[PACKED], validate=True), {}
     for name, dtype in _packed(plan).items():
         size = dtype.itemsize * len(plan.ks)
-        found[name], raw = _plain(np.frombuffer(raw[:size], dtype)), raw[size:]
+        found[name], raw = plain(np.frombuffer(raw[:size], dtype)), raw[size:]
     bits = np.unpackbits(np.frombuffer(raw, np.uint8)).tolist()
     if len(raw) != -(-len(plan.ks) // 8):
         raise ValueError("the number of values in the trial does not match the number of ks.")
@@ -238,7 +219,7 @@ def _packed(plan: Plan) -> dict[str, np.dtype[Any]]:
 
 
 def _dump_trials(trials: Trials, plan: Plan) -> dict[str, Any]:
-    return {"subsamples": list(trials.subsamples), **{name: _plain(getattr(trials, name)) for name in _stored(plan)}}
+    return {"subsamples": list(trials.subsamples), **{name: plain(getattr(trials, name)) for name in _stored(plan)}}
 
 
 def _load_trials(data: Any, plan: Plan, where: str) -> Trials:
@@ -260,8 +241,8 @@ def _array(values: Any, n_ks: int) -> Array:
     return np.array(values, dtype=np.float64).reshape(n_ks, -1)
 
 
-def _plain(values: Array) -> Any:
+def plain(values: Array) -> Any:
     """Return nested lists of floats, with None for values that are not finite."""
     if values.ndim > 1:
-        return [_plain(row) for row in values]
+        return [plain(row) for row in values]
     return [float(value) if np.isfinite(value) else None for value in values]

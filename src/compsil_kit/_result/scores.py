@@ -16,7 +16,6 @@ from compsil_kit._method.selection import (
     LIKELY,
     STABLE,
     combine,
-    criterion_values,
     finite_mean,
     largest_discrepancy,
     second_criterion,
@@ -202,19 +201,23 @@ class Scores:
             return np.full(len(self.ks) + 1, np.nan)
         return _frozen(likelihood.likelihood(self._means(ALL), self.plan))
 
+    def _values(self, criterion: str, at: Any) -> Array:
+        """Return the values of a criterion, which is not a confidence, on subsamples or bootstrap draws."""
+        micro, macro = self.micro[:, at], self.macro[:, at]
+        if criterion == "composite":
+            return self.composite if at is ALL else combine(micro, macro, self._weigh(at))
+        if criterion != STABLE:
+            return micro if criterion == "micro" else macro
+        stability = finite_mean(self.trials.agreement[:, at])
+        # Stability is undefined for a single subsample, and for subsamples that share no rows.
+        factor = np.where(np.isfinite(stability), np.maximum(stability, 0.0), 1.0)
+        return self.trials.best_micro[:, at] * factor[..., None]
+
     def _summarise(self, criterion: str, at: Any) -> selection.Summary:
         """Return mean, standard error and lower bound per k over subsamples or bootstrap draws."""
-
-        def take(name: str) -> Array:
-            values: Array = getattr(self.trials, name)[:, at]
-            return values
-
-        def composite() -> Array:
-            return self.composite if at is ALL else combine(take("micro"), take("macro"), self._weigh(at))
-
         if criterion != LIKELY:
-            return selection.summarise(criterion_values(criterion, take, composite), self.z)
-        known = selection.summarise(take("micro"), self.z)
+            return selection.summarise(self._values(criterion, at), self.z)
+        known = selection.summarise(self.micro[:, at], self.z)
         unknown = np.full(known.mean.shape, np.nan)
         chances = unknown
         if not self.confidence_note:

@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import Any, get_args
 
 from compsil_kit._data.dataset import Preparation
-from compsil_kit._method.selection import CRITERIA, RULES
-from compsil_kit._result.records import dump, load_preparation, read_trial
+from compsil_kit._result.records import CHOICE_CHECKS, dump, read_trial, rebuild
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.fingerprint import differences
 from compsil_kit._types import OnFailure
@@ -36,14 +35,7 @@ _PLANNED = {
     ),
     "preparation": schema.optional(schema.mapping_of(schema.anything)),
     "indices": schema.list_of(schema.anything),
-    "choice": schema.record(
-        {
-            "criterion": schema.choice(CRITERIA),
-            "transform": schema.text,
-            "rule": schema.choice(RULES),
-            "z": schema.real(0.0, 1e6),
-        }
-    ),
+    "choice": schema.record(CHOICE_CHECKS),
 }
 _FINISHED = {**_PLANNED, "trials": schema.anything, "versions": schema.mapping_of(schema.text)}
 
@@ -146,7 +138,7 @@ def restore_preparation(
 ) -> Preparation | None:
     """Return the preparation in the batches, or the passed one if they contain its digest."""
     if held is None or DIGEST not in held:
-        return load_preparation(held)
+        return rebuild(Preparation, held, "preparation")
     if passed is None:
         warnings.warn(
             f"the names of {held['n_columns']:,} columns are not part of batches, and are missing in the result; "
@@ -158,4 +150,4 @@ def restore_preparation(
     plain = dump(passed) if isinstance(passed, Preparation) else dict(passed)
     if schema.digest(plain) != held[DIGEST]:
         raise ValueError("preparation must be that of the table for which the batches were planned; it differs.")
-    return load_preparation(plain)
+    return rebuild(Preparation, plain, "preparation")

@@ -18,7 +18,7 @@ from compsil_kit._result.records import dump_trial, load_trial
 from compsil_kit._result.trials import Trial
 from compsil_kit._run.engine import run
 from compsil_kit._run.fingerprint import Fingerprint, differences, fingerprint
-from compsil_kit._run.progress import Meter, make_meter
+from compsil_kit._run.progress import Meter
 from compsil_kit._run.structure import find_structure, n_steps
 from compsil_kit._run.workers import n_workers
 from compsil_kit._util import schema
@@ -49,7 +49,7 @@ Records = dict[int, dict[str, Any]]
 
 def run_selection(plan: Plan, data: Dataset, events: Events) -> SelectionResult:
     """Return the selection; an exception that ends the run early has the finished part as ``.result``."""
-    meter = make_meter(events.progress, len(plan.seeds) + n_steps(plan))
+    meter = Meter(events.progress, len(plan.seeds) + n_steps(plan))
     trials: list[Trial] = []
     try:
         trials, arriving = _start(plan, data, events)

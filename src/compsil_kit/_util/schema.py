@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, get_type_hints
 
 Check = Callable[[Any, str], Any]
 
@@ -97,6 +97,12 @@ def record(fields: Mapping[str, Check]) -> Check:
         return {name: check(value[name], f"{where}.{name}") for name, check in fields.items()}
 
     return check_record
+
+
+def checks_of(cls: type) -> dict[str, Check]:
+    """Return the checks in the annotations of a class, by field."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
 
 
 def digest(data: Any) -> str:

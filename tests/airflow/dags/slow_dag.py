@@ -1,4 +1,4 @@
-"""A selection that blocks in the middle, to be killed there, until a file appears."""
+"""A selection that blocks in the middle, to be stopped there, until a file appears."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ def slow(X, k, seed):
     return np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, k) / k))
 
 
-with DAG("slow_selection", schedule=None):
+with DAG("slow_selection", schedule=None) as dag:
     SelectKOperator(
         task_id="select_k",
         data=str(DATA),
@@ -32,3 +32,6 @@ with DAG("slow_selection", schedule=None):
         retries=1,
         retry_delay=0.0,
     )
+
+if __name__ == "__main__":
+    print("ended as", dag.test().state, flush=True)

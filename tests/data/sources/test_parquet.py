@@ -45,12 +45,6 @@ def test_a_folder_has_the_rows_of_pandas(folder, monkeypatch):
     assert column(open_parquet(folder.rename(folder.with_name("table[1]*")))) == expected
 
 
-def test_one_file(folder):
-    source = open_parquet(folder / "part-10.parquet")
-    assert (source.n_rows, [field.name for field in source.fields]) == (3, ["a", "b"])
-    assert source.what == f"Parquet data at {str(folder / 'part-10.parquet')!r}"
-
-
 @pytest.mark.parametrize(
     ("pattern", "values"),
     [
@@ -158,12 +152,6 @@ def test_texts_that_name_parquet_data(name, known, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a[1]*.csv").write_text("x")
     assert is_parquet(name) is known
-
-
-@pytest.mark.parametrize("X", ["data.csv", "customers", ""])
-def test_other_texts_raise(X):
-    with pytest.raises(ValueError, match=r"X as text must name Parquet data: .* Read other files first"):
-        select_k(X)
 
 
 def test_addresses_that_cannot_be_resolved_raise(monkeypatch):

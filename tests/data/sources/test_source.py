@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from scipy import sparse
 from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import select_k
@@ -34,18 +33,6 @@ def test_out_of_core_tables_are_opened(tmp_path):
     assert type(open_source(pl.LazyFrame({"a": [1]}))) is PolarsSource
     source = CutSource(columns_of(10))
     assert open_source(source) is source
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        FRAME, FRAME.to_numpy(), FRAME["a"], pl.DataFrame({"a": [1]}), pa.table({"a": [1]}), [[1.0]], [], None, 7,
-        sparse.csr_array(np.eye(3)), {"a": [1]}, (row for row in [[1.0]]),
-    ],
-    ids=lambda X: type(X).__name__,
-)  # fmt: skip
-def test_data_in_memory_are_no_source(X):
-    assert open_source(X) is None
 
 
 def test_opening_an_array_imports_no_library():

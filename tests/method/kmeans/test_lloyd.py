@@ -1,4 +1,4 @@
-"""Assignment and Lloyd's iterations: every point has its nearest centre or is unsure; iterations as scikit-learn's."""
+"""Assignment to the nearest centre, unsure points, and Lloyd's iterations compared with scikit-learn."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ GAMMA = 1e-13
 
 
 def assigned(data, centers, gamma=GAMMA):
-    """Return the points, their bounds after the first assignment, and the number of unsure points."""
+    """Return the points, the bounds after the first assignment, and the number of unsure points."""
     points, bounds = lay_out(np.asarray(data)), empty_bounds(len(data))
     return points, bounds, lloyd.assign_all(points, bounds, centers, gamma, False)
 
@@ -22,7 +22,7 @@ def distances(data, centers):
 
 
 def follow(points, bounds, old, centers, fixed=1e-12):
-    """Move the centres and assign anew; return the numbers of moves and of unsure points."""
+    """Move the centres and reassign the points; return the number of points that move and of unsure points."""
     shifts = np.sqrt(np.square(centers - old).sum(axis=1)) + 1e-12
     gaps = distances(centers, centers)
     np.fill_diagonal(gaps, np.inf)
@@ -36,7 +36,7 @@ def resolve(points, bounds, centers, n_unsure):
 
 @pytest.mark.parametrize("k", [2, 3, 5, 12])
 @pytest.mark.parametrize("step", [1e-6, 0.05, 1.0])
-def test_bounds_follow_centres_however_far_they_go(k, step):
+def test_bounds_are_correct_for_any_shift_of_the_centres(k, step):
     rng = np.random.default_rng(k)
     data, centers = rng.normal(size=(500, 3)), rng.normal(size=(k, 3))
     points, bounds, n_unsure = assigned(data, centers)
@@ -63,7 +63,7 @@ def test_points_midway_between_centres_are_unsure():
     assert sorted(bounds.unsure[:n_unsure]) == [0, 2]
     assert bounds.label[[1, 3]].tolist() == [0, 1]
     bounds.label[[0, 2]] = 0
-    # They are compared again in the next iteration, and decided once the centres move.
+    # Unsure points are compared again in the next iteration, and are assigned once the centres move.
     assert follow(points, bounds, centers, centers) == (0, 2)
     assert resolve(points, bounds, centers, 2) == (0, 2)
     assert follow(points, bounds, centers, centers + np.array([0.1, 0.0])) == (0, 0)
@@ -77,8 +77,8 @@ def test_the_error_bound_grows_with_the_length_of_a_point():
     assert bounds.unsure[0] == 1
 
 
-def test_a_far_centre_does_not_leave_the_others_unsure():
-    """One bound for all centres would be that of the farthest; an unsure point is compared with a bound per centre."""
+def test_a_distant_centre_does_not_make_other_points_unsure():
+    """Each centre needs its own error bound; a common bound would be determined by the farthest centre."""
     centers = np.array([[-1.0], [1.0], [1e6]])
     points, bounds, n_unsure = assigned([[1e-4], [0.5], [1e6]], centers, gamma=1e-15)
     assert n_unsure == 0
@@ -107,7 +107,7 @@ def run(data, centers, tol=0.0, max_iter=300):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_features", [1, 2, 5, 11])
-def test_sums_add_the_points_in_their_order(dtype, n_features):
+def test_sums_add_the_points_in_row_order(dtype, n_features):
     data, label = blobs(n_features, dtype), np.random.default_rng(0).integers(0, 4, 600)
     sums, counts = np.empty((4, n_features), dtype), np.empty(4, np.int64)
     lloyd.add_up(data, label, sums, counts)
@@ -117,7 +117,7 @@ def test_sums_add_the_points_in_their_order(dtype, n_features):
 
 @pytest.mark.parametrize("max_iter", [1, 2, 3, 5, 300])
 @pytest.mark.parametrize("tol", [0.0, 1e-4, 1e-2])
-def test_as_many_iterations_as_scikit_learn(max_iter, tol):
+def test_iterations_labels_and_centres_match_scikit_learn(max_iter, tol):
     data = blobs()
     plain = KMeans(6, init=data[:6], n_init=1, max_iter=max_iter, tol=tol).fit(data)
     end, label, centers, n_iter = run(data, data[:6], np.mean(np.var(data, axis=0)) * tol, max_iter)
@@ -131,7 +131,7 @@ def test_an_empty_cluster_ends_the_iterations():
     assert run(np.array([[0.0], [0.1], [10.0], [10.1]]), np.array([[0.0], [10.0], [50.0]]))[0] == lloyd.EMPTY
 
 
-def test_a_tolerance_that_is_just_met_is_undecided():
+def test_convergence_is_undecided_if_the_shift_equals_the_tolerance():
     data = blobs()
     shift = np.square(run(data, data[:6], max_iter=1)[2] - data[:6]).sum()
     assert run(data, data[:6], tol=shift)[0] == lloyd.UNDECIDED

@@ -1,4 +1,4 @@
-"""Layouts of the points, comparisons with centres, and k-means++, against plain NumPy and scikit-learn."""
+"""Memory layouts, comparisons with centres, and k-means++, compared with plain NumPy and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ RNG = np.random.default_rng(3)
 
 @pytest.mark.parametrize("n_points", [1, BLOCK - 1, BLOCK, 3 * BLOCK + 5])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_both_layouts_hold_the_points(n_points, dtype):
+def test_both_layouts_contain_the_points(n_points, dtype):
     data = RNG.normal(size=(n_points, 3)).astype(dtype)
     points = lay_out(data)
     assert points.data is data
@@ -35,7 +35,7 @@ def test_both_layouts_hold_the_points(n_points, dtype):
     np.testing.assert_allclose(points.lengths**2, points.squares, rtol=1e-11)
 
 
-def test_arrays_of_bounds_do_not_overlap():
+def test_the_arrays_in_bounds_do_not_share_memory():
     bounds = empty_bounds(7)
     for at, array in enumerate(bounds):
         array[:] = at
@@ -44,7 +44,7 @@ def test_arrays_of_bounds_do_not_overlap():
 
 @pytest.mark.parametrize("n_features", range(1, 10))
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
-def test_compare_block(n_features, n_rows):
+def test_compare_block_equals_plain_numpy(n_features, n_rows):
     data, centers = RNG.normal(size=(BLOCK, n_features)), RNG.normal(size=(6, n_features))
     rows, norms, furthest = prepare_centers(centers)
     assert furthest == pytest.approx(np.sqrt(np.square(centers).sum(axis=1).max()))
@@ -54,7 +54,7 @@ def test_compare_block(n_features, n_rows):
     np.testing.assert_allclose(out[:n_rows], expected[:, 2 : 2 + n_rows].T, rtol=1e-12, atol=1e-12)
 
 
-def test_the_three_smallest_are_kept():
+def test_keep_three_keeps_the_three_smallest_values():
     values = RNG.normal(size=(7, BLOCK))
     best, second, third = np.full((3, BLOCK), np.inf)
     label, other = np.zeros((2, BLOCK), np.int64)
@@ -66,7 +66,7 @@ def test_the_three_smallest_are_kept():
 
 
 @pytest.mark.parametrize("k", [2, 3, 9])
-def test_compare_point(k):
+def test_compare_point_finds_the_nearest_centres(k):
     point, centers = RNG.normal(size=5), RNG.normal(size=(k, 5))
     values = np.square(centers).sum(axis=1) - 2 * centers @ point
     own, other, *three = compare_point(point, *prepare_centers(centers)[:2])
@@ -75,7 +75,7 @@ def test_compare_point(k):
 
 
 def choose(data, k, seed, gamma=1e-14):
-    """Return what k-means++ chooses with the random numbers of this seed."""
+    """Run k-means++ with the random numbers for this seed; return whether it finished, and the stored distances."""
     data = data - data.mean(axis=0)
     points, bounds, centers = lay_out(data), empty_bounds(len(data)), np.empty((k, data.shape[1]))
     n_trials = 2 + int(np.log(k))
@@ -88,7 +88,7 @@ def choose(data, k, seed, gamma=1e-14):
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 8, 20, 21, 55])
-def test_initial_centres_are_those_of_scikit_learn(k):
+def test_initial_centres_equal_scikit_learn(k):
     for seed in range(10):
         certain, distances, points, bounds = choose(make_blobs(700, 3, centers=5, random_state=1)[0], k, seed)
         assert certain
@@ -104,16 +104,16 @@ SQUARE = np.repeat([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], 50, axi
 @pytest.mark.parametrize(
     ("data", "k", "gamma"),
     [
-        # From the centre of a square, two corners leave the same sum.
+        # After the first corner of a square, two corners leave the same sum of squared distances.
         pytest.param(SQUARE, 3, 1e-14, id="tie"),
         pytest.param(make_blobs(300, 2, random_state=0)[0], 5, 1e-3, id="wide bound"),
         pytest.param(np.repeat([[1.0], [-1.0]], 20, axis=0), 3, 1e-14, id="fewer distinct points than centres"),
     ],
 )
-def test_nothing_is_decided_where_rounding_might_decide(data, k, gamma):
+def test_plus_plus_gives_up_if_the_choice_might_depend_on_rounding(data, k, gamma):
     assert not all(choose(data, k, seed, gamma)[0] for seed in range(10))
 
 
-def test_copies_of_a_row_are_no_tie():
+def test_identical_rows_are_not_treated_as_a_tie():
     data = np.repeat(make_blobs(60, 2, centers=4, random_state=0)[0], 5, axis=0)
     assert all(choose(data, 4, seed)[0] for seed in range(10))

@@ -1,4 +1,4 @@
-"""Every surface takes its keywords from one definition: the same names, defaults and checks."""
+"""All interfaces take their keywords from one definition, with the same names, defaults and validation."""
 
 import argparse
 import inspect
@@ -27,7 +27,7 @@ EVERY = settings_of(TableConfig, SelectionConfig, ComparisonConfig, Events)
 
 
 def group(*configs, without=(), only=None):
-    """Return a function that returns the settings of a surface, optionally with interactive defaults."""
+    """Return a function that returns the settings of an interface, optionally with interactive defaults."""
 
     def settings(*, interactive=False):
         found = settings_of(*configs, interactive=interactive)
@@ -41,8 +41,8 @@ PLAN = group(SelectionConfig)
 COMPARE = group(ComparisonConfig, Events, without=("checkpoint",))
 TABLE = group(TableConfig)
 SELECT_TABLE = group(SelectionConfig, Events, TableConfig)
-# For every keyword a value that its check refuses; a new keyword needs one here.
-WRONG = {
+# An invalid value for every keyword; new keywords must be added here.
+INVALID = {
     "scale": "huge", "missing": "guess", "ks": [1, 2], "clusterer": "k-means", "n_subsamples": 0, "sample_size": 1.5,
     "metric": "miles", "on_failure": "ignore", "random_state": -1, "n_starts": 0, "n_calibration": -1,
     "structure": "perhaps", "criterion": "best", "transform": "cube", "rule": "best", "z": -1.0, "n_jobs": 0,
@@ -55,7 +55,7 @@ def combine(**keywords):
     return compsil_kit.combine_batches([compsil_kit.run_batch(X, batch) for batch in batches], **keywords)
 
 
-# name: (the settings, the function with the signature, how to call it with some keywords)
+# For each interface: its settings, the function with the signature, and a function that calls it with some keywords.
 FUNCTIONS = {
     "select_k": (SELECT, compsil_kit.select_k, partial(compsil_kit.select_k, X)),
     "stream": (
@@ -82,22 +82,22 @@ OWN = {
     "X", "self", "frame", "data", "batches", "preparation", "n_batches", "batch_size", "refit", "by", "k", "columns",
     "scale", "missing",
 }  # fmt: skip
-ALL_SURFACES = pytest.mark.parametrize("surface", FUNCTIONS)
+ALL_INTERFACES = pytest.mark.parametrize("interface", FUNCTIONS)
 
 
 def same(default, expected):
     return list(default) == list(expected) if isinstance(expected, range) else default == expected
 
 
-def refused(check, *given, **keywords):
-    """Return the error of a call with a wrong value."""
+def error_from(check, *given, **keywords):
+    """Return the error raised by a call with an invalid value."""
     with pytest.raises((ValueError, TypeError, OSError)) as caught:
         check(*given, **keywords)
     return caught.value
 
 
-def test_every_keyword_has_a_wrong_value_and_a_description():
-    assert set(WRONG) == set(EVERY) - {"columns"}
+def test_every_keyword_has_an_invalid_value_and_a_description():
+    assert set(INVALID) == set(EVERY) - {"columns"}
     for name, keyword in EVERY.items():
         assert keyword.doc.endswith("."), name
         assert keyword.help.strip(), name
@@ -105,36 +105,36 @@ def test_every_keyword_has_a_wrong_value_and_a_description():
         keyword.validate(keyword.default)
 
 
-@ALL_SURFACES
-def test_signatures_and_docstrings_show_the_settings(surface):
-    group, function, _ = FUNCTIONS[surface]
+@ALL_INTERFACES
+def test_signatures_and_docstrings_show_the_settings(interface):
+    group, function, _ = FUNCTIONS[interface]
     parameters = inspect.signature(function).parameters
     documentation = numpydoc.docscrape.FunctionDoc if inspect.isfunction(function) else numpydoc.docscrape.ClassDoc
     entries = {entry.name: entry for entry in documentation(function)["Parameters"]}
-    for name, keyword in group(interactive=surface.startswith(("df.compsil", "explore"))).items():
-        # The explorer decides by the kind of data.
-        expected = "auto" if (surface, name) == ("explore", "scale") else keyword.default
-        assert same(parameters[name].default, expected), f"{surface}: {name}"
-        assert any(name in names.split(", ") for names in entries), f"{surface}: {name}"
-        # Surfaces that also take arrays or names describe the keywords of tables in their own way.
-        if name in entries and (name not in OWN or surface == "prepare"):
-            assert entries[name].type == keyword.type, f"{surface}: {name}"
-    assert set(parameters) <= {*group(), *OWN}, surface
+    for name, keyword in group(interactive=interface.startswith(("df.compsil", "explore"))).items():
+        # The explorer chooses the scale depending on the kind of data.
+        expected = "auto" if (interface, name) == ("explore", "scale") else keyword.default
+        assert same(parameters[name].default, expected), f"{interface}: {name}"
+        assert any(name in names.split(", ") for names in entries), f"{interface}: {name}"
+        # Interfaces that also accept arrays or names describe the table keywords differently.
+        if name in entries and (name not in OWN or interface == "prepare"):
+            assert entries[name].type == keyword.type, f"{interface}: {name}"
+    assert set(parameters) <= {*group(), *OWN}, interface
 
 
-@ALL_SURFACES
-def test_functions_refuse_what_the_definition_refuses(surface):
-    group, _, call = FUNCTIONS[surface]
-    for name in group().keys() & WRONG.keys():
-        expected, found = refused(EVERY[name].validate, WRONG[name]), refused(call, **{name: WRONG[name]})
+@ALL_INTERFACES
+def test_functions_raise_the_same_errors_as_the_definition(interface):
+    group, _, call = FUNCTIONS[interface]
+    for name in group().keys() & INVALID.keys():
+        expected, found = error_from(EVERY[name].validate, INVALID[name]), error_from(call, **{name: INVALID[name]})
         assert type(found) is type(expected)
-        assert str(found) == str(expected), f"{surface}: {name}"
+        assert str(found) == str(expected), f"{interface}: {name}"
 
 
-@ALL_SURFACES
-def test_other_keywords_are_refused(surface):
-    """Even with its default: what a signature does not show has no effect."""
-    _, function, call = FUNCTIONS[surface]
+@ALL_INTERFACES
+def test_unknown_keywords_raise_even_with_their_default(interface):
+    """A keyword that is not in the signature would have no effect."""
+    _, function, call = FUNCTIONS[interface]
     others = {name: each.default for name, each in EVERY.items() if name not in inspect.signature(function).parameters}
     for name, value in {**others, "n_subsample": 3}.items():
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
@@ -149,7 +149,7 @@ def subcommand(name):
 
 @pytest.mark.parametrize(("command", "group"), [("select", SELECT), ("report", SELECT), ("compare", COMPARE)])
 def test_the_command_line_has_every_keyword(command, group, capsys):
-    """Except progress: its option is --quiet."""
+    """The exception is progress, whose option is --quiet."""
     options = {action.dest: action for action in subcommand(command)._actions}
     wanted = {**TABLE(), **group(interactive=True)}
     del wanted["progress"]
@@ -160,9 +160,9 @@ def test_the_command_line_has_every_keyword(command, group, capsys):
         assert set(flags_of(name, keyword)) == set(options[name].option_strings), name
         if name == "columns":
             continue
-        text = ",".join(map(str, WRONG[name])) if isinstance(WRONG[name], list) else str(WRONG[name])
+        text = ",".join(map(str, INVALID[name])) if isinstance(INVALID[name], list) else str(INVALID[name])
         flag = flags_of(name, keyword)[-1]
-        # A switch takes no value at all.
+        # A switch does not take a value.
         given = [f"{flag}={text}"] if keyword.is_switch else [flag, text]
         with pytest.raises(SystemExit) as end:
             subcommand(command).parse_args(["x.csv", *given])
@@ -186,26 +186,26 @@ def shell(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "group"), [("", SELECT), ("report", SELECT), ("compare", COMPARE), ("explore", PLAN)]
 )
-def test_the_magic_refuses_what_the_definition_refuses(command, group, shell):
+def test_the_magic_raises_the_same_errors_as_the_definition(command, group, shell):
     for name, keyword in {**TABLE(), **group()}.items():
         if name in ("columns", "progress"):
             continue
         flag = flags_of(name, keyword)[-1]
         if keyword.is_switch:
             with pytest.raises(UsageError, match=flag):
-                magic(f"{command} df {flag}={WRONG[name]}")
+                magic(f"{command} df {flag}={INVALID[name]}")
             continue
-        shell.push({"wrong": WRONG[name]})
+        shell.push({"invalid": INVALID[name]})
         target = "out.html" if command == "report" else ""
         with pytest.raises(UsageError) as caught:
-            magic(f"{command} df {target} {flag} wrong")
-        error = refused(keyword.validate, WRONG[name])
+            magic(f"{command} df {target} {flag} invalid")
+        error = error_from(keyword.validate, INVALID[name])
         expected = str(getattr(error, "strerror", None) or error).partition(";")[0]
         # The magic also accepts scale="auto".
         assert (expected if name != "scale" else "scale must be one of 'auto', 'standard'") in str(caught.value), name
 
 
-def test_config_has_every_keyword_with_its_default_and_check(shell):
+def test_the_magic_configuration_has_every_keyword_with_its_default_and_validation(shell):
     (magics,) = (c for c in shell.configurables if type(c).__name__ == "CompsilMagics")
     kept = {**TABLE(), **SELECT(interactive=True)}
     for name in ("columns", "progress", "checkpoint"):
@@ -217,7 +217,7 @@ def test_config_has_every_keyword_with_its_default_and_check(shell):
         assert same(trait.default_value, expected), name
         before = getattr(magics, name)
         with pytest.raises(Exception, match=name):
-            setattr(magics, name, WRONG[name])
+            setattr(magics, name, INVALID[name])
         assert getattr(magics, name) == before
 
 
@@ -229,12 +229,12 @@ def explored(**keywords):
 
 
 def magic(line):
-    """Return what a line of the magic gives."""
+    """Return the result of a line magic."""
     return InteractiveShell.instance().run_line_magic("compsil", line)
 
 
-def commanded(capsys, *words):
-    """Return what the command line prints as JSON."""
+def json_from_command(capsys, *words):
+    """Run a command and return its JSON output."""
     assert main([*words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -254,8 +254,8 @@ def file(tmp_path):
 
 
 @WORKERS
-def test_selections_do_not_depend_on_the_workers(n_jobs, shell, capsys, file, tmp_path):
-    """At every surface, bit for bit, and by default."""
+def test_selections_do_not_depend_on_the_number_of_workers(n_jobs, shell, capsys, file, tmp_path):
+    """Results are bit-for-bit identical for all interfaces and with the default number of workers."""
     table, keywords, line = compsil_kit.prepare(FRAME), {**FEW, **n_jobs}, line_of(n_jobs)
     expected = compsil_kit.select_k(table, **FEW).to_dict()["trials"]
     found = {
@@ -265,15 +265,15 @@ def test_selections_do_not_depend_on_the_workers(n_jobs, shell, capsys, file, tm
         "accessor": CompsilAccessor(FRAME).select_k(**keywords).to_dict(),
         "explorer": explored(**keywords).to_dict(),
         "magic": magic(f"df {line}").to_dict(),
-        "command line": commanded(capsys, "select", file, *line.split()),
-        "report": commanded(capsys, "report", file, str(tmp_path / "out.html"), *line.split()),
+        "command line": json_from_command(capsys, "select", file, *line.split()),
+        "report": json_from_command(capsys, "report", file, str(tmp_path / "out.html"), *line.split()),
     }
-    for surface, result in found.items():
-        assert result["trials"] == expected, surface
+    for interface, result in found.items():
+        assert result["trials"] == expected, interface
 
 
 @WORKERS
-def test_clusters_and_groups_do_not_depend_on_the_workers(n_jobs):
+def test_clusters_and_groups_do_not_depend_on_the_number_of_workers(n_jobs):
     accessor, halves = CompsilAccessor(FRAME), np.arange(len(FRAME)) % 2
     assert accessor.cluster(**FEW, **n_jobs).equals(accessor.cluster(**FEW, n_jobs=1))
     for half, result in accessor.select_k(by=halves, **FEW, **n_jobs).items():
@@ -282,16 +282,16 @@ def test_clusters_and_groups_do_not_depend_on_the_workers(n_jobs):
 
 
 @WORKERS
-def test_comparisons_do_not_depend_on_the_workers(n_jobs, shell, capsys, file):
+def test_comparisons_do_not_depend_on_the_number_of_workers(n_jobs, shell, capsys, file):
     table = compsil_kit.prepare(FRAME)
     expected = compsil_kit.compare(table, **FEW).to_dict()
     assert compsil_kit.compare(table, **FEW, **n_jobs).to_dict() == expected
     assert CompsilAccessor(FRAME).compare(**FEW, **n_jobs).to_dict() == expected
     assert magic(f"compare df {line_of(n_jobs)}").to_dict() == expected
-    assert commanded(capsys, "compare", file, *line_of(n_jobs).split()) == json.loads(json.dumps(expected))
+    assert json_from_command(capsys, "compare", file, *line_of(n_jobs).split()) == json.loads(json.dumps(expected))
 
 
-def test_interactive_surfaces_use_all_cores_and_others_one(shell, capsys, file, monkeypatch):
+def test_interactive_interfaces_use_all_cores_and_others_use_one(shell, capsys, file, monkeypatch):
     pools = []
 
     def count(work, items, n_workers, stop=None, **config):
@@ -311,9 +311,9 @@ def test_interactive_surfaces_use_all_cores_and_others_one(shell, capsys, file, 
         lambda: explored(**few),
         lambda: magic(f"df {line}"),
         lambda: magic(f"compare df --criteria micro {line}"),
-        lambda: commanded(capsys, "select", file, *line.split()),
-        lambda: commanded(capsys, "compare", file, "--criteria", "micro", *line.split()),
-        lambda: commanded(capsys, "demo", "-q"),
+        lambda: json_from_command(capsys, "select", file, *line.split()),
+        lambda: json_from_command(capsys, "compare", file, "--criteria", "micro", *line.split()),
+        lambda: json_from_command(capsys, "demo", "-q"),
     )
     others = (
         lambda: compsil_kit.select_k(X, **few),
