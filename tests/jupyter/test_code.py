@@ -16,6 +16,10 @@ from compsil_jupyter.code import generate_code
 from compsil_jupyter.shown import MAX_ROWS
 
 
+class OwnKMeans(KMeans):
+    """An estimator in a module without package."""
+
+
 def execute(code, **names):
     """Run generated code as a user would, and return all names."""
     exec(compile(code, "generated", "exec"), names)  # executing the code is the test
@@ -59,6 +63,7 @@ def test_of_a_frame(points, scale, capsys):
         {"n_calibration": 2, "on_failure": "skip", "n_jobs": 2},
         {"n_subsamples": np.int64(2), "random_state": np.int64(3)},
         {"clusterer": KMeans(n_init=2)},
+        {"clusterer": OwnKMeans(n_init=2)},
         {"clusterer": kmeans},
     ],
 )
