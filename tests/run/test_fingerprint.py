@@ -79,6 +79,11 @@ def test_what_differs_is_noticed_and_what_is_equal_is_not(build):
     assert fingerprint.describe(build(3)) != fingerprint.describe(build(4))
 
 
+def test_the_order_of_a_mapping_does_not_matter():
+    here, there = functools.partial(with_default, k=2, shift=1), functools.partial(with_default, shift=1, k=2)
+    assert fingerprint.describe(here) == fingerprint.describe(there)
+
+
 def test_the_code_is_described_without_what_a_function_collects():
     bodies = [eval(f"lambda X, k, seed: {body}") for body in ("X + 1", "X + 2", "X - 1", "X @ k")]
     assert len({fingerprint.describe(function) for function in [*bodies, np.add, np.subtract]}) == 6
