@@ -60,7 +60,7 @@ def test_mapped_tasks_are_named_after_their_partitions(examples, home):
     assert sum(map(len, parts)) == 2600
 
 
-def test_example_tasks_branch_on_their_input(call):
+def test_example_tasks_branch_on_their_input(call, examples):
     branch = "compsil_select_and_branch"
     assert [call(branch, "how_many", k) for k in (3, 4)] == ["ask_an_analyst", "plan_campaigns"]
     assert call(branch, "ask_an_analyst", 3) == "only 3 segments: see the report"
@@ -68,6 +68,7 @@ def test_example_tasks_branch_on_their_input(call):
     assert sure == ["repeat", "repeat", "use"]
     assert call("compsil_probability", "repeat") == "draw more subsamples"
     segments = import_module("compsil_airflow.example_dags.compsil_assets").SEGMENTS
+    assert examples["compsil_asset_producer"].get_task("select_k").outlets == [segments]
     events = [SimpleNamespace(extra={"best_k": k}) for k in (2, 3, "4")]
     assert call("compsil_asset_consumer", "use", {segments: events}) == 4
 

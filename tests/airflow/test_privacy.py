@@ -85,10 +85,11 @@ class TestFilesWithoutAHeader:
         (["35", "3", "0"], ["column 1", "column 2", "column 3"]),
         (["2026-01-02", "x"], ["column 1", "column 2"]),
         (["-1e-5", "kept"], ["column 1", "kept"]),
+        (["1850", "age"], ["1850", "age"]),
         (["x1", "x2.5"], ["x1", "x2.5"]),
     ],
 )
 def test_rename_values_replaces_names_that_look_like_values(names, shown):
-    frame, n_renamed = rename_values(pd.DataFrame([[0.0] * len(names)], columns=names), {"kept"})
+    frame, n_renamed = rename_values(pd.DataFrame([[0.0] * len(names)], columns=names), {"kept", "1850"})
     assert list(frame.columns) == shown
     assert n_renamed == sum(name not in shown for name in names)

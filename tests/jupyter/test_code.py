@@ -16,6 +16,10 @@ from compsil_jupyter.code import generate_code
 from compsil_jupyter.shown import MAX_ROWS
 
 
+class OwnKMeans(KMeans):
+    """An estimator in a module without package."""
+
+
 def execute(code, **names):
     """Run generated code as a user would, and return its namespace."""
     exec(compile(code, "generated", "exec"), names)  # executing the code is the test
@@ -59,6 +63,7 @@ def test_code_for_a_frame_reproduces_the_result_and_labels(points, scale, capsys
         {"n_calibration": 2, "on_failure": "skip", "n_jobs": 2},
         {"n_subsamples": np.int64(2), "random_state": np.int64(3)},
         {"clusterer": KMeans(n_init=2)},
+        {"clusterer": OwnKMeans(n_init=2)},
         {"clusterer": kmeans},
     ],
 )

@@ -39,14 +39,14 @@ class TestRun:
         session = open_session(points, **QUICK, **settings)
         assert (session.result, session.status, session.stale) == (None, Status(), False)
         seen = []
-        session.listen(lambda what: seen.append((what, session.n_finished)))
+        session.listen(lambda what: seen.append((what, session.n_finished, session.status.total)))
         result = finish(session)
         direct = select_k(blobs, **QUICK, **settings)
         np.testing.assert_array_equal(result.composite, direct.composite)
         assert (result.best_k, result.preparation.columns) == (direct.best_k, ("a", "b", "c"))
         assert (session.status.phase, session.status.done, session.status.total) == ("done", n_steps, n_steps)
-        assert [n for what, n in seen if what == "result"] == [1, 2, 3, 4, 5, 6]
-        assert (seen[0], seen[-1]) == (("status", 0), ("status", 6))
+        assert [n for what, n, _ in seen if what == "result"] == [1, 2, 3, 4, 5, 6]
+        assert (seen[0], seen[-1]) == (("status", 0, n_steps), ("status", 6, n_steps))
 
     @pytest.mark.parametrize("n_finished", [0, 3])
     @pytest.mark.parametrize("act", ["stop", "close"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from answers import continuous, grids
-from scipy.stats import kstest
+from scipy.stats import kstest, kurtosis
 
 from compsil_kit._method.structure import (
     LEVEL,
@@ -16,6 +16,7 @@ from compsil_kit._method.structure import (
     judge,
     n_compared,
     n_starts,
+    principal_axes,
     references,
     standardised,
 )
@@ -99,6 +100,14 @@ def test_elliptical_references_have_the_same_tails_as_the_data():
     assert elliptical.max() > 1.5 * lengths(kinds["gaussian"](random)).max()
     for share in (0.1, 0.5, 0.9):
         assert np.quantile(elliptical, share) == pytest.approx(np.quantile(lengths(points), share), rel=0.2)
+
+
+def test_unimodal_references_keep_independent_columns_that_were_mixed():
+    mixing = np.array([[2.0, 1.0], [0.0, 1.0]])
+    points = standardised(np.random.default_rng(1).uniform(-1, 1, size=(2000, 2)) @ mixing)
+    drawn = references(points)["unimodal"](np.random.default_rng(0)) @ principal_axes(points)[2]
+    # Of a uniform distribution; mixed columns are closer to the normal one, which has 3.
+    np.testing.assert_allclose(kurtosis(drawn @ np.linalg.inv(mixing), fisher=False), 1.8, atol=0.1)
 
 
 def density_changes(shares, places):

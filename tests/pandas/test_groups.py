@@ -208,3 +208,11 @@ def test_an_interrupt_keeps_the_finished_groups(df, n_calls, groups):
     if n_calls > 9:
         assert (found["north"].partial, found["north"].n_subsamples) == (True, 2)
         assert found.frame["problem"].tolist()[:2] == ["", "interrupted."]
+
+
+def test_an_interrupted_group_without_a_choice_has_no_result(df):
+    """One subsample has no lower confidence bound."""
+    with pytest.raises(Interrupted) as stop:
+        df.compsil.select_k(by="region", columns=["x", "y"], rule="lcb", clusterer=InterruptAfter(4), n_jobs=1, **FAST)
+    assert list(stop.value.result) == []
+    assert stop.value.result.frame["problem"].tolist()[0] == "interrupted."

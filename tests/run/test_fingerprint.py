@@ -79,6 +79,11 @@ def test_descriptions_are_equal_only_for_equal_objects(build):
     assert fingerprint.describe(build(3)) != fingerprint.describe(build(4))
 
 
+def test_the_order_of_a_mapping_does_not_matter():
+    here, there = functools.partial(with_default, k=2, shift=1), functools.partial(with_default, shift=1, k=2)
+    assert fingerprint.describe(here) == fingerprint.describe(there)
+
+
 def test_functions_are_described_by_code_but_not_by_mutable_state():
     bodies = [eval(f"lambda X, k, seed: {body}") for body in ("X + 1", "X + 2", "X - 1", "X @ k")]
     assert len({fingerprint.describe(function) for function in [*bodies, np.add, np.subtract]}) == 6

@@ -13,8 +13,9 @@ from compsil_kit import (
     select_k,
     stream,
 )
-from compsil_kit._method.structure import REFERENCE_KINDS
+from compsil_kit._method.structure import MAX_COMPARED_ROWS, REFERENCE_KINDS
 from compsil_kit._run import structure
+from compsil_kit.plan import Plan
 
 BLOBS = make_blobs(120, 2, centers=3, cluster_std=0.5, random_state=0)[0]
 CLOUD = np.random.default_rng(0).normal(size=(120, 3))
@@ -58,6 +59,14 @@ def test_the_selection_does_not_depend_on_the_test(found, monkeypatch):
 def test_the_outcome_depends_on_the_seed_but_not_on_the_number_of_subsamples(found):
     assert select_k(BLOBS, structure=True, **{**FEW, "n_subsamples": 5}).structure == found.structure
     assert select_k(BLOBS, structure=True, random_state=7, **FEW).structure != found.structure
+
+
+def test_the_compared_rows_are_stable():
+    """Results of earlier releases depend on them."""
+    plan = Plan(9000, 2, (2, 3), 1, 0, 9000, (1,), "kmeans", "euclidean", "float64")
+    rows = structure.compared_rows(plan)
+    assert len(set(rows)) == MAX_COMPARED_ROWS
+    assert rows[:4].tolist() == [8168, 1042, 3633, 8807]
 
 
 def test_a_stream_and_the_estimator_give_the_same_outcome(found):

@@ -296,6 +296,11 @@ def test_comparison_plot_shows_values_and_choices(ax, drawn):
     assert [text.get_color() for text in other.texts] == ["#222222", "white", "#222222", "white"]
 
 
+def test_an_infinite_value_does_not_hide_the_others(ax, drawn):
+    drawn(compared([2, 3, 5, 6], elbow=[np.inf, 900, 300, 100]).plot(ax=ax))
+    assert ax.images[0].get_array()[0, 1:].tolist() == [0, 0.75, 1]
+
+
 def test_comparison_plot_handles_equal_values_and_many_ks(ax, drawn):
     drawn(compared([2, 3], micro=[0.4, 0.4]).plot(ax=ax))
     assert ax.images[0].get_array().tolist() == [[0, 0]]

@@ -50,7 +50,7 @@ CASES = [
         (ValueError("one\n  two\tthree"), "one two three"), (ValueError(), "ValueError"), (OSError("gone"), "gone"),
         (FileNotFoundError(2, "no such file", "x.csv"), "x.csv: no such file"),
     ]),
-    (printable, [("a\n\x1b[1m", "a\n\\x1b[1m")]),
+    (printable, [("a\n\x1b[1m\r\t", "a\n\\x1b[1m\\r\\t")]),
 ]  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def test_checks_accept_valid_data(check, value, expected):
         (schema.flag, " must be true or false.", [0]),
         (WORD, " must be one of max, lcb.", [SECRET, None, ["max"], {"max": 1}]),
         (schema.optional(schema.flag), " must be true or false.", [3]),
-        (schema.list_of(schema.text, 3), " must be a list of 3 entries.", [[SECRET]]),
+        (schema.list_of(schema.text, 3), " must be a list of 3 entries.", [[SECRET], [SECRET] * 4]),
         (schema.list_of(schema.text), " must be a list.", [SECRET, None, {"a": 1}]),
         (schema.list_of(schema.flag), "[1] must be true or false.", [[True, SECRET]]),
         (schema.mapping_of(schema.flag), " must map names to values.", [{3: True}, SECRET]),

@@ -23,7 +23,7 @@ import pytest
 from pyarrow import feather
 
 from compsil_kit import prepare
-from compsil_kit._data.files import FileFormatError
+from compsil_kit._data.files import FileFormatError, readers
 from compsil_kit._data.files.detect import CsvOptions
 from compsil_kit._data.files.readers import KINDS, SAMPLE_BYTES, ending_of, read_file, read_table
 
@@ -115,6 +115,12 @@ def test_ragged_rows_raise_with_their_line_numbers(error_message, first, n_rows)
 
 def test_wide_rows_may_be_truncated_in_the_sample(read):
     assert read(("1.5," * 5000 + "2\n") * 60).shape == (60, 5001)
+
+
+@pytest.mark.filterwarnings("ignore::pandas.errors.ParserWarning")
+def test_columns_beyond_the_sample_are_not_lost(error_message, monkeypatch):
+    monkeypatch.setattr(readers, "SAMPLE_BYTES", 64)
+    assert "line 1 has 101 fields" in error_message(("1.5," * 100 + "2\n") * 3, header=False)
 
 
 def test_quoted_separators_do_not_compensate_for_missing_separators(error_message):

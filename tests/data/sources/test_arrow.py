@@ -152,6 +152,9 @@ def test_records_of_a_query_have_the_columns_in_order():
     query = pl.LazyFrame({"word": ["a", None, "c"], "x": [1.0, 2.0, 3.0], "key": [7, 8, None]})
     (batch,) = PolarsSource(query).records([2, 0])
     assert batch.to_pydict() == {"key": [7, 8, None], "word": ["a", None, "c"]}
+    # A batch of Polars may have several chunks.
+    parts = pl.concat([query, query.head(2)]).collect(engine="in-memory").lazy()
+    assert pa.Table.from_batches(PolarsSource(parts).records([1]))["x"].to_pylist() == [1.0, 2.0, 3.0, 1.0, 2.0]
 
 
 def test_query_errors_do_not_quote_cells(tmp_path):

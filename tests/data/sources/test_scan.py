@@ -102,6 +102,11 @@ def test_infinite_values_are_found(values, expected):
     assert scan([np.ones(3), np.array(values)], Work(np.array([1]), "float64")).not_finite == expected
 
 
+def test_the_first_cell_that_is_not_finite_is_found_by_row():
+    columns = [np.array([1.0, 2.0, np.inf]), np.array([1.0, -np.inf, 3.0])]
+    assert scan(columns, Work(np.array([1]), "float64")).not_finite == [NotFinite(1, 1, -np.inf, 2)]
+
+
 def test_a_long_double_out_of_range_becomes_infinite():
     values = np.array([1.0, 2.0, 3.0], dtype=np.longdouble)
     with np.errstate(over="ignore"):
