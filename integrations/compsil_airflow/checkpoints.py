@@ -64,7 +64,7 @@ def resolve_checkpoint(checkpoint: Any, base_dir: Any, random_state: Any) -> Pla
 
 
 def automatic_checkpoint(fingerprint: Any, task_instance: Any, log: Any) -> Path | None:
-    """Return a path in Airflow's home folder for the task instance, its data and its settings; create its folder.
+    """Return a path in Airflow's home folder for the task instance, its data and its settings, and create that folder.
 
     If the data or the settings change between two attempts, the second attempt cannot use the first checkpoint. It
     uses a file with a different name and deletes the old one. If the folder is not writable, the task continues

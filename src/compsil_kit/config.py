@@ -180,7 +180,7 @@ class SelectionConfig(_ClusteringConfig):
         choices=get_args(TransformName),
     )  # fmt: skip
     rule: Rule = one_of(
-        "rule", get_args(Rule), "What to maximise: the score, or its lower confidence bound ``score - z * sem``."
+        "rule", get_args(Rule), "What to maximise: the score, or its lower confidence bound (``score - z*sem``)."
     )
     z: float = setting(
         1.0, partial(check_real, "z", low=0.0, high=1e6), "float, default=1.0",

@@ -31,7 +31,7 @@ class ClusteringError(RuntimeError, ValueError):
 
 
 class SelectionError(RuntimeError, ValueError):
-    """No candidate k can be selected, because too many of its subsamples failed.
+    """No k can be selected, because too many subsamples failed for every candidate.
 
     ``result`` contains the trials and the causes of the failures.
     """

@@ -38,7 +38,7 @@ class TestParsing:
             ("min_confidence", "0.6", 0.6),
             ("fallback_k", "3", 3),
             ("n_batches", "4", 4),
-            *((name, "", None) for name in ("checkpoint", "base_dir", "on_unsure", "report_url", "report_path")),
+            *((name, "", None) for name in ("checkpoint", "base_dir", "on_ambiguous", "report_url", "report_path")),
         ],
     )
     def test_operator_parameters_are_parsed(self, name, text, value):

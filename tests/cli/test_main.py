@@ -78,7 +78,7 @@ def test_a_file_with_decimal_commas_gives_the_same_result(csv, frame, tmp_path, 
         ("--exclude b", 0, "Data: columns a, c, flag; scale standard; left out as not numeric: city\n"),
         ("--exclude b,city", 0, "Data: columns a, c, flag; scale standard\n"),
         ("--columns a,c", 0, "Data: columns a, c; scale standard\n"),
-        ("--exclude z", 2, "--exclude: 'z' is not a column of the data, which has a, b, c, city, flag"),
+        ("--exclude z", 2, "--exclude: 'z' is not a column of the data. Available columns: a, b, c, city, flag"),
         ("--exclude b --sep ;", 2, "the separator ';' (--sep) does not occur in the first line, which contains ','"),
         ("--no-header", 2, "column 'column 1' is numeric except in 1 of 301 cells (line 1)"),
     ],
@@ -120,7 +120,7 @@ def test_plot_saves_the_figure_in_the_format_of_the_file_name(csv, tmp_path, cap
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("select {csv} --columns a,zz", "'zz' is not a column of the data, which has a, b, c, city, flag"),
+        ("select {csv} --columns a,zz", "'zz' is not a column of the data. Available columns: a, b, c, city, flag"),
         ("select {csv} --columns city", "'city' is not numeric"),
         ("select {csv} --columns flg", "Did you mean 'flag'?"),
         ("select {csv} --ks 2:1000", "ks must be smaller than the number of rows"),
@@ -321,7 +321,7 @@ def test_columns_and_exclude_apply_to_parquet_files(folder, capsys):
     assert "Data: columns x0, x2; scale minmax; left out as not numeric: city\n" in out
     code, _, err = run(capsys, "select", str(folder), *FEW, "--exclude", "y")
     assert code == 2
-    assert "--exclude: 'y' is not a column of the data, which has x0, x1, x2, city." in err
+    assert "--exclude: 'y' is not a column of the data. Available columns: x0, x1, x2, city." in err
 
 
 def test_compare_loads_parquet_files_into_memory(folder, capsys, monkeypatch):

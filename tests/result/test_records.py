@@ -222,5 +222,5 @@ def test_trials_of_another_subsample_are_rejected(change):
     plan = plan_of(KS, 4)
     record = dump_trial(trial_of(), plan)
     assert read_trial({**record, "after": None}, 1, plan).index == 1
-    with pytest.raises(ValueError, match="another subsample"):
+    with pytest.raises(ValueError, match="a different subsample"):
         read_trial({**record, **change}, 1, plan)

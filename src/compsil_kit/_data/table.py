@@ -209,7 +209,7 @@ def _find(frame: pd.DataFrame, name: Any) -> list[int]:
             return [at for at, text in enumerate(known) if text == name]
         hint = did_you_mean([str(name)], known)
         raise ValueError(
-            f"columns: {quoted(name)} is not a column of the data, which has {shorten(known)}.{hint}"
+            f"columns: {quoted(name)} is not a column of the data. Available columns: {shorten(known)}.{hint}"
         ) from error
     return np.atleast_1d(np.arange(frame.shape[1])[place]).tolist()  # type: ignore[no-any-return]
 

@@ -27,7 +27,7 @@ Array = NDArray[Any]
 
 # Rows per matrix product in scikit-learn.
 CHUNK_ROWS = 256
-# Maximum number of iterations with unsure labels per initialisation. Data that exceed it usually lie on a lattice,
+# Maximum number of iterations with ambiguous labels per initialisation. Data that exceed it usually lie on a lattice,
 # where scikit-learn is faster.
 MAX_RESOLVED_ITERATIONS = 30
 # Squares of lengths above this limit, or below its inverse, may leave the range of the dtype.
@@ -127,7 +127,7 @@ class Fits:
         return first, best
 
     def _initialise(self, centers: Array, seed: int, start: int) -> bool:
-        """Write the initial k-means++ centres to ``centers``; return whether points have been compared with them."""
+        """Write the initial k-means++ centres to ``centers``; return whether the bounds hold for them."""
         k, n = len(centers), len(self._X)
         n_trials = 2 + int(np.log(k))
         per_start = 1 + (k - 1) * n_trials
@@ -153,10 +153,10 @@ class Fits:
     def _iterate(self, centers: Array, compared: bool, max_iter: int) -> bool:
         """Run Lloyd's iterations, updating the centres in place; return False if scikit-learn must compute the fit."""
         points, bounds = self._points, self._bounds
-        n_unsure = lloyd.assign_all(points, bounds, centers, self._gamma, compared)
-        if n_unsure:
-            unsure = bounds.unsure[:n_unsure]
-            bounds.label[unsure] = self._resolve(centers, unsure)
+        n_ambiguous = lloyd.assign_all(points, bounds, centers, self._gamma, compared)
+        if n_ambiguous:
+            ambiguous = bounds.ambiguous[:n_ambiguous]
+            bounds.label[ambiguous] = self._resolve(centers, ambiguous)
         sums, counts = np.empty(centers.shape, points.data.dtype), np.empty(len(centers), np.int64)
         lloyd.add_up(points.data, bounds.label, sums, counts)
         state = np.zeros(6, np.int64)
@@ -166,27 +166,27 @@ class Fits:
             end = lloyd.lloyd(points, bounds, centers, sums, counts, state, self._gamma, self._tol, max_iter, exact)
             if end != lloyd.RESOLVE:
                 return bool(end == lloyd.DONE and counts.min() > 0)
-            unsure = bounds.unsure[: state[lloyd.N_UNSURE]]
-            labels = self._resolve(centers, unsure)
-            changed, first = labels != bounds.label[unsure], state[lloyd.N_MOVED]
+            ambiguous = bounds.ambiguous[: state[lloyd.N_AMBIGUOUS]]
+            labels = self._resolve(centers, ambiguous)
+            changed, first = labels != bounds.label[ambiguous], state[lloyd.N_MOVED]
             state[lloyd.N_MOVED] += changed.sum()
-            bounds.moved[first : state[lloyd.N_MOVED]] = unsure[changed]
+            bounds.moved[first : state[lloyd.N_MOVED]] = ambiguous[changed]
             bounds.target[first : state[lloyd.N_MOVED]] = labels[changed]
             state[lloyd.RESOLVED] = 1
         return False
 
-    def _resolve(self, centers: Array, unsure: Array) -> Array:
-        """Return the labels of unsure points from the same matrix product as in scikit-learn, bit for bit."""
+    def _resolve(self, centers: Array, ambiguous: Array) -> Array:
+        """Return the labels of ambiguous points from the same matrix product as in scikit-learn, bit for bit."""
         data = self._points.data
         centers = centers.astype(data.dtype)
         multiply = dgemm if data.dtype == np.float64 else sgemm
-        norms, chunks = row_norms(centers, squared=True), unsure // CHUNK_ROWS
-        labels = np.empty(len(unsure), np.int64)
+        norms, chunks = row_norms(centers, squared=True), ambiguous // CHUNK_ROWS
+        labels = np.empty(len(ambiguous), np.int64)
         for chunk in np.unique(chunks):
             rows = data[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS]
             values = np.tile(norms, (len(rows), 1))
             values = multiply(-2.0, centers.T, rows.T, beta=1.0, c=values.T, trans_a=1, overwrite_c=1).T
             here = chunks == chunk
-            labels[here] = values.argmin(axis=1)[unsure[here] - chunk * CHUNK_ROWS]
+            labels[here] = values.argmin(axis=1)[ambiguous[here] - chunk * CHUNK_ROWS]
             self.counts["settled"] += 1
         return labels

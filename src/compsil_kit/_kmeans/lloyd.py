@@ -1,7 +1,7 @@
 """Lloyd's iterations: assign points to the nearest centre and recompute the centres until scikit-learn would stop.
 
 Hamerly's bounds show that most points keep their centre. Any other point is compared with its two nearest centres and,
-if a third centre could be nearer, with all centres. Points whose label might depend on rounding are listed as unsure.
+if a third centre could be nearer, with all centres. Points whose label might depend on rounding are ambiguous.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from compsil_kit._kmeans.points import (
 # If at least this many points of a block are pending, all points of the block are compared.
 MIN_DENSE = 32
 # Outcomes when a point is compared with its two nearest centres.
-STAYS, MOVES, UNSURE, COMPARE_ALL = 0, 1, 2, 3
-# Return values of :func:`lloyd`: converged; the caller must resolve unsure labels; a cluster became empty; or
+STAYS, MOVES, AMBIGUOUS, COMPARE_ALL = 0, 1, 2, 3
+# Return values of :func:`lloyd`: converged; the caller must resolve ambiguous labels; a cluster became empty; or
 # convergence might depend on rounding.
 DONE, RESOLVE, EMPTY, UNDECIDED = 0, 1, 2, 3
-# Positions in ``state``: number of iterations, moves since the sums were last recomputed, points that move, unsure
-# points, whether the caller has just resolved the unsure points, and whether this is the last assignment.
-N_ITERATIONS, N_INEXACT, N_MOVED, N_UNSURE, RESOLVED, LAST = 0, 1, 2, 3, 4, 5
+# Positions in ``state``: number of iterations, moves since the sums were last recomputed, points that move, ambiguous
+# points, whether the caller has just resolved the ambiguous points, and whether this is the last assignment.
+N_ITERATIONS, N_INEXACT, N_MOVED, N_AMBIGUOUS, RESOLVED, LAST = 0, 1, 2, 3, 4, 5
 
 
 @cached_fused
 def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, always_exact):
-    """Iterate until convergence, or until the caller must resolve unsure labels.
+    """Iterate until convergence, or until the caller must resolve ambiguous labels.
 
     Cluster sums are updated for the points that move, and the bounds allow for the rounding error of these updates. If
     a label is too close to call, the sums are recomputed in the same order as in scikit-learn, which makes the centres
@@ -66,7 +66,7 @@ def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, al
                 return UNDECIDED
             state[LAST] = int(total <= tol or state[N_ITERATIONS] == max_iter)
             _find_moves(points, bounds, centers, sums, counts, state, gamma, drift, reach, shifts)
-            if state[N_UNSURE] > 0:
+            if state[N_AMBIGUOUS] > 0:
                 return RESOLVE
         state[RESOLVED] = 0
         _apply_moves(points.data, bounds, state[N_MOVED], sums, counts)
@@ -77,22 +77,22 @@ def lloyd(points, bounds, centers, sums, counts, state, gamma, tol, max_iter, al
 
 @inlined
 def _find_moves(points, bounds, centers, sums, counts, state, gamma, drift, reach, shifts):
-    """Find the points that move, and compare unsure points again with exact centres."""
+    """Find the points that move, and compare ambiguous points again with exact centres."""
     rows, norms, furthest = prepare_centers(centers)
     gaps = np.empty(centers.shape[0])
     fixed = gamma * furthest * furthest + 4.0 * drift * furthest
     slope = 2.0 * gamma * furthest + 4.0 * drift
     _half_gaps(rows, norms, fixed + slope * furthest, gaps)
     slack = 16.0 * UNIT_ROUNDOFF * reach * (state[N_ITERATIONS] + 10.0)
-    n_moved, n_unsure = reassign(points, bounds, rows, norms, shifts, gaps, fixed, slope, slack)
-    if n_unsure > 0:
+    n_moved, n_ambiguous = reassign(points, bounds, rows, norms, shifts, gaps, fixed, slope, slack)
+    if n_ambiguous > 0:
         if state[N_INEXACT] > 0:
             add_up(points.data, bounds.label, sums, counts)
             state[N_INEXACT] = 0
             _average(sums, counts, centers)
             rows, norms, _ = prepare_centers(centers)
-        n_moved, n_unsure = resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure)
-    state[N_MOVED], state[N_UNSURE] = n_moved, n_unsure
+        n_moved, n_ambiguous = resolve_ambiguous(points, bounds, rows, norms, gamma, n_moved, n_ambiguous)
+    state[N_MOVED], state[N_AMBIGUOUS] = n_moved, n_ambiguous
 
 
 @inlined
@@ -188,7 +188,7 @@ def reassign(points, bounds, rows, norms, shifts, gaps, fixed, slope, slack):
         error[index] = fixed + slope * points.lengths[i]
     _classify(own, second, rest, error, slack, bounds.outcome)
     # With literal zeros instead of np.int64, Numba would compile another version of the callee.
-    n_moved, n_unsure, n_left = np.int64(0), np.int64(0), np.int64(0)
+    n_moved, n_ambiguous, n_left = np.int64(0), np.int64(0), np.int64(0)
     for index in range(n_pending):
         i = bounds.pending[index]
         bounds.upper[i], bounds.lower[i] = own[index], second[index]
@@ -197,13 +197,13 @@ def reassign(points, bounds, rows, norms, shifts, gaps, fixed, slope, slack):
             bounds.moved[n_moved], bounds.target[n_moved] = i, bounds.second[i]
             bounds.second[i] = bounds.label[i]
             n_moved += 1
-        elif outcome == UNSURE:
-            bounds.unsure[n_unsure] = i
-            n_unsure += 1
+        elif outcome == AMBIGUOUS:
+            bounds.ambiguous[n_ambiguous] = i
+            n_ambiguous += 1
         elif outcome == COMPARE_ALL:
             bounds.pending[n_left] = i
             n_left += 1
-    return compare_listed(points, bounds, rows, norms, fixed, slope, n_left, n_moved, n_unsure)
+    return compare_listed(points, bounds, rows, norms, fixed, slope, n_left, n_moved, n_ambiguous)
 
 
 @inlined
@@ -231,14 +231,14 @@ def _classify(own, second, rest, error, slack, outcome):
         smaller, larger = min(a, b), max(a, b)
         third = max(rest[index] - slack, 0.0)
         found = MOVES if b < a else STAYS
-        found = UNSURE if larger - smaller <= e else found
+        found = AMBIGUOUS if larger - smaller <= e else found
         outcome[index] = COMPARE_ALL if third * third - smaller <= e else found
         own[index] = np.sqrt(max(smaller, 0.0) + e)
         second[index] = np.sqrt(max(larger - e, 0.0))
 
 
 @fused
-def compare_listed(points, bounds, rows, norms, fixed, slope, n_pending, n_moved, n_unsure):
+def compare_listed(points, bounds, rows, norms, fixed, slope, n_pending, n_moved, n_ambiguous):
     """Compare the pending points with all centres, block by block; return the same counts as :func:`reassign`."""
     at = 0
     three, two, buffer = np.empty((3, BLOCK)), np.empty((2, BLOCK), np.int64), np.empty((4, BLOCK))
@@ -260,13 +260,13 @@ def compare_listed(points, bounds, rows, norms, fixed, slope, n_pending, n_moved
                 own, bounds.second[i], best, second, third = compare_point(points.rows[i], rows, norms)
                 set_bounds(bounds, i, best, second, third, points.squares[i], error)
             if second - best <= error:
-                bounds.unsure[n_unsure] = i
-                n_unsure += 1
+                bounds.ambiguous[n_ambiguous] = i
+                n_ambiguous += 1
             elif own != bounds.label[i]:
                 bounds.moved[n_moved], bounds.target[n_moved] = i, own
                 n_moved += 1
         at = until
-    return n_moved, n_unsure
+    return n_moved, n_ambiguous
 
 
 @inlined
@@ -296,14 +296,14 @@ def set_bounds(bounds, i, first, second, third, square, error):
 
 
 @fused
-def resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure):
-    """Reassign unsure points by exact centres and an error bound for each centre.
+def resolve_ambiguous(points, bounds, rows, norms, gamma, n_moved, n_ambiguous):
+    """Reassign ambiguous points, using the exact centres and an error bound for each centre.
 
-    Return the number of points that move and the number that are still unsure.
+    Return the number of points that move and the number that remain ambiguous.
     """
     n_left = 0
-    for index in range(n_unsure):
-        i = bounds.unsure[index]
+    for index in range(n_ambiguous):
+        i = bounds.ambiguous[index]
         # Reset the bounds, so that the next iteration compares the point again.
         bounds.upper[i], bounds.lower[i], bounds.others[i] = np.inf, 0.0, 0.0
         own, _, best, _, _ = compare_point(points.rows[i], rows, norms)
@@ -313,7 +313,7 @@ def resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure):
             error = gamma * (norms[j] + 2.0 * np.sqrt(norms[j]) * points.lengths[i])
             certain = certain and (j == own or norms[j] + dot(rows[j], points.rows[i]) - error > best)
         if not certain:
-            bounds.unsure[n_left] = i
+            bounds.ambiguous[n_left] = i
             n_left += 1
         elif own != bounds.label[i]:
             bounds.moved[n_moved], bounds.target[n_moved] = i, own
@@ -329,20 +329,22 @@ def assign_all(points, bounds, centers, gamma, compared):
     """
     rows, norms, furthest = prepare_centers(centers)
     fixed, slope = gamma * furthest * furthest, 2.0 * gamma * furthest
-    n_moved, n_unsure, n_pending = np.int64(0), np.int64(0), np.int64(points.squares.shape[0])
+    n_moved, n_ambiguous, n_pending = np.int64(0), np.int64(0), np.int64(points.squares.shape[0])
     if compared:
         for i in range(points.squares.shape[0]):
             error = fixed + slope * points.lengths[i]
-            bounds.unsure[n_unsure] = i
-            n_unsure += int(bounds.lower[i] - bounds.upper[i] <= error)
+            bounds.ambiguous[n_ambiguous] = i
+            n_ambiguous += int(bounds.lower[i] - bounds.upper[i] <= error)
             set_bounds(bounds, i, bounds.upper[i], bounds.lower[i], bounds.others[i], points.squares[i], error)
     else:
         bounds.label[:], bounds.pending[:] = -1, np.arange(n_pending)
-        n_moved, n_unsure = compare_listed(points, bounds, rows, norms, fixed, slope, n_pending, n_moved, n_unsure)
-    n_moved, n_unsure = resolve_unsure(points, bounds, rows, norms, gamma, n_moved, n_unsure)
+        n_moved, n_ambiguous = compare_listed(
+            points, bounds, rows, norms, fixed, slope, n_pending, n_moved, n_ambiguous
+        )
+    n_moved, n_ambiguous = resolve_ambiguous(points, bounds, rows, norms, gamma, n_moved, n_ambiguous)
     for index in range(n_moved):
         bounds.label[bounds.moved[index]] = bounds.target[index]
-    return n_unsure
+    return n_ambiguous
 
 
 @cached_reordered

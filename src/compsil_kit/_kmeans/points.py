@@ -61,11 +61,11 @@ class Bounds(NamedTuple):
     upper: Array
     lower: Array
     others: Array
-    # Lists of points to compare, points that move, new labels of these points, unsure points, and outcomes.
+    # Lists of points to compare, points that move, new labels of these points, ambiguous points, and outcomes.
     pending: Array
     moved: Array
     target: Array
-    unsure: Array
+    ambiguous: Array
     outcome: Array
     # Scratch space for the points in the lists above.
     scratch: Array
@@ -97,10 +97,10 @@ def _fill(rows, blocks, squares, lengths):
 
 def empty_bounds(n_points: int) -> Bounds:
     """Return new arrays for ``n_points`` points."""
-    label, second, pending, moved, target, unsure, outcome = np.zeros((7, n_points), np.int64)
+    label, second, pending, moved, target, ambiguous, outcome = np.zeros((7, n_points), np.int64)
     upper, lower, others = np.zeros((3, n_points))
     scratch = np.empty((4, n_points))
-    return Bounds(label, second, upper, lower, others, pending, moved, target, unsure, outcome, scratch)
+    return Bounds(label, second, upper, lower, others, pending, moved, target, ambiguous, outcome, scratch)
 
 
 @fused

@@ -21,12 +21,12 @@ Array = NDArray[Any]
 MIN_SHARED_PER_CLUSTER = 3
 # A lookup table for all rows is faster than sorting unless it is more than this many times larger than a subsample.
 MAX_TABLE_RATIO = 100
-# Labelings per matrix product; each needs 16 bytes per point.
+# Labellings per matrix product; each needs 16 bytes per point.
 LABELINGS_PER_PRODUCT = 16
 
 
 def encode_labels(labels: Any, n_points: int) -> tuple[bool, list[tuple[Array, Array]]]:
-    """Return whether ``labels`` is a single labeling, and the distinct labels and codes of each labeling."""
+    """Return whether ``labels`` is a single labelling, and the distinct labels and codes of each labelling."""
     if isinstance(labels, list | tuple) and labels and not np.isscalar(labels[0]):
         single, rows = False, [np.asarray(row) for row in labels]
     else:
@@ -130,7 +130,7 @@ def shared_rows(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def nearest_clusters(X: Any, labelings: Iterable[Array], points: Any) -> list[Array]:
-    """Assign each point to the cluster of X with the nearest mean, once per labeling (codes from 0)."""
+    """Assign each point to the cluster of X with the nearest mean, once per labelling (codes from 0)."""
     if not sparse.issparse(X):
         # Centre and rescale robustly, so that large offsets and outliers do not reduce precision.
         middle = np.median(X, axis=0).astype(np.float64)
@@ -145,13 +145,13 @@ def nearest_clusters(X: Any, labelings: Iterable[Array], points: Any) -> list[Ar
 
 
 def _cluster_sums(X: Any, clusters: Array) -> Any:
-    """Return the sum of the points in each cluster; ``clusters`` has one column per labeling."""
+    """Return the sum of the points in each cluster; ``clusters`` has one column per labelling."""
     starts = np.arange(len(clusters) + 1) * clusters.shape[1]
     return sparse.csc_array((np.ones(clusters.size), clusters.ravel(), starts)) @ X
 
 
 def adjusted_rand(first: Array, second: Array) -> float:
-    """Return the adjusted Rand index of two labelings (codes from 0)."""
+    """Return the adjusted Rand index of two labellings (codes from 0)."""
     # Use integer counts, so that the result does not depend on the order of the clusters.
     n_first, n_second = int(first.max()) + 1, int(second.max()) + 1
     joint = np.bincount(first.astype(np.intp) * n_second + second, minlength=n_first * n_second)
@@ -168,7 +168,7 @@ def agreement(first: Array, second: Array, k: int) -> float:
 
 
 def within_shares(X: Array, labelings: Sequence[Array]) -> list[float]:
-    """Return within-cluster shares of the total sum of squares per labeling (codes from 0); NaN if the total is 0."""
+    """Return within-cluster shares of the total sum of squares per labelling (codes from 0); NaN if the total is 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         # Subtract the first point before the mean, so that identical points have exactly zero spread.
         centred = np.asarray(X, dtype=np.float64) - X[0]

@@ -19,7 +19,7 @@ from sklearn.cluster import BisectingKMeans, KMeans
 from sklearn.mixture import GaussianMixture
 
 Array = NDArray[Any]
-# measure(power of two, rows) yields (index of a labeling, rows, sums of distances to the clusters of the labeling).
+# measure(power of two, rows) yields (index of a labelling, rows, sums of distances to the clusters of the labelling).
 Measure = Callable[[int, Array], Iterator[tuple[int, Array, Array]]]
 
 # Largest allowed error of a silhouette computed from fast sums. Single precision reaches 1e-7 at best.

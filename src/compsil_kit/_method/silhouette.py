@@ -1,4 +1,4 @@
-"""Micro- and macro-averaged silhouettes for many labelings in one pass over the distances (method steps 2 and 3)."""
+"""Micro- and macro-averaged silhouettes for many labellings in one pass over the distances (method steps 2 and 3)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MIN_COMPILED_SILHOUETTE_POINTS = 1500
 
 @dataclass(frozen=True)
 class Silhouettes:
-    """Silhouettes for one labeling.
+    """Silhouettes for one labelling.
 
     Attributes
     ----------
@@ -74,10 +74,10 @@ def silhouettes(X: Any, labels: ManyLabelings, *, metric: MetricLike = "euclidea
 @overload
 def silhouettes(X: Any, labels: ArrayLike, *, metric: MetricLike = "euclidean") -> Silhouettes | list[Silhouettes]: ...
 def silhouettes(X: Any, labels: Any, *, metric: MetricLike = "euclidean") -> Silhouettes | list[Silhouettes]:
-    """Compute exact silhouettes for one labeling, or for many labelings of the same data in one pass.
+    """Compute exact silhouettes for one labelling, or for many labellings of the same data in one pass.
 
-    The distances do not depend on the labels, so they are computed once for all labelings, tile by tile. The additional
-    memory is a few tens of MiB, regardless of the number of points.
+    The distances do not depend on the labels, so they are computed once for all labellings, tile by tile. The
+    additional memory is a few tens of MiB, regardless of the number of points.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def silhouettes(X: Any, labels: Any, *, metric: MetricLike = "euclidean") -> Sil
     Returns
     -------
     Silhouettes or list of Silhouettes
-        A list if ``labels`` is a sequence of labelings or a two-dimensional array with one labeling per row.
+        A list if ``labels`` is a sequence of labellings or a two-dimensional array with one labelling per row.
 
     Examples
     --------
@@ -189,9 +189,9 @@ def _by_closed_form(X: Any, labelings: Sequence[Array], metric: Metric, tick: Ca
 
 
 def refine(labelings: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the cell of each point and, for each labeling, the cluster of each cell.
+    """Return the cell of each point and, for each labelling, the cluster of each cell.
 
-    Two points are in the same cell if they are in the same cluster in every labeling.
+    Two points are in the same cell if they are in the same cluster in every labelling.
     """
     key = np.zeros(len(labelings[0]), dtype=np.int64)
     span = 1
@@ -207,10 +207,10 @@ def refine(labelings: Sequence[Array]) -> tuple[Array, Array]:
 
 
 def _gatherer(member: Array) -> Callable[[Array], Iterator[Array]]:
-    """Return a function that converts sums per cell into sums per cluster for each labeling.
+    """Return a function that converts sums per cell into sums per cluster for each labelling.
 
-    One matrix product for all labelings takes no longer than for a single labeling. If it would need too much memory,
-    there is one product per labeling. The cells are added in the same order, so the sums are bit-for-bit identical.
+    One matrix product for all labellings takes no longer than for a single labelling. If it would need too much memory,
+    there is one product per labelling. The cells are added in the same order, so the sums are bit-for-bit identical.
     """
     firsts = np.cumsum([0, *(member.max(axis=1) + 1)])
     together = _gather((member + firsts[:-1, None]).T)

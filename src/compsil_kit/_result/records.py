@@ -105,7 +105,9 @@ def load_result(data: Mapping[str, Any]) -> dict[str, Any]:
     trials, calibration = (_load_trials(found[name], plan, f"data.{name}") for name in ("trials", "calibration"))
     n = plan.n_subsamples
     if max(trials.subsamples, default=-1) >= n or min(calibration.subsamples, default=n) < n:
-        raise ValueError("data.trials must contain only scored subsamples, and data.calibration only the others.")
+        raise ValueError(
+            "data.trials must contain only scored subsamples, and data.calibration only calibration subsamples."
+        )
     saved = None
     if found["weights"] is not None or found["transform"] not in TRANSFORMS:
         rows = schema.list_of(schema.list_of(_WEIGHT, len(trials.subsamples)), n_ks)
@@ -169,7 +171,7 @@ def load_trial(data: Any, index: int, ks: Sequence[int], where: str = "trial") -
     for name in names:
         # A number must be missing if and only if the clustering failed or its k was dropped.
         if name not in _MAY_LACK and [value is None for value in found[name]] != [k in missing for k in ks]:
-            raise ValueError(f"{where}.{name} does not match the values of k and the failures.")
+            raise ValueError(f"{where}.{name} must be null for exactly those values of k that failed or were left out.")
     failures = tuple(Failure(f["k"], index, found["seed"], f["cause"]) for f in found["failures"])
     numbers: dict[str, Any] = {name: tuple(_array(found[name], len(ks))[:, 0].tolist()) for name in names}
     return Trial(index, failures=failures, **numbers)
@@ -204,12 +206,12 @@ def read_trial(record: Any, index: int, plan: Plan) -> Trial:
     """Rebuild the trial of subsample ``index`` from a packed or plain record; raise if the seeds do not match."""
     found = unpack_trial(record, index, plan)
     if found["seed"] != plan.seeds[index] or found.get("after") not in (None, plan.before(index)):
-        raise ValueError("the trial belongs to another subsample.")
+        raise ValueError("the trial belongs to a different subsample.")
     return load_trial(found, index, plan.ks)
 
 
 def _stored(plan: Plan) -> list[str]:
-    """Return the names of the stored numbers; with one initialisation, omit the ``best_`` numbers."""
+    """Return the names of the stored values; with one initialisation, omit the ``best_`` values."""
     return [name for name in NUMBERS if plan.n_starts > 1 or not name.startswith("best_")]
 
 

@@ -59,7 +59,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Trials:
-    """Numbers of all subsamples, as arrays of shape (n_ks, n_subsamples) with NaN where a clustering failed.
+    """Values for each subsample, as arrays of shape (n_ks, n_subsamples) with NaN where a clustering failed.
 
     Attributes
     ----------

@@ -102,7 +102,7 @@ def _of_clusterer(clusterer: Clusterer) -> Fingerprint:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of the numerical libraries, including Numba, whose kernel rounds differently."""
+    """Return the versions of the numerical libraries, including Numba: compiled kernels round differently."""
     known = {name: number for name, number in current_versions().items() if name != "python"}
     return {**known, "numba": version("numba") if has("numba") else "not installed"}
 

@@ -63,7 +63,7 @@ def run_subsample(task: Task, tick: Tick, plan: Plan, X: Any, common: Any, part:
     metric = plan.config.resolved_metric
     others = {at: codes for at, codes in best.items() if not np.array_equal(codes, first[at])}
     try:
-        # Use two calls, because the rounding of the sums depends on all labelings in a call, and scores of the first
+        # Use two calls, because the rounding of the sums depends on all labellings in a call, and scores of the first
         # initialisation must not depend on the number of initialisations.
         values = _averages(first, point_silhouettes(X, list(first.values()), metric, tick) if first else ())
         better = _averages(others, point_silhouettes(X, list(others.values()), metric, tick) if others else ())
@@ -123,7 +123,7 @@ def cluster_all(
 
 
 def score_labelings(X: Any, labelings: Labelings, plan: Plan, tick: Tick) -> tuple[Array, Array]:
-    """Return the micro and macro silhouettes for each k; NaN where the labeling is missing."""
+    """Return the micro and macro silhouettes for each k; NaN where the labelling is missing."""
     metric = plan.config.resolved_metric
     values = point_silhouettes(X, list(labelings.values()), metric, tick) if labelings else ()
     micro, macro = _micro_macro(_averages(labelings, values), plan)

@@ -275,7 +275,7 @@ def test_excluded_columns_are_left_out(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     assert [field.name for field in open_parquet(tmp_path / "a.parquet", exclude=["a"]).fields] == ["b"]
     for name in ("y", "key"):
-        with pytest.raises(ValueError, match=rf"--exclude: '{name}' is not a column of the data, which has a, b\."):
+        with pytest.raises(ValueError, match=rf"--exclude: '{name}' is not a column of the data.*: a, b\."):
             open_parquet(tmp_path / "a.parquet", exclude=["a", name])
 
 

@@ -1,4 +1,4 @@
-"""Assignment to the nearest centre, unsure points, and Lloyd's iterations compared with scikit-learn."""
+"""Assignment to the nearest centre, ambiguous points, and Lloyd's iterations compared with scikit-learn."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ GAMMA = 1e-13
 
 
 def assigned(data, centers, gamma=GAMMA):
-    """Return the points, the bounds after the first assignment, and the number of unsure points."""
+    """Return the points, the bounds after the first assignment, and the number of ambiguous points."""
     points, bounds = lay_out(np.asarray(data)), empty_bounds(len(data))
     return points, bounds, lloyd.assign_all(points, bounds, centers, gamma, False)
 
@@ -22,7 +22,7 @@ def distances(data, centers):
 
 
 def follow(points, bounds, old, centers, fixed=1e-12):
-    """Move the centres and reassign the points; return the number of points that move and of unsure points."""
+    """Move the centres and reassign the points; return the number of points that move and of ambiguous points."""
     shifts = np.sqrt(np.square(centers - old).sum(axis=1)) + 1e-12
     gaps = distances(centers, centers)
     np.fill_diagonal(gaps, np.inf)
@@ -30,8 +30,8 @@ def follow(points, bounds, old, centers, fixed=1e-12):
     return lloyd.reassign(points, bounds, rows, norms, shifts, gaps.min(axis=1) / 2 - 1e-12, fixed, fixed, 1e-12)
 
 
-def resolve(points, bounds, centers, n_unsure):
-    return lloyd.resolve_unsure(points, bounds, *prepare_centers(centers)[:2], GAMMA, 0, n_unsure)
+def resolve(points, bounds, centers, n_ambiguous):
+    return lloyd.resolve_ambiguous(points, bounds, *prepare_centers(centers)[:2], GAMMA, 0, n_ambiguous)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 12])
@@ -39,13 +39,13 @@ def resolve(points, bounds, centers, n_unsure):
 def test_bounds_are_correct_for_any_shift_of_the_centres(k, step):
     rng = np.random.default_rng(k)
     data, centers = rng.normal(size=(500, 3)), rng.normal(size=(k, 3))
-    points, bounds, n_unsure = assigned(data, centers)
-    assert n_unsure == 0
+    points, bounds, n_ambiguous = assigned(data, centers)
+    assert n_ambiguous == 0
     for _ in range(12):
         old, centers = centers, centers + rng.normal(scale=step, size=centers.shape)
         before = bounds.label.copy()
-        n_moved, n_unsure = follow(points, bounds, old, centers)
-        assert n_unsure == 0
+        n_moved, n_ambiguous = follow(points, bounds, old, centers)
+        assert n_ambiguous == 0
         assert len(set(bounds.moved[:n_moved])) == n_moved
         bounds.label[bounds.moved[:n_moved]] = bounds.target[:n_moved]
         exact, rows = distances(data, centers), np.arange(len(data))
@@ -57,10 +57,10 @@ def test_bounds_are_correct_for_any_shift_of_the_centres(k, step):
         assert (bounds.others <= exact.min(axis=1) + 1e-9).all()
 
 
-def test_points_midway_between_centres_are_unsure():
+def test_points_midway_between_centres_are_ambiguous():
     centers = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 9.0]])
-    points, bounds, n_unsure = assigned([[0.0, 0.0], [-0.5, 0.0], [1e-17, 1.0], [0.3, 0.0]], centers)
-    assert sorted(bounds.unsure[:n_unsure]) == [0, 2]
+    points, bounds, n_ambiguous = assigned([[0.0, 0.0], [-0.5, 0.0], [1e-17, 1.0], [0.3, 0.0]], centers)
+    assert sorted(bounds.ambiguous[:n_ambiguous]) == [0, 2]
     assert bounds.label[[1, 3]].tolist() == [0, 1]
     bounds.label[[0, 2]] = 0
     # Unsure points are compared again in the next iteration, and are assigned once the centres move.
@@ -71,19 +71,19 @@ def test_points_midway_between_centres_are_unsure():
 
 def test_the_error_bound_grows_with_the_length_of_a_point():
     centers = np.array([[-1.0, 0.0], [1.0, 0.0]])
-    points, bounds, n_unsure = assigned([[1e-5, 0.1], [1e-5, 100.0]], centers)
-    assert n_unsure == 0
+    points, bounds, n_ambiguous = assigned([[1e-5, 0.1], [1e-5, 100.0]], centers)
+    assert n_ambiguous == 0
     assert follow(points, bounds, centers, centers, fixed=1e-6) == (0, 1)
-    assert bounds.unsure[0] == 1
+    assert bounds.ambiguous[0] == 1
 
 
-def test_a_distant_centre_does_not_make_other_points_unsure():
+def test_a_distant_centre_does_not_make_other_points_ambiguous():
     """Each centre needs its own error bound; a common bound would be determined by the farthest centre."""
     centers = np.array([[-1.0], [1.0], [1e6]])
-    points, bounds, n_unsure = assigned([[1e-4], [0.5], [1e6]], centers, gamma=1e-15)
-    assert n_unsure == 0
+    points, bounds, n_ambiguous = assigned([[1e-4], [0.5], [1e6]], centers, gamma=1e-15)
+    assert n_ambiguous == 0
     assert bounds.label.tolist() == [1, 1, 2]
-    bounds.unsure[0] = 0
+    bounds.ambiguous[0] = 0
     bounds.label[0] = 0
     assert resolve(points, bounds, centers, 1) == (1, 0)
     assert (bounds.moved[0], bounds.target[0]) == (0, 1)
@@ -96,8 +96,8 @@ def blobs(n_features=3, dtype=np.float64):
 
 def run(data, centers, tol=0.0, max_iter=300):
     centers = centers.copy()
-    points, bounds, n_unsure = assigned(data, centers)
-    assert n_unsure == 0
+    points, bounds, n_ambiguous = assigned(data, centers)
+    assert n_ambiguous == 0
     sums, counts, state = np.empty(centers.shape), np.empty(len(centers), np.int64), np.zeros(6, np.int64)
     lloyd.add_up(points.data, bounds.label, sums, counts)
     state[lloyd.N_MOVED] = 1

@@ -135,7 +135,7 @@ def _without(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
     for name in names:
         if name not in known:
             raise FileFormatError(
-                f"--exclude: {quoted(name)} is not a column of the data, which has {shorten(tuple(known))}."
+                f"--exclude: {quoted(name)} is not a column of the data. Available columns: {shorten(tuple(known))}."
             )
     return frame.loc[:, [name not in names for name in known]] if names else frame
 

@@ -127,7 +127,9 @@ def open_parquet(place: str | PathLike[str], files: Any = None, exclude: Collect
     known = tuple(column for column in dataset.schema.names if column not in index)
     for column in exclude:
         if column not in known:
-            raise ValueError(f"--exclude: {quoted(column)} is not a column of the data, which has {shorten(known)}.")
+            raise ValueError(
+                f"--exclude: {quoted(column)} is not a column of the data. Available columns: {shorten(known)}."
+            )
     return ArrowSource(dataset, what, lambda: versions() != before, [*index, *exclude])
 
 
