@@ -188,6 +188,12 @@ class TestSummary:
             # The values of k with the best scores are kept.
             assert [row["k"] for row in found["curve"]] == list(range(0, 2 * len(found["curve"]), 2))
 
+    def test_the_kept_part_of_the_curve_is_ordered_by_k(self):
+        curve = [{"k": k, "score": k / 2000} for k in range(2000)]
+        kept = [row["k"] for row in shorten_summary({"columns": [], "failures": [], "curve": curve})["curve"]]
+        assert 1 < len(kept) < 2000
+        assert kept == list(range(2000 - len(kept), 2000))
+
     def test_the_curve_is_dropped_if_the_summary_is_still_too_large(self):
         long = {"columns": [], "failures": [], "curve": [{"k": 2, "score": 0.5}], "explanation": "x" * MAX_BYTES}
         assert (shorten_summary(long)["curve"], shorten_summary(long)["left_out"]) == ([], ["curve"])
