@@ -269,7 +269,7 @@ def test_choice_settings_of_combine_batches_match_reweigh():
     result = combine_batches(batches, criterion="stable")
     assert identical(result, select_k(X, **SETTINGS).reweigh(criterion="stable"))
     (warning,) = [text for text in result.warnings if "initialisations" in text]
-    assert "criterion='stable' scores the best of several initialisations, but this run has one" in warning
+    assert "criterion='stable' scores the best of several initialisations, but this run used only one" in warning
     with pytest.raises(TypeError, match="unexpected keyword argument 'ks'"):
         combine_batches(batches, ks=[2])
     with pytest.raises(ValueError, match="rule must be one of"):

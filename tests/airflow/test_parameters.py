@@ -38,7 +38,8 @@ class TestParsing:
             ("min_confidence", "0.6", 0.6),
             ("fallback_k", "3", 3),
             ("n_batches", "4", 4),
-            *((name, "", None) for name in ("checkpoint", "base_dir", "on_ambiguous", "report_url", "report_path")),
+            *((name, "", None) for name in ("checkpoint", "base_dir", "on_unsure", "report_url", "report_path")),
+            *((name, "none", None) for name in ("labels_keep", "min_probability", "min_confidence", "fallback_k")),
         ],
     )
     def test_operator_parameters_are_parsed(self, name, text, value):
@@ -135,7 +136,7 @@ class TestStringsFromTheDag:
 
 
 def test_functions_and_estimators_are_wrapped():
-    for value, shown in ((len, "len"), (KMeans, "KMeans"), (KMeans(), "KMeans")):
+    for value, shown in ((len, "len"), (KMeans, "KMeans"), (KMeans(), "KMeans"), (KMeans.fit, "KMeans.fit")):
         assert repr(wrap(value)) == shown
         assert unwrap(wrap(value)) is value
     for value in ("kmeans", None, 5):

@@ -50,12 +50,12 @@ class TestDecision:
         value, others = float(sure.curve[column][sure.best_k]), dict.fromkeys(THRESHOLDS)
         assert decide(sure, others, None, None) == Decision("accepted", sure.best_k)
         assert decide(sure, {**others, name: value}, None, None).outcome == "accepted"
-        for fallback_k, on_ambiguous, expected in (
+        for fallback_k, on_unsure, expected in (
             (None, None, ("failed", None, AirflowFailException)),
             (None, "skip", ("skipped", None, AirflowSkipException)),
             (7, "fallback", ("fallback", 7, NoneType)),
         ):
-            found = decide(sure, {**others, name: value + 1e-9}, fallback_k, on_ambiguous)
+            found = decide(sure, {**others, name: value + 1e-9}, fallback_k, on_unsure)
             assert (found.outcome, found.k, type(found.error)) == expected
             assert (advice in found.notes[0]) is (found.outcome == "failed")
 
@@ -67,23 +67,23 @@ class TestDecision:
         assert f"({unknown.confidence_note})" in decision.notes[0]
 
     @pytest.mark.parametrize(
-        ("threshold", "fallback_k", "on_ambiguous", "message"),
+        ("threshold", "fallback_k", "on_unsure", "message"),
         [
             (0.0, None, None, None),
             (1.0, 2, "fallback", None),
             (-0.01, None, None, " must be a number in"),
             (0.5, 1, None, "^fallback_k must be "),
             (None, 3, None, "^fallback_k requires min_probability or min_confidence"),
-            (None, None, "skip", "^on_ambiguous requires min_probability or min_confidence"),
-            (0.5, None, "hope", "^on_ambiguous must be one of 'fail', 'skip', 'fallback'"),
-            (0.5, None, "fallback", "^on_ambiguous='fallback' and fallback_k must be used together"),
-            (0.5, 3, "skip", "^on_ambiguous='fallback' and fallback_k must be used together"),
+            (None, None, "skip", "^on_unsure requires min_probability or min_confidence"),
+            (0.5, None, "hope", "^on_unsure must be one of 'fail', 'skip', 'fallback'"),
+            (0.5, None, "fallback", "^on_unsure='fallback' and fallback_k must be used together"),
+            (0.5, 3, "skip", "^on_unsure='fallback' and fallback_k must be used together"),
         ],
     )
     @pytest.mark.parametrize("name", THRESHOLDS)
-    def test_thresholds_and_fallbacks_are_validated(self, name, threshold, fallback_k, on_ambiguous, message):
+    def test_thresholds_and_fallbacks_are_validated(self, name, threshold, fallback_k, on_unsure, message):
         with nullcontext() if message is None else pytest.raises(ValueError, match=message):
-            check_thresholds({**dict.fromkeys(THRESHOLDS), name: threshold}, fallback_k, on_ambiguous)
+            check_thresholds({**dict.fromkeys(THRESHOLDS), name: threshold}, fallback_k, on_unsure)
 
 
 class TestRejectedK:
@@ -94,11 +94,11 @@ class TestRejectedK:
         pd.DataFrame(np.random.default_rng(0).uniform(size=(200, 2)), columns=["x", "y"]).to_csv(path, index=False)
         return {"data": str(path), "ks": "3:9"}
 
-    @pytest.mark.parametrize(("on_ambiguous", "state"), [("fail", "failed"), ("skip", "skipped")])
-    def test_the_summary_and_the_report_are_stored(self, flat, tmp_path, home, log, on_ambiguous, state):
+    @pytest.mark.parametrize(("on_unsure", "state"), [("fail", "failed"), ("skip", "skipped")])
+    def test_the_summary_and_the_report_are_stored(self, flat, tmp_path, home, log, on_unsure, state):
         report, labels = tmp_path / "r.html", tmp_path / "l.csv"
         settings = {"labels_path": str(labels), "report_path": str(report), "outlets": [Asset("ambiguous")], **RETRY}
-        done = run_select(**flat, min_probability=0.999, on_ambiguous=on_ambiguous, **settings)
+        done = run_select(**flat, min_probability=0.999, on_unsure=on_unsure, **settings)
         assert done.ended == (state, 1)
         assert "the selection probability of k = " in log()
         summary = done.summary()
@@ -187,6 +187,12 @@ class TestSummary:
         if "curve" in left_out:
             # The values of k with the best scores are kept.
             assert [row["k"] for row in found["curve"]] == list(range(0, 2 * len(found["curve"]), 2))
+
+    def test_the_kept_part_of_the_curve_is_ordered_by_k(self):
+        curve = [{"k": k, "score": k / 2000} for k in range(2000)]
+        kept = [row["k"] for row in shorten_summary({"columns": [], "failures": [], "curve": curve})["curve"]]
+        assert 1 < len(kept) < 2000
+        assert kept == list(range(2000 - len(kept), 2000))
 
     def test_the_curve_is_dropped_if_the_summary_is_still_too_large(self):
         long = {"columns": [], "failures": [], "curve": [{"k": 2, "score": 0.5}], "explanation": "x" * MAX_BYTES}

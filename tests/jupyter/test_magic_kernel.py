@@ -76,6 +76,7 @@ def test_cells_show_a_card_a_progress_bar_or_the_explorer(notebook):
     assert (shown.out, shown.err) == ("", "")
     assert shown.comms > 3
     assert notebook.run("%compsil df --quiet").comms == 0
+    assert notebook.run("%compsil report df quiet.html --compare --quiet;").comms == 0
     shown = notebook.run("import sys; sys.modules['ipywidgets'] = None\n%compsil df")
     notebook.run("del sys.modules['ipywidgets']")
     assert (shown.status, shown.comms) == ("ok", 0)

@@ -138,3 +138,8 @@ def test_the_fingerprint_contains_the_number_of_common_rows():
     assert "rows for stability" not in few
     assert many["rows for stability"] == 59
     assert fingerprint.differences(few, many)[-1] == "rows for stability was not given and is now 59"
+
+
+def test_differences_show_at_most_80_characters_of_a_value():
+    (text,) = fingerprint.differences({"metric": "x" * 81}, {"metric": "y" * 80})
+    assert text == f"metric was {'x' * 77}... and is now {'y' * 80}"

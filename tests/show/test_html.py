@@ -3,6 +3,7 @@
 import base64
 import re
 import struct
+from datetime import UTC, datetime
 from pathlib import Path
 
 import matplotlib as mpl
@@ -134,6 +135,11 @@ def test_report_is_self_contained(table_result, tmp_path):
         assert kind == "data:image/png;base64"
         assert base64.b64decode(data, validate=True).startswith(b"\x89PNG")
     assert not [word for word in ("url(", "@import", "http") if word in page.style + page.text]
+
+
+def test_report_shows_when_it_was_written(table_result):
+    page = Page(render(table_result, written=datetime(2026, 3, 14, 15, 9, tzinfo=UTC)))
+    assert "2026-03-14 15:09 UTC" in page.text
 
 
 def test_report_shows_summary_settings_and_table(table_result):

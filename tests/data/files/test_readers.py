@@ -218,6 +218,12 @@ def test_encodings_are_detected(read, put, encoding):
     assert ("encoding utf-8" in str(read_file(put(content))[1])) is (encoding == "utf-8")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("ending", ["\n", "\r", "\r\n"])
+def test_comments_are_skipped_in_every_encoding_and_with_every_line_ending(read, encoding, ending):
+    same(read(("# größe\n#\n" + PLAIN).replace("\n", ending).encode(encoding)))
+
+
 def test_a_wrong_encoding_raises_and_names_the_line(error_message):
     text = "Länge,b\n1.5,2\n"
     line = "not a readable table: line {} is not valid {}. Pass --encoding, for example --encoding windows-1252."

@@ -45,6 +45,13 @@ def test_a_folder_gives_the_same_rows_as_in_pandas(folder, monkeypatch):
     assert column(open_parquet(folder.rename(folder.with_name("table[1]*")))) == expected
 
 
+def test_a_table_inside_a_hidden_folder_is_read(folder):
+    expected = column(open_parquet(folder))
+    hidden = folder.rename(folder.with_name(".cache"))
+    assert column(open_parquet(hidden)) == expected
+    assert column(open_parquet(f"{hidden}/*.parquet"))[::3] == [4, 1, 0]
+
+
 @pytest.mark.parametrize(
     ("pattern", "values"),
     [
