@@ -97,7 +97,7 @@ class TestRejectedK:
     @pytest.mark.parametrize(("on_unsure", "state"), [("fail", "failed"), ("skip", "skipped")])
     def test_the_summary_and_the_report_are_stored(self, flat, tmp_path, home, log, on_unsure, state):
         report, labels = tmp_path / "r.html", tmp_path / "l.csv"
-        settings = {"labels_path": str(labels), "report_path": str(report), "outlets": [Asset("ambiguous")], **RETRY}
+        settings = {"labels_path": str(labels), "report_path": str(report), "outlets": [Asset("unsure")], **RETRY}
         done = run_select(**flat, min_probability=0.999, on_unsure=on_unsure, **settings)
         assert done.ended == (state, 1)
         assert "the selection probability of k = " in log()
