@@ -153,7 +153,7 @@ def test_only_the_columns_in_use_are_converted(put, error_message, name):
         assert f"column 'rice' is numeric except in 1 of 3 cells (line {line})" in error_message(content, name, columns)
     assert read_table(put(content, name), exclude=["rice"]).columns.tolist() == ["price"]
     message = error_message(content, name, exclude=["prize"])
-    assert message == "--exclude: 'prize' is not a column of the data, which has price, rice."
+    assert message == "--exclude: 'prize' is not a column of the data. Available columns: price, rice."
 
 
 @pytest.mark.parametrize(("decimal", "group"), [(".", ","), (",", "."), (",", " "), (".", "'"), (",", "\u00a0")])
