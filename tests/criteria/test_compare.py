@@ -279,4 +279,8 @@ def test_stopping_keeps_finished_parts_and_restores_thread_limits(blobs, how, st
     if how != "event":
         kept = stopped.value.result
     assert thread_limits() == before
-    assert (() if kept is None else tuple(kept.values.columns)) == finished
+    found = () if kept is None else tuple(kept.values.columns)
+    # With two workers, more steps may be finished when the event is noticed.
+    exact = found == finished or (how == "event" and n_jobs == 2)
+    assert exact
+    assert found[: len(finished)] == finished

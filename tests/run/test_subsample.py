@@ -35,7 +35,7 @@ BAD_LABELS = {
     "nothing": (lambda X, k, seed: None, r"one label for each of the 60 points; got shape \(\)"),
     "pair": (
         lambda X, k, seed: (split(X, k, seed), X),
-        "one label for each of the 60 points; .* a tuple of parts",
+        "one label for each of the 60 points; .* a tuple with parts of different lengths",
     ),
     "nan": (lambda X, k, seed: np.where(np.arange(60) == 5, np.nan, split(X, k, seed)), "must not contain NaN"),
     "none": (lambda X, k, seed: [None, *split(X, k, seed)[1:]], "must not contain missing values"),

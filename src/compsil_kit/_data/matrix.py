@@ -174,7 +174,7 @@ def _from_array(X: Any) -> Array:
         if array.ndim == 0:
             got += " Pass an array or a table."
         elif array.ndim == 1 and array.size:
-            got += " Reshape the data with X.reshape(-1, 1) if there is only one feature."
+            got += " Reshape your data with X.reshape(-1, 1) if it has only one feature."
         raise ValueError(f"X must have two dimensions, rows and columns; {got}")
     rounded = rounded_by_float64(array).any(axis=0) if array.dtype.kind in "iuO" else np.zeros(0, dtype=bool)
     if array.dtype.kind == "O":
