@@ -22,10 +22,9 @@ import pytest
 import ray
 from distributed import Client, LocalCluster
 from joblibspark import register_spark
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
 from ray.util.joblib import register_ray
 from sklearn.datasets import make_blobs
+from spark_session import spark_session
 from waiting import PATIENCE, join, until
 
 from compsil_kit import ClusteringError, Interrupted, select_k, stream
@@ -135,20 +134,12 @@ def ray_cluster():
 @contextmanager
 def spark_cluster():
     register_spark()
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
-    session = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=quiet).getOrCreate()
+    with spark_session("local-cluster[2,1,1024]") as session:
 
-    def ids():
-        return session.sparkContext.parallelize(range(8), 8).map(lambda _: os.getpid()).collect()
+        def ids():
+            return session.sparkContext.parallelize(range(8), 8).map(lambda _: os.getpid()).collect()
 
-    yield SimpleNamespace(spread=partial(joblib.parallel_config, backend="spark", n_jobs=-1), ids=ids)
-    gateway = session.sparkContext._gateway
-    session.stop()
-    # The Java process would keep running for the next session, so close its input and wait for its end.
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(PATIENCE)
-    SparkContext._gateway = SparkContext._jvm = None
+        yield SimpleNamespace(spread=partial(joblib.parallel_config, backend="spark", n_jobs=-1), ids=ids)
 
 
 @pytest.fixture(scope="module", params=[dask_cluster, ray_cluster, spark_cluster], ids=lambda start: start.__name__)

@@ -6,11 +6,9 @@ import traceback
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from spark_session import spark_session
 from tables import LARGE, columns_of, write_parquet
-from waiting import PATIENCE
 
 from compsil_kit import prepare, select_k
 from compsil_kit._data.sources.distributed import SparkSource
@@ -19,9 +17,6 @@ from compsil_kit._data.sources.source import Work
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 COLUMNS = columns_of()
 SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "OFF",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
@@ -31,18 +26,9 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
-    builder = SparkSession.builder.master("local[2]").appName("sources")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate()
-    yield session
-    gateway = session.sparkContext._gateway
-    session.stop()
-    # Java exits when its input is closed; the next session in this process starts a new Java process.
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(PATIENCE)
-    SparkContext._gateway = SparkContext._jvm = None
+    warehouse = str(tmp_path_factory.mktemp("warehouse"))
+    with spark_session("local[2]", **SETTINGS, **{"spark.sql.warehouse.dir": warehouse}) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
