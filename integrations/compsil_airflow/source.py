@@ -204,7 +204,7 @@ def rename_values(frame: pd.DataFrame, known: Collection[str]) -> tuple[pd.DataF
 
     If a file has no header, its first row ends up as the column names; that data must not reach the logs. Names in
     ``known`` (those written in the DAG) are kept. If one name looks like a value, all names are replaced, because a
-    text value cannot be told from a name.
+    value that is text looks like a name.
     """
     names = [str(name) for name in frame.columns]
     if not _look_like_values([name for name in names if name not in known]):

@@ -93,7 +93,7 @@ def squared_tile(points: Array) -> Tile:
     """Return a function that computes the squared Euclidean distances in a tile with one matrix product.
 
     ``|x - y|^2 = |x|^2 - 2 x.y + |y|^2`` loses precision if two points are much farther from the origin than from each
-    other. Each tile therefore uses one of its own points as the origin, because sorting places neighbours together. The
+    other. A point in the tile therefore becomes the origin, because sorting places neighbours together. The
     few pairs that are still too close are recomputed from their differences; this includes pairs with a result of 0.
     """
     n_features = points.shape[1]

@@ -197,8 +197,8 @@ def _scale_rows(X: Any) -> Any:
 def squared_sums(X: Any, codes: Array, n_clusters: int, *, own_origins: bool = False) -> Array:
     """Return sums of squared Euclidean distances to each cluster.
 
-    With ``own_origins``, each cluster uses one of its own points as the origin; this preserves precision for a small
-    cluster far from the overall mean.
+    With ``own_origins``, the origin is a point in the cluster, which preserves precision for a small cluster far from
+    the overall mean.
     """
     sums = np.zeros((n_clusters, X.shape[0]))
     for c in range(n_clusters):
