@@ -17,7 +17,8 @@ import numpy as np
 from compsil_kit._method.structure import LEVEL, Structure
 from compsil_kit._run import structure
 from compsil_kit.adapters import load, make_plan, open_data
-from compsil_kit.config import Events, SelectionConfig
+from compsil_kit.config import SelectionConfig
+from compsil_kit.events import Events
 
 DIMENSIONS = (2, 3, 5, 10, 20)
 ROWS = (100, 3000)

@@ -21,7 +21,8 @@ from compsil_jupyter.magic_line import complete, parse_line, read_columns
 from compsil_kit import compare, select_k
 from compsil_kit._config.setting import parse_setting
 from compsil_kit.cli import main as cli
-from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
+from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig, settings_of
+from compsil_kit.events import Events
 from fuzz.judge import require
 from fuzz.mutate import mutated
 from fuzz.target import Target

@@ -22,7 +22,8 @@ def from_parquet(place: Path) -> dict[str, Any]:
 
     from compsil_kit import plan_selection, select_k
     from compsil_kit.adapters import load, make_plan, open_data, run_selection
-    from compsil_kit.config import Events, SelectionConfig
+    from compsil_kit.config import SelectionConfig
+    from compsil_kit.events import Events
 
     warm_up()
     plan = plan_selection(str(place))

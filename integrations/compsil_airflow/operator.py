@@ -278,7 +278,7 @@ class SelectKOperator(AuthorTemplatesOperator, LineageOperator):
     def _select(self, table: PreparedTable | SourceTable, context: Context) -> SelectionResult:
         """Run the selection; resume from the checkpoint of an earlier attempt if it exists."""
         from compsil_kit.adapters import fingerprint, load, make_plan, open_data, run_selection
-        from compsil_kit.config import Events
+        from compsil_kit.events import Events
 
         progress = LogProgress(self.log)
         opened = open_data(table)

@@ -35,7 +35,8 @@ from compsil_kit.adapters import (
     unquote,
     write,
 )
-from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
+from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig, settings_of
+from compsil_kit.events import Events
 
 # This import also registers the df.compsil accessor.
 from compsil_pandas import ColumnWarning

@@ -24,7 +24,8 @@ from compsil_kit.adapters import (
     stream_selection,
     write,
 )
-from compsil_kit.config import CHOICE, ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
+from compsil_kit.config import CHOICE, ComparisonConfig, SelectionConfig, TableConfig, settings_of
+from compsil_kit.events import Events
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from compsil_kit.adapters import (
     check_choice,
     takes,
 )
-from compsil_kit.config import ComparisonConfig, Events, SelectionConfig
+from compsil_kit.config import ComparisonConfig, SelectionConfig
+from compsil_kit.events import Events
 from compsil_pandas.calls import (
     ClusterPlotKind,
     GroupSelection,

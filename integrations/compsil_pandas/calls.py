@@ -37,7 +37,8 @@ from compsil_kit.adapters import (
     plot_silhouettes,
     run_selection,
 )
-from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, interactive_defaults, settings_of
+from compsil_kit.config import ComparisonConfig, SelectionConfig, interactive_defaults, settings_of
+from compsil_kit.events import Events
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,7 @@ from compsil_kit._criteria.compare import compare as compare
 from compsil_kit._criteria.comparison import Comparison as Comparison
 from compsil_kit._data.dataset import Preparation as Preparation
 from compsil_kit._data.dataset import PreparedTable as PreparedTable
-from compsil_kit._data.dataset import SourceTable as SourceTable
+from compsil_kit._data.sources.table import SourceTable as SourceTable
 from compsil_kit._data.table import prepare as prepare
 from compsil_kit._method.selection import Guarantee as Guarantee
 from compsil_kit._method.selection import hoeffding_radius as hoeffding_radius
@@ -14,7 +14,6 @@ from compsil_kit.batches import combine_batches as combine_batches
 from compsil_kit.batches import plan_batches as plan_batches
 from compsil_kit.batches import run_batch as run_batch
 from compsil_kit.config import ComparisonConfig as ComparisonConfig
-from compsil_kit.config import Events as Events
 from compsil_kit.config import SelectionConfig as SelectionConfig
 from compsil_kit.config import TableConfig as TableConfig
 from compsil_kit.errors import ClusteringError as ClusteringError
@@ -22,6 +21,7 @@ from compsil_kit.errors import Interrupted as Interrupted
 from compsil_kit.errors import ScaleWarning as ScaleWarning
 from compsil_kit.errors import SelectionError as SelectionError
 from compsil_kit.estimator import CompositeSilhouette as CompositeSilhouette
+from compsil_kit.events import Events as Events
 from compsil_kit.plan import Plan as Plan
 from compsil_kit.result import SelectionResult as SelectionResult
 from compsil_kit.select import label_rows as label_rows

@@ -39,7 +39,8 @@ from compsil_kit._run.planning import load, make_plan
 from compsil_kit._run.structure import find_structure
 from compsil_kit._types import ChoiceKeywords, ClustererLike, MetricLike, SelectionKeywords
 from compsil_kit._util import schema
-from compsil_kit.config import CHOICE, Events, SelectionConfig, settings_of
+from compsil_kit.config import CHOICE, SelectionConfig, settings_of
+from compsil_kit.events import Events
 from compsil_kit.result import SelectionResult, collect
 
 

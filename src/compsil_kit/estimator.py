@@ -27,7 +27,8 @@ from compsil_kit._types import (
     Transform,
 )
 from compsil_kit._util.checks import check_bool
-from compsil_kit.config import Events, SelectionConfig, settings_of
+from compsil_kit.config import SelectionConfig, settings_of
+from compsil_kit.events import Events
 from compsil_kit.select import fit_rows
 
 if TYPE_CHECKING:

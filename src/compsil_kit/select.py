@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._config.setting import documented, takes
-from compsil_kit._data.dataset import FetchedData, SourceTable
+from compsil_kit._data.sources.table import FetchedData, SourceTable
 from compsil_kit._data.table import open_data
 from compsil_kit._method.labels import fit_all_rows, number_by_size
 from compsil_kit._method.subsample import subsample_rows
@@ -29,7 +29,8 @@ from compsil_kit._types import (
     Transform,
 )
 from compsil_kit._util.checks import check_integer
-from compsil_kit.config import Events, SelectionConfig
+from compsil_kit.config import SelectionConfig
+from compsil_kit.events import Events
 from compsil_kit.plan import Plan
 from compsil_kit.result import SelectionResult
 

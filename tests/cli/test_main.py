@@ -305,7 +305,7 @@ FEW = ["--ks", "2,3", "-B", "2", "--sample-size", "300", "--quiet"]
 
 @pytest.mark.parametrize("pattern", ["", "/*.parquet", "/part-?.parquet"])
 def test_parquet_files_may_be_larger_than_memory(folder, pattern, capsys, monkeypatch):
-    monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
+    monkeypatch.setattr("compsil_kit._data.sources.table.available_bytes", lambda: 1_000)
     code, out, _ = run(capsys, "select", f"{folder}{pattern}", *FEW)
     assert code == 0
     assert "Data: columns x0, x1, x2; scale standard; left out as not numeric: city\n" in out
@@ -327,7 +327,7 @@ def test_columns_and_exclude_apply_to_parquet_files(folder, capsys):
 def test_compare_loads_parquet_files_into_memory(folder, capsys, monkeypatch):
     words = ["compare", str(folder / "part-0.parquet"), *FEW, "--criteria", "composite,elbow"]
     assert run(capsys, *words)[0] == 0
-    monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
+    monkeypatch.setattr("compsil_kit._data.sources.table.available_bytes", lambda: 1_000)
     code, _, err = run(capsys, "compare", str(folder), *FEW)
     assert code == 1
     assert "X must be loaded completely, but 50,500 rows of 3 columns" in err

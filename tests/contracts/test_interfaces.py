@@ -18,7 +18,8 @@ from compsil_jupyter import explore
 from compsil_kit._run.workers import in_threads
 from compsil_kit.cli.main import COMMANDS, CSV_OPTIONS, main
 from compsil_kit.cli.options import flags_of, make_parser
-from compsil_kit.config import CHOICE, ComparisonConfig, Events, SelectionConfig, TableConfig, settings_of
+from compsil_kit.config import CHOICE, ComparisonConfig, SelectionConfig, TableConfig, settings_of
+from compsil_kit.events import Events
 from compsil_pandas import CompsilAccessor
 
 X = make_blobs(60, 2, centers=3, random_state=0)[0]

@@ -23,8 +23,9 @@ from compsil_kit import ClusteringError, Interrupted, compare, select_k
 from compsil_kit._criteria.compare import run_comparison
 from compsil_kit._method.subsample import REFERENCE_STREAM, REPEAT_STREAM, derive_seed
 from compsil_kit._types import ComparedCriterion
-from compsil_kit.config import ComparisonConfig, Events
+from compsil_kit.config import ComparisonConfig
 from compsil_kit.datasets import imbalanced_blobs
+from compsil_kit.events import Events
 
 CRITERIA = get_args(ComparedCriterion)
 KS = [2, 3, 4, 5]

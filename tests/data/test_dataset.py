@@ -12,8 +12,9 @@ from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import PreparedTable, SelectionResult, prepare, select_k
 from compsil_kit._data import dataset, matrix
-from compsil_kit._data.dataset import Dataset, Preparation, SourceTable
+from compsil_kit._data.dataset import Dataset, Preparation
 from compsil_kit._data.matrix import content_digest
+from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._data.table import load_data, open_data
 from compsil_kit.datasets import imbalanced_blobs
 

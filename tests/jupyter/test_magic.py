@@ -315,7 +315,7 @@ class TestOutOfCoreTables:
 
     @pytest.mark.parametrize("data", ["'table/*.parquet'", "table", "'table/'", "path", "query", "dataset"])
     def test_tables_match_the_engine_when_memory_is_short(self, shell, run, expected, data, tmp_path, monkeypatch):
-        monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
+        monkeypatch.setattr("compsil_kit._data.sources.table.available_bytes", lambda: 1_000)
         query = polars.scan_parquet(tmp_path / "table")
         dataset = pyarrow.dataset.dataset(tmp_path / "table")
         shell.push({"path": str(tmp_path / "table"), "query": query, "dataset": dataset})

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from compsil_kit._method.structure import fix_axes, principal_axes
+from compsil_kit._method.reference_data import fix_axes, principal_axes
 
 RANDOM = np.random.default_rng(0)
 

@@ -3,21 +3,17 @@ import pytest
 from answers import continuous, grids
 from scipy.stats import kstest, kurtosis
 
+from compsil_kit._method.reference_data import _copula, _independent_rotation, _unimodal_fit, principal_axes, references
 from compsil_kit._method.structure import (
     LEVEL,
     MAX_COMPARED_ROWS,
     REFERENCE_KINDS,
     Structure,
-    _copula,
-    _independent_rotation,
-    _unimodal_fit,
     break_ties,
     compare_with,
     judge,
     n_compared,
     n_starts,
-    principal_axes,
-    references,
     standardised,
 )
 from compsil_kit.plan import Plan

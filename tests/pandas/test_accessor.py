@@ -17,7 +17,8 @@ from sklearn.metrics import silhouette_samples
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from compsil_kit import Comparison, CompositeSilhouette, Preparation, SelectionResult, compare, select_k, silhouettes
-from compsil_kit.config import Events, SelectionConfig, settings_of
+from compsil_kit.config import SelectionConfig, settings_of
+from compsil_kit.events import Events
 from compsil_pandas import ColumnWarning
 from compsil_pandas.calls import CLUSTER_SETTINGS
 

@@ -196,6 +196,6 @@ def test_rows_that_do_not_fit_into_memory_raise_before_they_are_read(monkeypatch
 def test_a_comparison_loads_the_table(monkeypatch):
     settings = FAST | {"criteria": ["composite", "elbow"], "n_subsamples": 1, "ks": [2, 3]}
     assert compare(prepare(source()), **settings).choices == compare(prepare(FRAME), **settings).choices
-    monkeypatch.setattr("compsil_kit._data.dataset.available_bytes", lambda: 1_000)
+    monkeypatch.setattr("compsil_kit._data.sources.table.available_bytes", lambda: 1_000)
     with pytest.raises(MemoryError, match="X must be loaded completely, but"):
         compare(prepare(source()), **settings)

@@ -26,8 +26,9 @@ from compsil_kit._run.select import compile_notice
 from compsil_kit._run.subsample import cluster_all, score_labelings
 from compsil_kit._run.workers import Tick, in_threads
 from compsil_kit._types import CompareKeywords
-from compsil_kit.config import ComparisonConfig, Events
+from compsil_kit.config import ComparisonConfig
 from compsil_kit.errors import Interrupted
+from compsil_kit.events import Events
 from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compsil_kit._data.columns import WHOLE_ROWS, check_scale, column_notes, scale_matrix
-from compsil_kit._data.dataset import Dataset, Preparation, PreparedTable, SourceTable
+from compsil_kit._data.dataset import Dataset, Preparation, PreparedTable
 from compsil_kit._data.matrix import is_numeric_dtype, reject_not_numeric, to_matrix, validate_matrix
 from compsil_kit._data.sources import open_source
 from compsil_kit._data.sources.source import Source
+from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._types import Missing, Scale
 from compsil_kit._util.checks import check_choice, describe
 from compsil_kit._util.format import did_you_mean, few, listed, quoted, shorten

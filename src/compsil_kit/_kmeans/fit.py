@@ -20,8 +20,9 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans, _kmeans
 from sklearn.utils.extmath import row_norms
 
-from compsil_kit._kmeans import lloyd
-from compsil_kit._kmeans.points import UNIT_ROUNDOFF, empty_bounds, lay_out, plus_plus
+from compsil_kit._kmeans import assign, lloyd
+from compsil_kit._kmeans.plus_plus import plus_plus
+from compsil_kit._kmeans.points import UNIT_ROUNDOFF, empty_bounds, lay_out
 
 Array = NDArray[Any]
 
@@ -153,7 +154,7 @@ class Fits:
     def _iterate(self, centers: Array, compared: bool, max_iter: int) -> bool:
         """Run Lloyd's iterations, updating the centres in place; return False if scikit-learn must compute the fit."""
         points, bounds = self._points, self._bounds
-        n_ambiguous = lloyd.assign_all(points, bounds, centers, self._gamma, compared)
+        n_ambiguous = assign.assign_all(points, bounds, centers, self._gamma, compared)
         if n_ambiguous:
             ambiguous = bounds.ambiguous[:n_ambiguous]
             bounds.label[ambiguous] = self._resolve(centers, ambiguous)

@@ -52,10 +52,10 @@ def _use_silhouettes(dtype: str) -> None:
 
 
 def _loops() -> set[Any]:
-    from compsil_kit._kmeans import lloyd, points
+    from compsil_kit._kmeans import assign, lloyd, plus_plus, points
     from compsil_kit._method import kernel_numba
 
-    modules = (kernel_numba, lloyd, points)
+    modules = (kernel_numba, assign, lloyd, plus_plus, points)
     return {value for module in modules for value in vars(module).values() if hasattr(value, "py_func")}
 
 

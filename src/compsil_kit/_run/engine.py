@@ -30,7 +30,7 @@ from compsil_kit._run.workers import (
     one_openmp_thread,
     process_controller,
 )
-from compsil_kit.config import Events
+from compsil_kit.events import Events
 from compsil_kit.plan import Plan
 from compsil_kit.result import collect
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from compsil_kit._data.dataset import OUT_OF_CORE, Dataset
+from compsil_kit._data.dataset import Dataset
 from compsil_kit._data.matrix import DIGEST_BYTES, content_digest
+from compsil_kit._data.sources.table import OUT_OF_CORE
 from compsil_kit._method.clusterers import Clusterer
 from compsil_kit._method.subsample import SHUFFLE, draw_version
 from compsil_kit._result.trials import current_versions

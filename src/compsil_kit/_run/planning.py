@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from compsil_kit._config.values import AUTO
 from compsil_kit._data.columns import MAX_SCALE_RATIO, check_enough_distinct, scale_ratio
-from compsil_kit._data.dataset import Dataset, FetchedData, SourceTable, known_rows
+from compsil_kit._data.dataset import Dataset
+from compsil_kit._data.sources.table import FetchedData, SourceTable, known_rows
 from compsil_kit._method.clusterers import check_input_kind
 from compsil_kit._method.likelihood import why_unknown
 from compsil_kit._method.metrics import check_metric_fits
@@ -25,8 +26,9 @@ from compsil_kit._run.subsample import with_predecessors
 from compsil_kit._run.workers import DASK, RAY, SPARK, n_workers
 from compsil_kit._util.checks import describe
 from compsil_kit._util.system import available_bytes
-from compsil_kit.config import Events, SelectionConfig
+from compsil_kit.config import SelectionConfig
 from compsil_kit.errors import ROWS_READ, Interrupted, ScaleWarning, caller_level
+from compsil_kit.events import Events
 from compsil_kit.plan import Plan
 
 # Number of initialisations for criteria that score the best of several.

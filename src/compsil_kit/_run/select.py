@@ -25,8 +25,8 @@ from compsil_kit._util import schema
 from compsil_kit._util.checks import describe
 from compsil_kit._util.format import format_seconds
 from compsil_kit._util.system import locked, write_atomically
-from compsil_kit.config import Events
 from compsil_kit.errors import Interrupted
+from compsil_kit.events import Events
 from compsil_kit.plan import Plan
 from compsil_kit.result import SelectionResult, collect
 

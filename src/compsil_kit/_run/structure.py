@@ -11,6 +11,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
+from compsil_kit._method.reference_data import references
 from compsil_kit._method.structure import (
     N_NULL,
     REFERENCE_KINDS,
@@ -19,7 +20,6 @@ from compsil_kit._method.structure import (
     judge,
     n_compared,
     n_starts,
-    references,
     standardised,
 )
 from compsil_kit._method.subsample import STRUCTURE_STREAM, derive_seed, subsample_rows

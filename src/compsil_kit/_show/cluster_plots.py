@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
-from compsil_kit._method.structure import fix_axes, principal_axes
+from compsil_kit._method.reference_data import fix_axes, principal_axes
 from compsil_kit._show.facts import MAX_LABELS
 from compsil_kit._show.plots import BLUE, GREEN, VERMILION, legend_below, new_axes, tidy, title
 from compsil_kit._util.format import percent

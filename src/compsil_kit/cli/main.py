@@ -11,18 +11,20 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from compsil_kit._criteria.compare import compare
-from compsil_kit._data.dataset import PreparedTable, SourceTable
+from compsil_kit._data.dataset import PreparedTable
 from compsil_kit._data.files.detect import CsvOptions
 from compsil_kit._data.files.readers import read_file, reject_options
 from compsil_kit._data.sources.parquet import is_parquet, open_parquet
+from compsil_kit._data.sources.table import SourceTable
 from compsil_kit._data.table import load_data, prepare
 from compsil_kit._method.warmup import cache_folders, warm_up
 from compsil_kit._show.html import write
 from compsil_kit._util.format import one_line
 from compsil_kit.cli.options import PROGRAM, USAGE, make_parser, output_path, report_path, shorten_middle
-from compsil_kit.config import ComparisonConfig, Events, SelectionConfig, TableConfig, interactive_defaults, settings_of
+from compsil_kit.config import ComparisonConfig, SelectionConfig, TableConfig, interactive_defaults, settings_of
 from compsil_kit.datasets import imbalanced_blobs
 from compsil_kit.errors import ROWS_READ, ClusteringError, Interrupted, SelectionError
+from compsil_kit.events import Events
 from compsil_kit.select import select_k
 
 if TYPE_CHECKING:

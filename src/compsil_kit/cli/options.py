@@ -16,7 +16,8 @@ from compsil_kit._data.files.numeric import DECIMAL_MARKS, THOUSANDS_MARKS
 from compsil_kit._data.files.readers import KINDS
 from compsil_kit._util.checks import describe
 from compsil_kit._util.format import did_you_mean, one_line, printable
-from compsil_kit.config import CHOICE, ComparisonConfig, Events, SelectionConfig, Setting, TableConfig, settings_of
+from compsil_kit.config import CHOICE, ComparisonConfig, SelectionConfig, Setting, TableConfig, settings_of
+from compsil_kit.events import Events
 
 PROGRAM = "compsil-kit"
 USAGE = 2

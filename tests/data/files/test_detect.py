@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from compsil_kit._data.files import FileFormatError, detect
-from compsil_kit._data.files.detect import CsvOptions, detect_header, detect_layout, detect_separator, iterate_rows
+from compsil_kit._data.files.detect import CsvOptions, detect_header, detect_layout, detect_separator
 from compsil_kit._data.files.numeric import MISSING_VALUES
+from compsil_kit._data.files.rows import iterate_rows
 
 ABSENT = "does not occur in the first line, which"
 PAIRS = "the separator is ambiguous: pass --sep ',' for two columns or --sep ';' for decimal commas."

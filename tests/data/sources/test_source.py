@@ -13,11 +13,11 @@ import pytest
 from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import select_k
-from compsil_kit._data.dataset import SourceTable
 from compsil_kit._data.sources import open_source
 from compsil_kit._data.sources import source as module
 from compsil_kit._data.sources.arrow import ArrowSource, PolarsSource, SidecarColumns
 from compsil_kit._data.sources.source import ArraySource, Field, Source, Work
+from compsil_kit._data.sources.table import SourceTable
 
 FAST = {"ks": [2, 3], "n_subsamples": 2, "sample_size": 200}
 FRAME = pd.DataFrame({"a": [1.0, 2.0]})

@@ -8,8 +8,9 @@ import pytest
 from tables import LARGE, CutSource, columns_of, write_parquet
 
 from compsil_kit import prepare, select_k
-from compsil_kit._data import dataset as module
-from compsil_kit._data.dataset import FetchedRows, Preparation, SourceTable, known_rows
+from compsil_kit._data.dataset import Preparation
+from compsil_kit._data.sources import table as module
+from compsil_kit._data.sources.table import FetchedRows, SourceTable, known_rows
 from compsil_kit._data.table import open_data
 
 ROWS = np.unique(np.random.default_rng(5).integers(0, LARGE, 500))

@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from compsil_kit._kmeans import lloyd
+from compsil_kit._kmeans import assign, lloyd
 from compsil_kit._kmeans.points import empty_bounds, lay_out, prepare_centers
 
 GAMMA = 1e-13
@@ -14,7 +14,7 @@ GAMMA = 1e-13
 def assigned(data, centers, gamma=GAMMA):
     """Return the points, the bounds after the first assignment, and the number of ambiguous points."""
     points, bounds = lay_out(np.asarray(data)), empty_bounds(len(data))
-    return points, bounds, lloyd.assign_all(points, bounds, centers, gamma, False)
+    return points, bounds, assign.assign_all(points, bounds, centers, gamma, False)
 
 
 def distances(data, centers):
@@ -27,11 +27,11 @@ def follow(points, bounds, old, centers, fixed=1e-12):
     gaps = distances(centers, centers)
     np.fill_diagonal(gaps, np.inf)
     rows, norms, _ = prepare_centers(centers)
-    return lloyd.reassign(points, bounds, rows, norms, shifts, gaps.min(axis=1) / 2 - 1e-12, fixed, fixed, 1e-12)
+    return assign.reassign(points, bounds, rows, norms, shifts, gaps.min(axis=1) / 2 - 1e-12, fixed, fixed, 1e-12)
 
 
 def resolve(points, bounds, centers, n_ambiguous):
-    return lloyd.resolve_ambiguous(points, bounds, *prepare_centers(centers)[:2], GAMMA, 0, n_ambiguous)
+    return assign.resolve_ambiguous(points, bounds, *prepare_centers(centers)[:2], GAMMA, 0, n_ambiguous)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 12])

@@ -5,6 +5,7 @@ import pytest
 from sklearn.cluster import kmeans_plusplus
 from sklearn.datasets import make_blobs
 
+from compsil_kit._kmeans.plus_plus import plus_plus
 from compsil_kit._kmeans.points import (
     BLOCK,
     compare_block,
@@ -12,7 +13,6 @@ from compsil_kit._kmeans.points import (
     empty_bounds,
     keep_three,
     lay_out,
-    plus_plus,
     prepare_centers,
 )
 

@@ -6,10 +6,9 @@ If a file is ambiguous, the error names the option that resolves the ambiguity.
 
 from __future__ import annotations
 
-import csv
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
@@ -21,21 +20,16 @@ from compsil_kit._data.files.numeric import (
     fraction_numeric,
     is_number,
 )
+from compsil_kit._data.files.rows import MAX_ROWS, MIN_ROWS, SEPARATORS, Row, columns_of, parse_rows, table_shape
 from compsil_kit._util.format import quoted
 
-SEPARATORS = (",", ";", "\t", "|")
 _NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " "}
-_MAX_LINES, _MAX_ROWS = 1600, 400
-# Maximum number of cells, and minimum number of rows, that are examined to detect a header.
-_MAX_CELLS, _MIN_ROWS = 4000, 8
+_MAX_LINES = 1600
 # CleverCSV would need 5 s for the whole sample; complete lines with this many characters suffice.
 _HEAD_CHARACTERS = 1 << 14
 _PLAIN = ", decimal point, encoding utf-8, header in line 1"
 _EXCEL_LINE = re.compile(r'"?sep=.?"?\s*')
-_UNCLOSED_QUOTE = "not a readable table: line {} opens a quote that is never closed. Fix this line."
 _ONE_OR_TWO_COLUMNS = "the separator is ambiguous: pass --sep ',' for two columns or --sep ';' for decimal commas."
-# The number of the line in which a row begins, counted from 1, and the cells of the row.
-Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
@@ -121,7 +115,7 @@ def detect_layout(
         _check_separator(options.sep, lines[skipped])
     sep = options.sep or detect_separator(body, default_sep)
     rows = parse_rows(body, sep, skipped + 1)
-    if not complete and 2 < len(rows) < _MAX_ROWS:
+    if not complete and 2 < len(rows) < MAX_ROWS:
         # The sample may end inside quotes.
         rows.pop()
     missing = MISSING_VALUES | set(options.na_values)
@@ -140,7 +134,7 @@ def detect_layout(
         raise FileFormatError(_ONE_OR_TWO_COLUMNS)
     if header is None:
         raise FileFormatError(f"cannot tell whether line {rows[0][0]} is a header. Pass --header or --no-header.")
-    width, row_names, trailing = _shape(rows, header)
+    width, row_names, trailing = table_shape(rows, header)
     return Layout(sep, decimal, encoding, rows[0][0] if header else None, skipped, width, row_names, trailing)
 
 
@@ -182,7 +176,7 @@ def detect_separator(text: str, default: str = ",") -> str:
     # Take complete lines from the beginning: at least 8, and enough to reach the number of characters.
     lines = list(io.StringIO(text, newline=""))
     n_lines = 1 + sum(size < _HEAD_CHARACTERS for size in accumulate(map(len, lines)))
-    head = "".join(lines[: max(n_lines, _MIN_ROWS)])
+    head = "".join(lines[: max(n_lines, MIN_ROWS)])
     if candidates == [","] and _is_decimal_column(head):
         return ";"
     if len(candidates) == 1 and _fit(head, candidates[0])[1]:
@@ -224,64 +218,6 @@ def _is_decimal_column(head: str) -> bool:
     if [pair[0] for pair in pairs] in ([str(start + row) for row in range(len(pairs))] for start in (0, 1)):
         raise FileFormatError(_ONE_OR_TWO_COLUMNS)
     return True
-
-
-def iterate_rows(lines: Iterable[str], sep: str, first_line: int = 1) -> Iterator[Row]:
-    """Yield the rows; like pandas, skip blank lines."""
-    reader = csv.reader(lines, delimiter=sep)
-    line = first_line
-    try:
-        for cells in reader:
-            if len(cells) > 1 or (cells and cells[0].strip()):
-                yield line, cells
-            line = first_line + reader.line_num
-    except csv.Error:
-        # An unclosed quote makes a field longer than the csv module allows.
-        raise FileFormatError(_UNCLOSED_QUOTE.format(line)) from None
-
-
-def parse_rows(text: str, sep: str, first_line: int = 1) -> list[Row]:
-    """Return the first rows of a string."""
-    return list(islice(iterate_rows(io.StringIO(text, newline=""), sep, first_line), _MAX_ROWS))
-
-
-def check_widths(rows: Iterable[Row], width: int, header: int | None) -> None:
-    """Raise for the first row with too many or too few cells; the header may have fewer cells."""
-    first = None
-    for line, cells in rows:
-        first = first or (line, len(cells))
-        if len(cells) == width or line == header:
-            continue
-        if "\n" in cells[-1]:
-            # The last cell contains the following lines, so its quote is unclosed.
-            raise FileFormatError(_UNCLOSED_QUOTE.format(line))
-        raise FileFormatError(
-            f"not a readable table: line {line} has {len(cells)} field{'s' * (len(cells) != 1)}, but line {first[0]} "
-            f"has {first[1]}. Fix this line, or pass --sep if the separator is wrong."
-        )
-
-
-def _shape(rows: Sequence[Row], header: bool) -> tuple[int, bool, bool]:
-    """Return the width of the rows and whether they have row names or trailing separators; raise for ragged rows."""
-    first_line, first = rows[0]
-    below = rows[1:]
-    longer = header and {len(cells) for _, cells in below} == {len(first) + 1}
-    width = len(first) + longer
-    if longer and any(sep in cell for cell in first for sep in SEPARATORS):
-        raise FileFormatError(f"line {first_line} has a different separator from the lines below it. Fix this line.")
-    check_widths(rows, width, first_line if header else None)
-    open_end = width > 1 and bool(below) and all(not cells[-1].strip() for _, cells in below)
-    trailing = open_end and (longer or not first[-1].strip())
-    return width, longer and not trailing, trailing
-
-
-def columns_of(rows: Sequence[Row], missing: Collection[str]) -> list[list[str]]:
-    """Return the non-missing cells of each column, from a limited number of rows."""
-    width = max((len(cells) for _, cells in rows), default=1)
-    rows = rows[: max(_MIN_ROWS, _MAX_CELLS // width)]
-    return [
-        [cells[at] for _, cells in rows if at < len(cells) and cells[at].strip() not in missing] for at in range(width)
-    ]
 
 
 def detect_header(rows: Sequence[Row], decimal: str, missing: Collection[str]) -> bool | None:

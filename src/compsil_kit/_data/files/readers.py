@@ -18,8 +18,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from zipfile import BadZipFile
 
 from compsil_kit._data.files import FileFormatError
-from compsil_kit._data.files.detect import CsvOptions, Layout, Row, check_widths, detect_layout, iterate_rows
+from compsil_kit._data.files.detect import CsvOptions, Layout, detect_layout
 from compsil_kit._data.files.numeric import convert_columns
+from compsil_kit._data.files.rows import Row, check_widths, iterate_rows
 from compsil_kit._util.format import quoted, shorten
 
 if TYPE_CHECKING:
